@@ -1,0 +1,81 @@
+"""The variable-length integers of the protocol and the error every reader raises.
+
+Two families exist side by side: *unsigned* varints carry lengths and tags of flexible
+messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 batch.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+ZERO_UUID = bytes(16)
+"""Kafka's "no id"."""
+
+MAX_VARINT_BYTES = 5
+MAX_VARLONG_BYTES = 10
+
+
+class MalformedError(ValueError):
+    """The bytes are not what the protocol allows at this place."""
+
+
+def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
+    """Read an unsigned varint of at most five bytes; return (value, next position).
+
+    Raises MalformedError when the bytes end early or the number does not fit 32 bits.
+    """
+    value = shift = 0
+    for _ in range(MAX_VARINT_BYTES):
+        if position >= len(data):
+            raise MalformedError(f"a varint is cut off at byte {position}")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFF:
+                break
+            return value, position
+        shift += 7
+    raise MalformedError(f"a varint at byte {position - MAX_VARINT_BYTES} is longer than 32 bits")
+
+
+def uvarint(value: int) -> bytes:
+    """Encode an unsigned varint."""
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_ONE_BYTE = [bytes((value,)) for value in range(0x80)]
+
+
+def read_varint(data: Buffer, position: int) -> tuple[int, int]:
+    """Read a zig-zag varint or varlong; return (value, next position).
+
+    Raises MalformedError when the bytes end early or the number does not fit 64 bits.
+    """
+    value = shift = 0
+    for _ in range(MAX_VARLONG_BYTES):
+        if position >= len(data):
+            raise MalformedError(f"a varint is cut off at byte {position}")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFFFFFFFFFF:
+                break
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+    raise MalformedError(f"a varint at byte {position - MAX_VARLONG_BYTES} is longer than 64 bits")
+
+
+def varint(value: int) -> bytes:
+    """Encode a zig-zag varint or varlong (64-bit signed at most)."""
+    return uvarint((value << 1) ^ (value >> 63))

@@ -1,0 +1,246 @@
+"""The words a protocol declaration may use.
+
+A message is a class; each field is declared once, with the versions it exists in beside it::
+
+    class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
+        group_id: str = string()
+        generation_id: int = int32()
+        member_id: str = string()
+        group_instance_id: str | None = string(versions="3+", nullable="3+", default=None)
+
+Declaring compiles nothing: `kafkacompat.wire.compiler` builds the constructor of a class when its
+first instance is made, and the read and write function of a version when they are first asked for.
+
+Version ranges are written as Kafka writes them: ``"3+"``, ``"0-4"``, ``"7"`` or ``""`` (never).
+A field that a version does not have keeps its default when read and is left out when written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> Any:
+        return lambda cls: cls
+
+
+from kafkacompat.wire.primitives import ZERO_UUID
+
+MAX_VERSION = 32767
+
+
+@dataclass(frozen=True)
+class Versions:
+    """An inclusive range of message versions; empty when ``first > last``."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Versions:
+        """Read ``"3+"``, ``"0-4"``, ``"7"`` or ``""``."""
+        if not text:
+            return cls(1, 0)
+        if text.endswith("+"):
+            return cls(int(text[:-1]), MAX_VERSION)
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.first <= version <= self.last
+
+    def __iter__(self) -> Any:
+        return iter(range(self.first, self.last + 1))
+
+
+ALL_VERSIONS = Versions.parse("0+")
+NO_VERSIONS = Versions.parse("")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One declared field.
+
+    ``kind`` is a primitive's name, ``"array"`` or ``"struct"``; ``element`` is the element field of
+    an array, ``struct`` the class of a struct.
+    """
+
+    kind: str
+    versions: Versions
+    nullable: Versions
+    default: Any
+    tag: int | None = None
+    tagged: Versions = NO_VERSIONS
+    flexible: bool = True
+    element: Field | None = None
+    struct: type[Struct] | None = None
+
+
+def _field(
+    kind: str,
+    *,
+    versions: str,
+    default: Any,
+    nullable: str = "",
+    tag: int | None = None,
+    tagged: str | None = None,
+    flexible: bool = True,
+    element: Field | None = None,
+    struct: type[Struct] | None = None,
+) -> Any:
+    tagged_in = NO_VERSIONS if tag is None else Versions.parse(versions if tagged is None else tagged)
+    return Field(
+        kind, Versions.parse(versions), Versions.parse(nullable), default, tag, tagged_in, flexible, element, struct
+    )
+
+
+def _number(kind: str) -> Any:
+    def declare(*, versions: str = "0+", default: int = 0, tag: int | None = None, tagged: str | None = None) -> Any:
+        return _field(kind, versions=versions, default=default, tag=tag, tagged=tagged)
+
+    declare.__doc__ = f"Declare a big-endian {kind}."
+    return declare
+
+
+int8 = _number("int8")
+int16 = _number("int16")
+uint16 = _number("uint16")
+int32 = _number("int32")
+uint32 = _number("uint32")
+int64 = _number("int64")
+
+
+def float64(*, versions: str = "0+", default: float = 0.0) -> Any:
+    """Declare an IEEE 754 double."""
+    return _field("float64", versions=versions, default=default)
+
+
+def boolean(*, versions: str = "0+", default: bool = False, tag: int | None = None, tagged: str | None = None) -> Any:
+    """Declare a one-byte boolean."""
+    return _field("bool", versions=versions, default=default, tag=tag, tagged=tagged)
+
+
+def uuid(*, versions: str = "0+", tag: int | None = None, tagged: str | None = None) -> Any:
+    """Declare a UUID, held as its 16 raw bytes; sixteen zero bytes mean "none"."""
+    return _field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged)
+
+
+def string(
+    *,
+    versions: str = "0+",
+    nullable: str = "",
+    default: str | None = "",
+    tag: int | None = None,
+    tagged: str | None = None,
+    flexible: bool = True,
+) -> Any:
+    """Declare a UTF-8 string; ``flexible=False`` keeps its int16 length in flexible versions."""
+    return _field(
+        "string", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, flexible=flexible
+    )
+
+
+def bytestring(
+    *,
+    versions: str = "0+",
+    nullable: str = "",
+    default: bytes | None = b"",
+    tag: int | None = None,
+    tagged: str | None = None,
+) -> Any:
+    """Declare a byte string, read as ``bytes``."""
+    return _field("bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged)
+
+
+def records(*, versions: str = "0+", nullable: str = "") -> Any:
+    """Declare a field of record batches.
+
+    Read as a memoryview into the frame; written from any buffer, or from an object with
+    ``size_bytes`` (a file region), which then stands in the output as a part of its own.
+    """
+    return _field("records", versions=versions, nullable=nullable, default=None)
+
+
+def struct(
+    of: type[Struct], *, versions: str = "0+", nullable: str = "", tag: int | None = None, tagged: str | None = None
+) -> Any:
+    """Declare a nested struct; its default is None where null is allowed, else a struct of defaults."""
+    default = None if nullable else of
+    return _field("struct", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, struct=of)
+
+
+def array(
+    of: Any,
+    *,
+    versions: str = "0+",
+    nullable: str = "",
+    default: Any = list,
+    tag: int | None = None,
+    tagged: str | None = None,
+) -> Any:
+    """Declare an array of structs (``array(Topic)``) or of primitives (``array(int32())``)."""
+    element = of if isinstance(of, Field) else struct(of)
+    return _field("array", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, element=element)
+
+
+@dataclass_transform(kw_only_default=True)
+class Struct:
+    """A group of fields; instances are plain objects with one attribute a field."""
+
+    FIELDS: ClassVar[dict[str, Field]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.FIELDS = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        for name in cls.FIELDS:
+            delattr(cls, name)
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **values: Any) -> None:
+            from kafkacompat.wire.compiler import compile_constructor
+
+            cls = type(self)
+            cls.__init__ = compile_constructor(cls)
+            cls.__init__(self, **values)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class Message(Struct):
+    """A struct with versions of its own: what a header, a request, a response or a log record is."""
+
+    VERSIONS: ClassVar[Versions] = NO_VERSIONS
+    FLEXIBLE: ClassVar[Versions] = NO_VERSIONS
+
+    def __init_subclass__(cls, *, versions: str = "", flexible: str = "") -> None:
+        super().__init_subclass__()
+        cls.VERSIONS = Versions.parse(versions)
+        cls.FLEXIBLE = Versions.parse(flexible)
+
+
+class Request(Message):
+    """What a client sends for one API."""
+
+    API_KEY: ClassVar[int] = -1
+
+    def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str = "") -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        cls.API_KEY = api_key
+
+
+class Response(Message):
+    """What the broker answers for one API."""
+
+    API_KEY: ClassVar[int] = -1
+
+    def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str = "") -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        cls.API_KEY = api_key
