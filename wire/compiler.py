@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint, uvarint
@@ -46,30 +45,37 @@ FIXED = {
 }
 
 
-@cache
+_READERS: dict[tuple[type[Message], int], ReadFunction] = {}
+_WRITERS: dict[tuple[type[Message], int], WriteFunction] = {}
+
+
 def reader(message: type[Message], version: int) -> ReadFunction:
     """Return ``read(data, position) -> (message, next position)`` for one version.
 
     Raises ValueError for a version outside the declaration's range.
     """
-    _check_version(message, version)
-    return _ReadBuilder(version, version in message.FLEXIBLE).build(message)
+    read = _READERS.get((message, version))
+    if read is None:
+        _check_version(message, version)
+        read = _READERS[message, version] = _ReadBuilder(version, version in message.FLEXIBLE).build(message)
+    return read
 
 
-@cache
 def writer(message: type[Message], version: int) -> WriteFunction:
     """Return ``write(message) -> parts`` for one version.
 
     Raises ValueError for a version outside the declaration's range.
     """
-    _check_version(message, version)
-    return _WriteBuilder(version, version in message.FLEXIBLE).build(message)
+    write = _WRITERS.get((message, version))
+    if write is None:
+        _check_version(message, version)
+        write = _WRITERS[message, version] = _WriteBuilder(version, version in message.FLEXIBLE).build(message)
+    return write
 
 
 def decode(message: type[MessageType], data: Buffer, version: int) -> MessageType:
     """Read one message from the start of *data*; what follows it is ignored, as in Kafka."""
-    declared: type[Message] = message
-    value: MessageType = reader(declared, version)(data, 0)[0]
+    value: MessageType = reader(message, version)(data, 0)[0]
     return value
 
 

@@ -1,0 +1,73 @@
+"""What every handler is given besides its request, and what it may answer with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from kafkacompat.wire.schema import Response
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+    from twisted.internet.interfaces import IReactorTime
+
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.groups.coordinator import GroupCoordinator
+    from kafkacompat.metadata.controller import Controller
+    from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.replication.fetch_sessions import FetchSessions
+    from kafkacompat.replication.replica_manager import ReplicaManager
+
+ResponseType = TypeVar("ResponseType", bound=Response)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The two ends of a client's connection and the listener it came in by."""
+
+    listener_name: str
+    host: str
+    port: int
+    local_host: str
+    local_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Where a request came from and in which dialect it was asked."""
+
+    api_key: int
+    api_version: int
+    client_id: str
+    peer: Peer
+    connection_id: int
+
+
+@dataclass(slots=True)
+class Services:
+    """Everything a handler may ask; built once by `kafkacompat.broker`."""
+
+    node_id: int
+    clock: IReactorTime
+    config: BrokerConfig
+    metadata: ImageHolder
+    controller: Controller
+    replica_manager: ReplicaManager
+    fetch_sessions: FetchSessions
+    group_coordinator: GroupCoordinator
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, by the clock that was passed in."""
+        return int(self.clock.seconds() * 1000)
+
+
+@dataclass(slots=True)
+class Pending(Generic[ResponseType]):
+    """An answer that comes later.
+
+    The connection starts its next request once ``dispatched`` has fired (at once when it is None):
+    everything that decides the order of effects must have happened by then.
+    """
+
+    response: Deferred[ResponseType]
+    dispatched: Deferred[None] | None = None
