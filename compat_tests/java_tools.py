@@ -1,0 +1,71 @@
+"""Apache Kafka 4.3.1's Java programs: fetched by Maven, run as processes of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from spark_integration.maven import BUILD, build_once, jar_folder, program
+
+POM = Path(__file__).resolve().parent / "java" / "pom.xml"
+
+# A tool's JVM lives for seconds: one collector thread and the quick compiler start it soonest.
+SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+def kafka_class_path() -> str:
+    """Return the class path of Kafka 4.3.1's broker, tools and clients (a wildcard over one folder)."""
+    return f"{jar_folder(POM)}/*"
+
+
+def java_command(
+    main_class: str,
+    arguments: Sequence[str] = (),
+    *,
+    jvm: Sequence[str] = SHORT_LIVED,
+    heap: str = "256m",
+    extra_class_path: Sequence[Path] = (),
+) -> list[str]:
+    """Return the command line that runs *main_class* with Kafka's jars."""
+    class_path = ":".join([*(str(path) for path in extra_class_path), kafka_class_path()])
+    return [program("java"), f"-Xmx{heap}", *jvm, "-cp", class_path, main_class, *arguments]
+
+
+def run_java(
+    main_class: str,
+    arguments: Sequence[str] = (),
+    *,
+    stdin: str | None = None,
+    timeout_seconds: float = 120,
+    check: bool = True,
+    jvm: Sequence[str] = SHORT_LIVED,
+    heap: str = "256m",
+    extra_class_path: Sequence[Path] = (),
+) -> subprocess.CompletedProcess[str]:
+    """Run one Java program to its end and return it with ``stdout`` and ``stderr`` as text.
+
+    With ``check`` an exit code other than 0 raises AssertionError that shows what the program printed.
+    """
+    command = java_command(main_class, arguments, jvm=jvm, heap=heap, extra_class_path=extra_class_path)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_seconds)
+    if check and done.returncode != 0:
+        words = f"{main_class} {' '.join(arguments)}"
+        raise AssertionError(f"{words}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def compile_java(source: Path) -> Path:
+    """Compile one source file against Kafka's jars and return the folder of its classes (kept by content)."""
+    digest = hashlib.sha256(source.read_bytes() + POM.read_bytes()).hexdigest()[:12]
+    target = BUILD / "classes" / f"{source.stem}-{digest}"
+    build_once(target, lambda folder: _javac(source, folder))
+    return target
+
+
+def _javac(source: Path, folder: Path) -> None:
+    command = [program("javac"), "-nowarn", "-cp", kafka_class_path(), "-d", str(folder), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(f"{source.name} does not compile:\n{done.stderr}")
