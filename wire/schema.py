@@ -156,7 +156,7 @@ def bytestring(
     return _field("bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged)
 
 
-def records(*, versions: str = "0+", nullable: str = "") -> Any:
+def batches(*, versions: str = "0+", nullable: str = "") -> Any:
     """Declare a field of record batches.
 
     Read as a memoryview into the frame; written from any buffer, or from an object with
@@ -184,7 +184,9 @@ def array(
 ) -> Any:
     """Declare an array of structs (``array(Topic)``) or of primitives (``array(int32())``)."""
     element = of if isinstance(of, Field) else struct(of)
-    return _field("array", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, element=element)
+    return _field(
+        "array", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, element=element
+    )
 
 
 @dataclass_transform(kw_only_default=True)
