@@ -6,7 +6,7 @@ version, so a reader looks there first and then reads the whole header.
 
 from __future__ import annotations
 
-from kafkacompat.wire.schema import Message, Request, int16, int32, string
+from kafkacompat.wire.schema import Message, Request, Response, int16, int32, string
 
 API_VERSIONS_KEY = 18
 
@@ -32,9 +32,9 @@ def request_header_version(request: type[Request], version: int) -> int:
     return 2 if version in request.FLEXIBLE else 1
 
 
-def response_header_version(request: type[Request], version: int) -> int:
+def response_header_version(message: type[Request] | type[Response], version: int) -> int:
     """Return the ResponseHeader version that goes with *version* of an API.
 
     ApiVersions answers always have version 0: its client does not know yet what the broker speaks (KIP-511).
     """
-    return 1 if version in request.FLEXIBLE and request.API_KEY != API_VERSIONS_KEY else 0
+    return 1 if version in message.FLEXIBLE and message.API_KEY != API_VERSIONS_KEY else 0

@@ -13,6 +13,10 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview"
 ZERO_UUID = bytes(16)
 """Kafka's "no id"."""
 
+MIN_INT32 = -0x80000000
+MAX_INT32 = 0x7FFFFFFF
+MAX_INT64 = 0x7FFFFFFFFFFFFFFF
+
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 

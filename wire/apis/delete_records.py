@@ -1,0 +1,48 @@
+"""DeleteRecords (key 21): forget the records in front of an offset."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
+
+
+class DeleteRecordsPartition(Struct):
+    """The offset for one partition."""
+
+    partition_index: int = int32()
+    offset: int = int64()  # -1: the high watermark
+
+
+class DeleteRecordsTopic(Struct):
+    """The offsets for one topic."""
+
+    name: str = string()
+    partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition)
+
+
+class DeleteRecordsRequest(Request, api_key=21, versions="0-2", flexible="2+"):
+    """Forget the records in front of these offsets."""
+
+    topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic)
+    timeout_ms: int = int32()
+
+
+class DeleteRecordsPartitionResult(Struct):
+    """The outcome for one partition."""
+
+    partition_index: int = int32()
+    low_watermark: int = int64()  # -1 with an error
+    error_code: int = int16()
+
+
+class DeleteRecordsTopicResult(Struct):
+    """The outcomes for one topic."""
+
+    name: str = string()
+    partitions: list[DeleteRecordsPartitionResult] = array(DeleteRecordsPartitionResult)
+
+
+class DeleteRecordsResponse(Response, api_key=21, versions="0-2", flexible="2+"):
+    """Where the logs begin now."""
+
+    throttle_time_ms: int = int32()
+    topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult)

@@ -1,0 +1,61 @@
+"""DescribeTopicPartitions (key 75): topics page by page, with eligible leader replicas (KIP-966)."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.primitives import MIN_INT32
+from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string, struct, uuid
+
+
+class TopicRequest(Struct):
+    """A topic to describe."""
+
+    name: str = string()
+
+
+class Cursor(Struct):
+    """The first partition of the next page."""
+
+    topic_name: str = string()
+    partition_index: int = int32()
+
+
+class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible="0+"):
+    """Describe these topics (all of them if the list is empty) from a cursor on."""
+
+    topics: list[TopicRequest] = array(TopicRequest)
+    response_partition_limit: int = int32(default=2000)
+    cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: from the start
+
+
+class DescribeTopicPartitionsResponsePartition(Struct):
+    """Leader and replicas of one partition."""
+
+    error_code: int = int16()
+    partition_index: int = int32()
+    leader_id: int = int32()  # -1: none
+    leader_epoch: int = int32(default=-1)  # -1 when not known
+    replica_nodes: list[int] = array(int32())
+    isr_nodes: list[int] = array(int32())
+    eligible_leader_replicas: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
+    last_known_elr: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
+    offline_replicas: list[int] = array(int32())
+
+
+class DescribeTopicPartitionsResponseTopic(Struct):
+    """One topic, or why it cannot be described."""
+
+    error_code: int = int16()
+    name: str | None = string(nullable="0+")
+    topic_id: bytes = uuid()
+    is_internal: bool = boolean()
+    partitions: list[DescribeTopicPartitionsResponsePartition] = array(DescribeTopicPartitionsResponsePartition)
+    # bits of AclOperation codes; the default means: not asked for
+    topic_authorized_operations: int = int32(default=MIN_INT32)
+
+
+class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexible="0+"):
+    """One page of topics."""
+
+    throttle_time_ms: int = int32()
+    topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
+    next_cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: this was the last page

@@ -1,0 +1,21 @@
+"""Heartbeat (key 12): a member of a classic group is alive."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, int16, int32, string
+
+
+class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
+    """I am still here."""
+
+    group_id: str = string()
+    generation_id: int = int32()
+    member_id: str = string()
+    group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)
+
+
+class HeartbeatResponse(Response, api_key=12, versions="0-4", flexible="4+"):
+    """Whether to go on or to join again."""
+
+    throttle_time_ms: int = int32(versions="1+")
+    error_code: int = int16()

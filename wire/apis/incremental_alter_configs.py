@@ -1,0 +1,44 @@
+"""IncrementalAlterConfigs (key 44): change single configuration entries."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
+
+
+class AlterableConfig(Struct):
+    """The change to one entry."""
+
+    name: str = string()
+    config_operation: int = int8()  # 0: set, 1: delete, 2: append, 3: subtract (list entries only)
+    value: str | None = string(nullable="0+")
+
+
+class AlterConfigsResource(Struct):
+    """The changes to one topic or broker."""
+
+    resource_type: int = int8()  # as in DescribeConfigs
+    resource_name: str = string()
+    configs: list[AlterableConfig] = array(AlterableConfig)
+
+
+class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible="1+"):
+    """Change these entries and leave all others."""
+
+    resources: list[AlterConfigsResource] = array(AlterConfigsResource)
+    validate_only: bool = boolean()
+
+
+class AlterConfigsResourceResponse(Struct):
+    """The outcome for one resource."""
+
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+    resource_type: int = int8()  # as in the request
+    resource_name: str = string()
+
+
+class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):
+    """Which resources were changed."""
+
+    throttle_time_ms: int = int32()
+    responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

@@ -1,0 +1,37 @@
+"""LeaveGroup (key 13): members leave a classic group, or are removed from it."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
+
+
+class MemberIdentity(Struct):
+    """A member, known by its id or by its instance id."""
+
+    member_id: str = string()
+    group_instance_id: str | None = string(nullable="0+", default=None)
+    reason: str | None = string(versions="5+", nullable="0+", default=None)
+
+
+class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):
+    """Take one member out of its group (up to version 2), or several (from 3)."""
+
+    group_id: str = string()
+    member_id: str = string(versions="0-2")
+    members: list[MemberIdentity] = array(MemberIdentity, versions="3+")
+
+
+class MemberResponse(Struct):
+    """The outcome for one member."""
+
+    member_id: str = string()
+    group_instance_id: str | None = string(nullable="0+")
+    error_code: int = int16()
+
+
+class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible="4+"):
+    """Who has left."""
+
+    throttle_time_ms: int = int32(versions="1+")
+    error_code: int = int16()
+    members: list[MemberResponse] = array(MemberResponse, versions="3+")

@@ -1,0 +1,29 @@
+"""ListGroups (key 16): the groups a broker coordinates."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
+
+
+class ListGroupsRequest(Request, api_key=16, versions="0-5", flexible="3+"):
+    """List the groups, or only those in given states and of given types."""
+
+    states_filter: list[str] = array(string(), versions="4+")  # empty: all
+    types_filter: list[str] = array(string(), versions="5+")  # empty: all
+
+
+class ListedGroup(Struct):
+    """One group."""
+
+    group_id: str = string()
+    protocol_type: str = string()
+    group_state: str = string(versions="4+")
+    group_type: str = string(versions="5+")
+
+
+class ListGroupsResponse(Response, api_key=16, versions="0-5", flexible="3+"):
+    """The groups of this broker."""
+
+    throttle_time_ms: int = int32(versions="1+")
+    error_code: int = int16()
+    groups: list[ListedGroup] = array(ListedGroup)

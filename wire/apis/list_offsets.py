@@ -1,0 +1,54 @@
+"""ListOffsets (key 2): offsets by timestamp, or the first and last ones."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, int64, string
+
+
+class ListOffsetsPartition(Struct):
+    """The look-up in one partition."""
+
+    partition_index: int = int32()
+    current_leader_epoch: int = int32(versions="4+", default=-1)  # -1: do not check
+    # -1: latest, -2: earliest, -3: the record with the largest timestamp, -4: earliest on local disk
+    timestamp: int = int64()
+
+
+class ListOffsetsTopic(Struct):
+    """The look-ups in one topic."""
+
+    name: str = string()
+    partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
+
+
+class ListOffsetsRequest(Request, api_key=2, versions="1-11", flexible="6+"):
+    """Look up one offset a partition."""
+
+    replica_id: int = int32()  # -1 for consumers
+    isolation_level: int = int8(versions="2+")  # 0: read_uncommitted, 1: read_committed
+    topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
+    timeout_ms: int = int32(versions="10+")  # how long a look-up in remote storage may take
+
+
+class ListOffsetsPartitionResponse(Struct):
+    """The offset found in one partition."""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+    timestamp: int = int64(default=-1)  # -1 when nothing was found or the offset was asked for by name
+    offset: int = int64(default=-1)  # -1 when nothing was found
+    leader_epoch: int = int32(versions="4+", default=-1)  # -1 when not known
+
+
+class ListOffsetsTopicResponse(Struct):
+    """The offsets found in one topic."""
+
+    name: str = string()
+    partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
+
+
+class ListOffsetsResponse(Response, api_key=2, versions="1-11", flexible="6+"):
+    """The offsets found."""
+
+    throttle_time_ms: int = int32(versions="2+")
+    topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)

@@ -1,0 +1,55 @@
+"""OffsetCommit (key 8): store how far a group has read."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
+
+
+class OffsetCommitRequestPartition(Struct):
+    """The offset of the next record the group will read from one partition."""
+
+    partition_index: int = int32()
+    committed_offset: int = int64()
+    committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 when not known
+    committed_metadata: str | None = string(nullable="0+")
+
+
+class OffsetCommitRequestTopic(Struct):
+    """The offsets for one topic."""
+
+    name: str = string(versions="0-9")
+    topic_id: bytes = uuid(versions="10+")
+    partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
+
+
+class OffsetCommitRequest(Request, api_key=8, versions="2-10", flexible="8+"):
+    """Store these offsets for a group."""
+
+    group_id: str = string()
+    generation_id_or_member_epoch: int = int32(default=-1)  # -1 for a commit outside of group membership
+    member_id: str = string()
+    group_instance_id: str | None = string(versions="7+", nullable="0+", default=None)
+    retention_time_ms: int = int64(versions="2-4", default=-1)  # -1: as long as the broker sees fit
+    topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
+
+
+class OffsetCommitResponsePartition(Struct):
+    """The outcome for one partition."""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+class OffsetCommitResponseTopic(Struct):
+    """The outcomes for one topic."""
+
+    name: str = string(versions="0-9")
+    topic_id: bytes = uuid(versions="10+")
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
+
+
+class OffsetCommitResponse(Response, api_key=8, versions="2-10", flexible="8+"):
+    """Which offsets were stored."""
+
+    throttle_time_ms: int = int32(versions="3+")
+    topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)

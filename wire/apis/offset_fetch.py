@@ -1,0 +1,92 @@
+"""OffsetFetch (key 9): how far groups have read."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string, uuid
+
+
+class OffsetFetchRequestTopic(Struct):
+    """Partitions of one topic, up to version 7."""
+
+    name: str = string()
+    partition_indexes: list[int] = array(int32())
+
+
+class OffsetFetchRequestTopics(Struct):
+    """Partitions of one topic, from version 8."""
+
+    name: str = string(versions="8-9")
+    topic_id: bytes = uuid(versions="10+")
+    partition_indexes: list[int] = array(int32())
+
+
+class OffsetFetchRequestGroup(Struct):
+    """One group and what is asked about it, from version 8."""
+
+    group_id: str = string()
+    member_id: str | None = string(versions="9+", nullable="0+", default=None)
+    member_epoch: int = int32(versions="9+", default=-1)  # -1 outside of group membership
+    # null: every partition with an offset
+    topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, nullable="0+")
+
+
+class OffsetFetchRequest(Request, api_key=9, versions="1-10", flexible="6+"):
+    """Read the offsets of one group (up to version 7) or of several (from 8)."""
+
+    group_id: str = string(versions="0-7")
+    # null: every partition with an offset
+    topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, versions="0-7", nullable="2-7")
+    groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, versions="8+")
+    require_stable: bool = boolean(versions="7+")
+
+
+class OffsetFetchResponsePartition(Struct):
+    """The offset of one partition, up to version 7."""
+
+    partition_index: int = int32()
+    committed_offset: int = int64()  # -1: none
+    committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 when not known
+    metadata: str | None = string(nullable="0+")
+    error_code: int = int16()
+
+
+class OffsetFetchResponseTopic(Struct):
+    """The offsets in one topic, up to version 7."""
+
+    name: str = string()
+    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
+
+
+class OffsetFetchResponsePartitions(Struct):
+    """The offset of one partition, from version 8."""
+
+    partition_index: int = int32()
+    committed_offset: int = int64()  # -1: none
+    committed_leader_epoch: int = int32(default=-1)  # -1 when not known
+    metadata: str | None = string(nullable="0+")
+    error_code: int = int16()
+
+
+class OffsetFetchResponseTopics(Struct):
+    """The offsets in one topic, from version 8."""
+
+    name: str = string(versions="8-9")
+    topic_id: bytes = uuid(versions="10+")
+    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
+
+
+class OffsetFetchResponseGroup(Struct):
+    """The offsets of one group, from version 8."""
+
+    group_id: str = string()
+    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics)
+    error_code: int = int16()
+
+
+class OffsetFetchResponse(Response, api_key=9, versions="1-10", flexible="6+"):
+    """The offsets, of one group (up to version 7) or of several (from 8)."""
+
+    throttle_time_ms: int = int32(versions="3+")
+    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, versions="0-7")
+    error_code: int = int16(versions="2-7")
+    groups: list[OffsetFetchResponseGroup] = array(OffsetFetchResponseGroup, versions="8+")

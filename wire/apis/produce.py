@@ -1,0 +1,82 @@
+"""Produce (key 0): append record batches to partition leaders."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.schema import Request, Response, Struct, array, batches, int16, int32, int64, string, struct, uuid
+
+
+class PartitionProduceData(Struct):
+    """The batch for one partition."""
+
+    index: int = int32()
+    records: Buffer | None = batches(nullable="0+")
+
+
+class TopicProduceData(Struct):
+    """The batches for one topic, which is named up to version 12 and known by its id from 13."""
+
+    name: str = string(versions="0-12")
+    topic_id: bytes = uuid(versions="13+")
+    partition_data: list[PartitionProduceData] = array(PartitionProduceData)
+
+
+class ProduceRequest(Request, api_key=0, versions="3-13", flexible="9+"):
+    """Append these batches."""
+
+    transactional_id: str | None = string(nullable="0+", default=None)
+    acks: int = int16()  # 0: no answer, 1: the leader has it, -1: all in-sync replicas have it
+    timeout_ms: int = int32()
+    topic_data: list[TopicProduceData] = array(TopicProduceData)
+
+
+class BatchIndexAndErrorMessage(Struct):
+    """One record for which the whole batch was refused."""
+
+    batch_index: int = int32()
+    batch_index_error_message: str | None = string(nullable="0+", default=None)
+
+
+class LeaderIdAndEpoch(Struct):
+    """Who leads the partition now; -1 where that is not known (KIP-951)."""
+
+    leader_id: int = int32(default=-1)
+    leader_epoch: int = int32(default=-1)
+
+
+class PartitionProduceResponse(Struct):
+    """The outcome for one partition."""
+
+    index: int = int32()
+    error_code: int = int16()
+    base_offset: int = int64()
+    log_append_time_ms: int = int64(default=-1)  # -1 when the records keep the time the producer gave them
+    log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
+    record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
+    error_message: str | None = string(versions="8+", nullable="0+", default=None)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="10+", tag=0)
+
+
+class TopicProduceResponse(Struct):
+    """The outcomes for one topic."""
+
+    name: str = string(versions="0-12")
+    topic_id: bytes = uuid(versions="13+")
+    partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
+
+
+class NodeEndpoint(Struct):
+    """Where a leader named above can be reached."""
+
+    node_id: int = int32()
+    host: str = string()
+    port: int = int32()
+    rack: str | None = string(nullable="0+", default=None)
+
+
+class ProduceResponse(Response, api_key=0, versions="3-13", flexible="9+"):
+    """What became of each batch."""
+
+    responses: list[TopicProduceResponse] = array(TopicProduceResponse)
+    throttle_time_ms: int = int32()
+    node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, versions="10+", tag=0)

@@ -1,0 +1,34 @@
+"""SyncGroup (key 14): the leader of a classic group hands out the assignments."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, bytestring, int16, int32, string
+
+
+class SyncGroupRequestAssignment(Struct):
+    """What the leader assigned to one member."""
+
+    member_id: str = string()
+    assignment: bytes = bytestring()
+
+
+class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
+    """Ask for the own assignment; the leader brings everybody's along."""
+
+    group_id: str = string()
+    generation_id: int = int32()
+    member_id: str = string()
+    group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)
+    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)
+    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
+
+
+class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
+    """The assignment of the member that asked."""
+
+    throttle_time_ms: int = int32(versions="1+")
+    error_code: int = int16()
+    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)
+    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)
+    assignment: bytes = bytestring()
