@@ -18,6 +18,7 @@ A field that a version does not have keeps its default when read and is left out
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Versions:
     last: int
 
     @classmethod
+    @cache
     def parse(cls, text: str) -> Versions:
         """Read ``"3+"``, ``"0-4"``, ``"7"`` or ``""``."""
         if not text:
