@@ -89,8 +89,8 @@ def compile_constructor(cls: type[Struct]) -> Callable[..., None]:
     arguments, body = [], []
     names: dict[str, Any] = {"_absent": _ABSENT}
     for name, field in cls.FIELDS.items():
-        names[f"_default_{name}"] = field.default
-        if isinstance(field.default, type):
+        names[f"_default_{name}"] = _shared_default(field) if field.tag is not None else field.default
+        if isinstance(names[f"_default_{name}"], type):
             arguments.append(f"{name}=_absent")
             body.append(f"    self.{name} = _default_{name}() if {name} is _absent else {name}")
         else:
@@ -102,6 +102,16 @@ def compile_constructor(cls: type[Struct]) -> Callable[..., None]:
 
 
 _ABSENT = object()
+_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
+
+
+def _shared_default(field: Field) -> Any:
+    """Tagged structs are nearly always left at their default, so all messages share one (replace it, never change it)."""
+    if field.struct is None or field.default is None:
+        return field.default
+    if field.struct not in _SHARED_STRUCTS:
+        _SHARED_STRUCTS[field.struct] = field.struct()
+    return _SHARED_STRUCTS[field.struct]
 
 
 def _check_version(message: type[Message], version: int) -> None:
@@ -334,8 +344,9 @@ class _ReadBuilder(_Builder):
         targets = {}
         for name, field in self._tags(cls):
             targets[name] = out.fresh(name + "_")
-            default = out.bind("default", field.default) if field.default is not None else "None"
-            out.emit(f"{targets[name]} = {default}{'()' if isinstance(field.default, type) else ''}")
+            default = _shared_default(field)
+            bound = out.bind("default", default) if default is not None else "None"
+            out.emit(f"{targets[name]} = {bound}{'()' if isinstance(default, type) else ''}")
         count, tag, length, end = (out.fresh(hint) for hint in ("tags", "tag", "n", "end"))
         out.emit(f"{count} = data[pos]; pos += 1")
         out.emit(f"if {count} > 127: {count}, pos = read_uvarint(data, pos - 1)")
@@ -504,5 +515,5 @@ class _WriteBuilder(_Builder):
             return f"{local} is not None"
         if field.default is list:
             return f"{local} is None or len({local})"
-        default = field.default() if isinstance(field.default, type) else field.default
-        return f"{local} != {self.out.bind('default', default)}"
+        default = self.out.bind("default", _shared_default(field))
+        return f"{local} is not {default} and {local} != {default}"
