@@ -1,0 +1,207 @@
+"""Brokers to test, as processes of their own: ours, and Apache Kafka 4.3.1 in KRaft mode beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compat_tests.java_tools import java_command, run_java
+from compat_tests.processes import cpu_seconds, free_port, resident_bytes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ROOT = Path(__file__).resolve().parent.parent
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+
+# What bin/kafka-server-start.sh gives the JVM.
+KAFKA_JVM = (
+    "-Xms1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+
+
+class Broker(ABC):
+    """One broker process over one folder; it can be stopped, killed and started again on the same port.
+
+    ``properties`` are server properties beyond those that make a node of its own. Standard output
+    and standard error go to ``<folder>/stdout`` and ``<folder>/stderr``.
+    """
+
+    kind = ""
+
+    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.properties = dict(properties or {})
+        self.port = free_port()
+        self.data_folder = folder / "data"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, "the broker is not running"
+        return self.process.pid
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @abstractmethod
+    def command(self) -> Sequence[str]:
+        """Return the command line that serves."""
+
+    def prepare(self) -> None:
+        """Lay out the folder before the first start."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self, timeout_seconds: float = 60) -> float:
+        """Start the process; return the seconds until it first answered ApiVersions."""
+        if not self.folder.exists() or not any(self.folder.iterdir()):
+            self.prepare()
+        with (self.folder / "stdout").open("ab") as out, (self.folder / "stderr").open("ab") as err:
+            begun = time.monotonic()
+            self.process = subprocess.Popen(self.command(), stdout=out, stderr=err, cwd=ROOT, env=self.environment())
+        while not answers_api_versions(self.port):
+            self._refuse_ended(time.monotonic() > begun + timeout_seconds)
+        return time.monotonic() - begun
+
+    def environment(self) -> dict[str, str]:
+        """Return the process's environment variables."""
+        return dict(os.environ)
+
+    def _refuse_ended(self, late: bool) -> None:
+        assert self.process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=0.01)
+        if late or self.process.returncode is not None:
+            self.stop()
+            raise AssertionError(f"{self.kind} did not start:\n{self.stderr()[-4000:]}")
+
+    def stderr(self) -> str:
+        """Return what the broker logged so far."""
+        return (self.folder / "stderr").read_text(errors="replace")
+
+    def stdout(self) -> str:
+        """Return what the broker printed so far."""
+        return (self.folder / "stdout").read_text(errors="replace")
+
+    def stop(self, timeout_seconds: float = 30) -> int:
+        """Ask it to stop (SIGTERM; SIGKILL after the timeout) and return its exit code."""
+        if self.process is None:
+            return 0
+        self.process.terminate()
+        try:
+            code = self.process.wait(timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            return self.kill()
+        self.process = None
+        return code
+
+    def kill(self) -> int:
+        """End it with SIGKILL, as a power cut of the process would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        code = self.process.wait()
+        self.process = None
+        return code
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that the process used since it started."""
+        return cpu_seconds(self.pid)
+
+    def resident_bytes(self) -> int:
+        """Return the memory that the process holds now."""
+        return resident_bytes(self.pid)
+
+
+class KafkacompatBroker(Broker):
+    """Ours: no properties file, so the defaults of a first start, and overrides."""
+
+    kind = "kafkacompat"
+
+    def command(self) -> Sequence[str]:
+        overrides = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(self.data_folder),
+            **self.properties,
+        }
+        options = [part for name, value in overrides.items() for part in ("--override", f"{name}={value}")]
+        return [sys.executable, "-m", "kafkacompat", "serve", *options]
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+class KafkaBroker(Broker):
+    """Apache Kafka 4.3.1, one node that is broker and controller, with the limits of a single node."""
+
+    kind = "kafka"
+
+    def prepare(self) -> None:
+        super().prepare()
+        controller_port = free_port()
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+            "log.dirs": str(self.data_folder),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **{name: value for name, value in self.properties.items() if not name.startswith("kafkacompat.")},
+        }
+        lines = [f"{name}={value}\n" for name, value in properties.items()]
+        self._properties_file().write_text("".join(lines))
+        run_java("kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(self._properties_file())])
+
+    def command(self) -> Sequence[str]:
+        return java_command("kafka.Kafka", [str(self._properties_file())], jvm=KAFKA_JVM, heap="1g")
+
+    def _properties_file(self) -> Path:
+        return self.folder / "server.properties"
+
+
+BROKERS: dict[str, type[Broker]] = {broker.kind: broker for broker in (KafkacompatBroker, KafkaBroker)}
+
+
+def answers_api_versions(port: int, timeout_seconds: float = 1) -> bool:
+    """Ask ApiVersions v0 once; False while nobody listens or the answer does not come."""
+    request = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=timeout_seconds) as connection:
+            connection.sendall(request)
+            return len(connection.recv(8)) > 0
+    except OSError:
+        return False
+
+
+def ready_line(broker: Broker) -> dict[str, str]:
+    """Return the fields of the line that our broker prints when it accepts clients."""
+    line = next(line for line in broker.stdout().splitlines() if line.startswith("kafkacompat ready"))
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)

@@ -1,0 +1,57 @@
+"""``--broker=kafkacompat|kafka`` names the broker under test; every test proves itself on the real one too."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from compat_tests.brokers import BROKERS, Broker
+
+MakeBroker = Callable[..., Broker]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--broker", choices=sorted(BROKERS), default="kafkacompat", help="the broker to test")
+
+
+@pytest.fixture(scope="session")
+def broker_kind(request: pytest.FixtureRequest) -> str:
+    """Which broker is under test."""
+    kind: str = request.config.getoption("--broker")
+    return kind
+
+
+@pytest.fixture(scope="session")
+def broker(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for all tests that only talk to it; they keep apart by the names of their topics and groups."""
+    with BROKERS[broker_kind](tmp_path_factory.mktemp("broker") / "node") as running:
+        yield running
+
+
+@pytest.fixture
+def make_broker(broker_kind: str, tmp_path: Path) -> Iterator[MakeBroker]:
+    """Start further brokers, each over a folder of its own, for a test that stops or overloads one."""
+    started: list[Broker] = []
+
+    def make(properties: Mapping[str, str] | None = None) -> Broker:
+        fresh = BROKERS[broker_kind](tmp_path / f"node{len(started)}", properties)
+        started.append(fresh)
+        fresh.start()
+        return fresh
+
+    yield make
+    for one in started:
+        one.stop()
+
+
+_COUNTER = itertools.count()
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """Return a topic or group name that no other test uses."""
+    test: str = request.node.originalname or request.node.name
+    return f"{test.removeprefix('test_')}-{next(_COUNTER)}".replace("[", "-").replace("]", "")
