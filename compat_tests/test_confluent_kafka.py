@@ -132,7 +132,7 @@ def test_idempotent_producer(broker: Broker, name: str) -> None:
 def test_keys_headers_timestamps_and_nulls_come_back_as_sent(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
-    headers = [("trace", b"\x00\x01"), ("empty", b""), ("none", None), ("trace", b"twice")]
+    headers: Any = [("trace", b"\x00\x01"), ("empty", b""), ("none", None), ("trace", b"twice")]
     producer.produce(name, key=b"k", value=b"v", headers=headers, timestamp=1_700_000_000_123)
     producer.produce(name, key=None, value=None, timestamp=1_700_000_000_456)
     producer.produce(name, key=b"", value=b"", timestamp=1_700_000_000_789)

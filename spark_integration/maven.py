@@ -6,8 +6,9 @@ import fcntl
 import hashlib
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -67,3 +68,18 @@ def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def main(poms: Sequence[str]) -> int:
+    """Fetch the jars of each pom; return the exit code."""
+    try:
+        for pom in poms:
+            jar_folder(Path(pom))
+    except MissingProgramError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,69 @@
+# One place for every command. Stamp files in .venv make repeated calls instant.
+PYTHON ?= python3
+ROWS ?=
+BROKER ?= kafkacompat
+
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGING := setup.cfg pyproject.toml
+SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
+EXTRAS := test,lint,spark,demo,bench
+
+.PHONY: help run test lint demo bench spark compare clean
+
+help:
+	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
+	@echo "make test     lint, then all tests: unit tests, real clients, Kafka's Java tools, Spark"
+	@echo "make demo     336,776 flights through confluent-kafka, kafka-python and Spark"
+	@echo "make bench    the same loads on this broker and on Apache Kafka, in turn [ROWS='produce fetch']"
+	@echo "make lint     ruff, mypy --strict, layer contracts"
+	@echo "make spark    only the tests with Spark [BROKER=kafka: on Apache Kafka instead]"
+	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
+	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
+
+run: $(VENV)/.run
+	@$(BIN)/kafkacompat serve
+
+test: lint $(VENV)/.jars
+	@KAFKACOMPAT_PORTABLE=1 $(BIN)/python -m pytest -q tests
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.development
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+demo: $(VENV)/.jars
+	@$(BIN)/python -m spark_integration.demo
+
+bench: $(VENV)/.jars
+	@$(BIN)/python -m bench $(ROWS)
+
+spark: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests/test_spark.py --broker=$(BROKER)
+
+compare: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests/test_same_answers.py --compare
+
+clean:
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+
+$(BIN)/python:
+	@echo "Creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(PACKAGING) | $(BIN)/python
+	@echo "Installing kafkacompat into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.development: $(PACKAGING) | $(BIN)/python
+	@echo "Installing kafkacompat with clients, linters and Spark into $(VENV) (a minute or two) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.jars: compat_tests/java/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
+	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven ..."
+	@$(BIN)/python -m spark_integration.maven $^
+	@touch $@

@@ -1,0 +1,128 @@
+"""The command line tools of Apache Kafka 4.3.1, one process a call, as an administrator runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.java_tools import run_java
+from compat_tests.waiting import until
+
+TOOLS = "org.apache.kafka.tools"
+CONSUMER_GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
+CONSOLE_CONSUMER = f"{TOOLS}.consumer.ConsoleConsumer"
+
+
+def tool(broker: Broker, main_class: str, *arguments: str, stdin: str | None = None) -> str:
+    """Run a tool against the broker and return its standard output; a non-zero exit fails the test."""
+    return run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], stdin=stdin).stdout
+
+
+def topics(broker: Broker, *arguments: str) -> str:
+    return tool(broker, f"{TOOLS}.TopicCommand", *arguments)
+
+
+def create(broker: Broker, topic: str, partitions: int = 1) -> None:
+    topics(broker, "--create", "--topic", topic, "--partitions", str(partitions), "--replication-factor", "1")
+
+
+def console_produce(broker: Broker, topic: str, lines: list[str], *options: str) -> None:
+    text = "".join(line + "\n" for line in lines)
+    tool(broker, f"{TOOLS}.ConsoleProducer", "--topic", topic, *options, stdin=text)
+
+
+def test_topics_are_created_described_altered_and_deleted(broker: Broker, name: str) -> None:
+    create(broker, name, 2)
+    assert name in topics(broker, "--list").splitlines()
+    described = topics(broker, "--describe", "--topic", name)
+    assert re.search(r"PartitionCount: 2\s+ReplicationFactor: 1", described)
+    assert re.search(r"Partition: 1\s+Leader: 1\s+Replicas: 1\s+Isr: 1", described)
+    topics(broker, "--alter", "--topic", name, "--partitions", "3")
+    until(lambda: "PartitionCount: 3" in topics(broker, "--describe", "--topic", name))
+    topics(broker, "--delete", "--topic", name)
+    assert name not in topics(broker, "--list").splitlines()
+
+
+def test_console_producer_and_consumer(broker: Broker, name: str) -> None:
+    create(broker, name)
+    options = ("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true")
+    lines = [f"h1:v{number}\tkey{number}\tvalue {number}" for number in range(5)]
+    console_produce(broker, name, lines, *options, "--compression-codec", "zstd")
+    shown = [word for field in ("key", "headers", "offset") for word in ("--formatter-property", f"print.{field}=true")]
+    read = ("--from-beginning", "--max-messages", "5", "--timeout-ms", "20000")
+    output = tool(broker, CONSOLE_CONSUMER, "--topic", name, *read, *shown)
+    expected = [f"Offset:{number}\th1:v{number}\tkey{number}\tvalue {number}" for number in range(5)]
+    assert output.splitlines() == expected
+
+
+def test_consumer_groups_are_listed_described_and_reset(broker: Broker, name: str) -> None:
+    create(broker, name)
+    console_produce(broker, name, ["a", "b", "c", "d"])
+    read = ("--from-beginning", "--max-messages", "4", "--timeout-ms", "20000", "--group", name)
+    tool(broker, CONSOLE_CONSUMER, "--topic", name, *read)
+    assert name in tool(broker, CONSUMER_GROUPS, "--list").splitlines()
+    described = tool(broker, CONSUMER_GROUPS, "--describe", "--group", name)
+    assert re.search(rf"{name}\s+{name}\s+0\s+4\s+4\s+0", described)
+    target = ("--group", name, "--topic", name)
+    tool(broker, CONSUMER_GROUPS, "--reset-offsets", *target, "--to-earliest", "--execute")
+    described = tool(broker, CONSUMER_GROUPS, "--describe", "--group", name)
+    assert re.search(rf"{name}\s+{name}\s+0\s+0\s+4\s+4", described)
+    tool(broker, CONSUMER_GROUPS, "--delete", "--group", name)
+    assert name not in tool(broker, CONSUMER_GROUPS, "--list").splitlines()
+
+
+def test_offsets_are_told_and_records_deleted(broker: Broker, name: str, tmp_path: Path) -> None:
+    create(broker, name)
+    console_produce(broker, name, [str(number) for number in range(10)])
+    offsets = f"{TOOLS}.GetOffsetShell"
+    assert tool(broker, offsets, "--topic", name).strip() == f"{name}:0:10"
+    plan = tmp_path / "delete.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": name, "partition": 0, "offset": 4}]}))
+    deleted = tool(broker, f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(plan))
+    assert f"partition: {name}-0\tlow_watermark: 4" in deleted
+    assert tool(broker, offsets, "--topic", name, "--time", "earliest").strip() == f"{name}:0:4"
+    assert re.fullmatch(rf"{name}:0:\d", tool(broker, offsets, "--topic", name, "--time", "max-timestamp").strip())
+
+
+def test_configs(broker: Broker, name: str) -> None:
+    create(broker, name)
+    entity = ("--entity-type", "topics", "--entity-name", name)
+    configs = "kafka.admin.ConfigCommand"
+    tool(broker, configs, "--alter", *entity, "--add-config", "retention.ms=7200000,cleanup.policy=[compact,delete]")
+
+    def described() -> str:
+        return tool(broker, configs, "--describe", *entity)
+
+    until(lambda: "retention.ms=7200000" in described())
+    tool(broker, configs, "--alter", *entity, "--delete-config", "retention.ms")
+    assert "cleanup.policy=compact,delete" in until(
+        lambda: (text := described()) and "retention.ms" not in text and text
+    )
+    everything = tool(broker, configs, "--describe", *entity, "--all")
+    assert "segment.bytes=1073741824 sensitive=false" in everything
+    node = tool(broker, configs, "--describe", "--entity-type", "brokers", "--entity-name", "1", "--all")
+    assert "num.partitions=1 sensitive=false" in node
+
+
+def test_broker_api_versions(broker: Broker) -> None:
+    output = tool(broker, f"{TOOLS}.BrokerApiVersionsCommand")
+    for line in ("Produce(0): 0 to 13", "Fetch(1): 4 to 18", "ApiVersions(18): 0 to 4", "JoinGroup(11): 0 to 9"):
+        assert line in output
+    assert f"127.0.0.1:{broker.port} (id: 1 rack: null" in output
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_performance_tools(broker: Broker, name: str, codec: str) -> None:
+    create(broker, name, 3)
+    load = ("--num-records", "50000", "--record-size", "200", "--throughput", "-1")
+    properties = ("--command-property", f"compression.type={codec}", "acks=all")
+    output = tool(broker, f"{TOOLS}.ProducerPerformance", "--topic", name, *load, *properties)
+    assert re.search(r"^50000 records sent, ", output, re.MULTILINE)
+    read = ("--topic", name, "--num-records", "50000", "--timeout", "30000")
+    header, figures = tool(broker, f"{TOOLS}.ConsumerPerformance", *read).splitlines()[:2]
+    consumed = dict(zip(header.split(", "), figures.split(", "), strict=True))
+    assert consumed["data.consumed.in.nMsg"] == "50000"
