@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from kafkacompat.replication.fetch_sessions import FetchSessions
     from kafkacompat.replication.replica_manager import ReplicaManager
 
+
+class UnanswerableError(Exception):
+    """A request failed in a way that its response cannot say; the connection is closed."""
+
+
 ResponseType = TypeVar("ResponseType", bound=Response)
 
 

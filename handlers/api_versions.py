@@ -1,0 +1,44 @@
+"""ApiVersions (key 18), v0-4: what is served here, in which versions.
+
+v3     flexible body, but always response header v0; the client says its name and version
+v4     features whose minimum is 0 may be listed
+
+A version that we do not know is answered in the layout of v0 with error 35 and this API's own range,
+so that the client can ask again (KIP-511); the request then comes here without a body.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.errors import ErrorCode
+
+CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+API_KEY = 18
+CLIENT_NAME_VERSION = 3
+
+
+def handle_api_versions(
+    request: ApiVersionsRequest | None, context: RequestContext, services: Services
+) -> ApiVersionsResponse:
+    """List the table of handlers."""
+    if request is None:
+        versions = services.served[API_KEY]
+        own = ApiVersion(api_key=API_KEY, min_version=versions.first, max_version=versions.last)
+        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+    if context.api_version >= CLIENT_NAME_VERSION and not _is_valid(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
+            for key, versions in sorted(services.served.items())
+        ]
+    )
+
+
+def _is_valid(request: ApiVersionsRequest) -> bool:
+    return all(
+        CLIENT_NAME.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
+    )

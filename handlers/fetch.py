@@ -1,0 +1,142 @@
+"""Fetch (key 1), v4-18: read record batches, waiting for them if need be.
+
+v4     isolation level, last stable offset
+v5     log_start_offset
+v7     fetch sessions (KIP-227)
+v9     current_leader_epoch is checked (KIP-320)
+v10    zstd batches may be in the answer; earlier versions get them too, as from Kafka 4
+v12    flexible; last_fetched_epoch, diverging_epoch
+v13    topics by id (KIP-516)
+v15    the replica's id in a tagged field; v17 and v18 add fields that only replicas use
+
+Records go out as regions of the log files: nothing here reads them.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TypeAlias
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, WantedPartition
+from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch
+from kafkacompat.replication.partition import Partition, PartitionRead
+from kafkacompat.wire.apis.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from kafkacompat.wire.errors import KafkaError
+
+TOPIC_ID_VERSION = 13
+READ_COMMITTED = 1
+
+FetchResult: TypeAlias = "FetchResponse | Pending[FetchResponse]"
+
+
+def handle_fetch(request: FetchRequest, context: RequestContext, services: Services) -> FetchResult:
+    """Answer at once where there is enough, else when there is or time is up."""
+    by_topic_id = context.api_version >= TOPIC_ID_VERSION
+    try:
+        fetch_context = services.fetch_sessions.context(
+            request.session_id,
+            request.session_epoch,
+            _wanted(request, by_topic_id),
+            _forgotten(request, by_topic_id),
+            by_topic_id=by_topic_id,
+            now_ms=services.now_ms(),
+        )
+    except KafkaError as problem:
+        return FetchResponse(error_code=problem.code)
+
+    def find(wanted: WantedPartition) -> Partition:
+        return services.replica_manager.find(wanted.topic, wanted.partition)
+
+    def answer(found: list[FetchedPartition]) -> FetchResponse:
+        return _response(fetch_context, found, request.isolation_level == READ_COMMITTED)
+
+    limits = FetchLimits(request.min_bytes, min(request.max_bytes, services.fetch_max_bytes), request.max_wait_ms)
+    found = fetch(find, fetch_context.wanted, limits, services.clock)
+    return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer))
+
+
+def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
+    return [
+        WantedPartition(
+            topic.topic_id if by_topic_id else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+            partition.last_fetched_epoch,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+
+
+def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
+    return [
+        (topic.topic_id if by_topic_id else topic.topic, partition)
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
+    ]
+
+
+def _response(context: FetchContext, found: list[FetchedPartition], committed: bool) -> FetchResponse:
+    told = [each for each in found if _is_told(context, each)]
+    responses = []
+    for topic, partitions in groupby(told, key=lambda each: each.wanted.topic):
+        response = FetchableTopicResponse(partitions=[_partition_data(each, committed) for each in partitions])
+        if isinstance(topic, str):
+            response.topic = topic
+        else:
+            response.topic_id = topic
+        responses.append(response)
+    return FetchResponse(session_id=context.session_id, responses=responses)
+
+
+def _is_told(context: FetchContext, each: FetchedPartition) -> bool:
+    """Whether a partition belongs into the answer; a session remembers what it told."""
+    if context.session is None:
+        return True
+    read = each.read
+    news = each.wanted.has_news(
+        size_bytes=each.size_bytes,
+        error=each.urgent,
+        high_watermark=read.high_watermark if read else -1,
+        log_start_offset=read.log_start_offset if read else -1,
+    )
+    if each.size_bytes and context.incremental:
+        context.session.served(each.wanted.key)
+    return news or not context.incremental
+
+
+def _partition_data(each: FetchedPartition, committed: bool) -> PartitionData:
+    index = each.wanted.partition
+    if each.read is None:
+        return PartitionData(
+            partition_index=index,
+            error_code=each.error_code,
+            high_watermark=-1,
+            aborted_transactions=[] if committed else None,
+            records=b"",
+        )
+    return _data(index, each.read, committed)
+
+
+def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
+    data = PartitionData(
+        partition_index=index,
+        high_watermark=read.high_watermark,
+        last_stable_offset=read.last_stable_offset,
+        log_start_offset=read.log_start_offset,
+        aborted_transactions=[] if committed else None,
+        records=read.region if read.region is not None else b"",
+    )
+    if read.diverging_epoch is not None:
+        epoch, end_offset = read.diverging_epoch
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    return data

@@ -1,0 +1,125 @@
+"""ListOffsets (key 2), v1-11: the offset at a time or at a named place, one a partition.
+
+timestamp >= 0   the first record at or after it: its offset and timestamp, or -1, -1 if there is none
+-1 latest        the high watermark, or the last stable offset for read_committed
+-2 earliest      the log start offset
+-3 (v7)          the record with the largest timestamp
+-4 (v8)          the earliest offset on local disk, which without tiered storage is -2
+-5 (v9), -6 (v11)  places in tiered storage: there is none, so -1
+
+v4 adds leader epochs, v6 is flexible, v10 adds a timeout for tiered storage.
+Searching by time reads the log, so it runs in the disk thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from twisted.internet.defer import Deferred, gatherResults
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.replication.partition import Partition
+from kafkacompat.wire.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+    ListOffsetsTopicResponse,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+# (offset, timestamp, leader epoch)
+Found: TypeAlias = "tuple[int, int, int]"
+Place: TypeAlias = "Callable[[Partition], Found | Deferred[Found]]"
+
+NOTHING: Found = (-1, -1, -1)
+READ_COMMITTED = 1
+
+
+def _latest(partition: Partition) -> Found:
+    # Without transactions the last stable offset is the high watermark.
+    return partition.high_watermark.offset, -1, partition.leader_epoch
+
+
+def _earliest(partition: Partition) -> Found:
+    offset = partition.log.log_start_offset
+    return offset, -1, partition.log.leader_epochs.epoch_for_offset(offset)
+
+
+def _nowhere(_partition: Partition) -> Found:
+    return NOTHING
+
+
+# timestamp asked for -> (first version that knows it, where to look)
+NAMED_PLACES: dict[int, tuple[int, Place]] = {
+    -1: (1, _latest),
+    -2: (1, _earliest),
+    -3: (7, Partition.find_max_timestamp),
+    -4: (8, _earliest),
+    -5: (9, _nowhere),
+    -6: (11, _nowhere),
+}
+
+
+def handle_list_offsets(
+    request: ListOffsetsRequest, context: RequestContext, services: Services
+) -> ListOffsetsResponse | Pending[ListOffsetsResponse]:
+    """Look up every partition; answer when all are known."""
+    lookup = _Lookup(request, context, services)
+    response = ListOffsetsResponse(topics=[lookup.topic(topic) for topic in request.topics])
+    if not lookup.waiting:
+        return response
+    return Pending(gatherResults(lookup.waiting).addCallback(lambda _: response))
+
+
+class _Lookup:
+    """One request on its way; ``waiting`` collects the searches under way."""
+
+    def __init__(self, request: ListOffsetsRequest, context: RequestContext, services: Services) -> None:
+        self._version = context.api_version
+        self._replicas = services.replica_manager
+        self.waiting: list[Deferred[None]] = []
+        keys = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
+        self._duplicates = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else set()
+
+    def topic(self, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
+        partitions = [self._partition(topic.name, wanted) for wanted in topic.partitions]
+        return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+
+    def _partition(self, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        response = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+        try:
+            found = self._find(topic, wanted)
+        except Exception as problem:
+            response.error_code = error_code_of(problem)
+        else:
+            if isinstance(found, Deferred):
+                found.addCallbacks(lambda result: _fill(response, result), lambda failure: _fail(response, failure.value))
+                self.waiting.append(found)
+            else:
+                _fill(response, found)
+        return response
+
+    def _find(self, topic: str, wanted: ListOffsetsPartition) -> Found | Deferred[Found]:
+        if (topic, wanted.partition_index) in self._duplicates:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is asked for twice")
+        partition = self._replicas.find(topic, wanted.partition_index)
+        partition.check_epoch(wanted.current_leader_epoch)
+        if wanted.timestamp >= 0:
+            return partition.find_timestamp(wanted.timestamp)
+        since_version, place = NAMED_PLACES.get(wanted.timestamp, (None, _nowhere))
+        if since_version is None or self._version < since_version:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"there is no place {wanted.timestamp} in this version")
+        return place(partition)
+
+
+def _fill(response: ListOffsetsPartitionResponse, found: Found) -> None:
+    response.offset, response.timestamp, response.leader_epoch = found
+
+
+def _fail(response: ListOffsetsPartitionResponse, problem: BaseException | None) -> None:
+    assert problem is not None
+    response.error_code = error_code_of(problem)

@@ -1,0 +1,130 @@
+"""Produce (key 0), v3-13: append one record batch a partition.
+
+v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the refused records and a message
+v9     flexible
+v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
+v12    a transaction's partitions need not be added first (KIP-890)
+v13    topics by id (KIP-516)
+
+acks=0 has no answer: an error closes the connection, so that the client looks for the leader again.
+With one replica acks=1 and acks=-1 are the same: the batch is in the log of the whole in-sync set.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from twisted.internet.defer import Deferred, DeferredList
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
+from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log import AppendResult
+from kafkacompat.wire.apis.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import InvalidRecordsError, check_produce_version
+
+VALID_ACKS = (-1, 0, 1)
+TOPIC_ID_VERSION = 13
+# The one client that Kafka lets write to internal topics.
+ADMIN_CLIENT_ID = "__admin_client"
+
+ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse] | None"
+
+
+def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
+    """Append every batch; answer when all of them are settled."""
+    produce = _Produce(request, context, services)
+    response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
+    if not produce.waiting:
+        return _answer(request, response)
+    # The next request of the connection starts when these are in their logs: until then order is not settled.
+    settled = DeferredList(produce.waiting)
+    dispatched: Deferred[None] = Deferred()
+    answer: Deferred[ProduceResponse] = Deferred()
+    settled.addCallback(lambda _: _answer(request, response))
+    settled.chainDeferred(answer)
+    answer.addBoth(lambda result: (dispatched.callback(None), result)[1])
+    return Pending(answer, dispatched)
+
+
+def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    if request.acks != 0:
+        return response
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                code = ErrorCode(partition.error_code).name
+                raise UnanswerableError(f"a Produce with acks=0 to {topic.name}-{partition.index} failed with {code}")
+    return None
+
+
+class _Produce:
+    """One request on its way; ``waiting`` collects the appends that could not be done at once."""
+
+    def __init__(self, request: ProduceRequest, context: RequestContext, services: Services) -> None:
+        self._acks = request.acks
+        self._version = context.api_version
+        self._is_admin = context.client_id == ADMIN_CLIENT_ID
+        self._replicas = services.replica_manager
+        self._now_ms = services.now_ms()
+        self.waiting: list[Deferred[None]] = []
+
+    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+        key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
+        return TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[self._partition(key, data) for data in topic.partition_data],
+        )
+
+    def _partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(index=data.index, base_offset=-1)
+        try:
+            partition = self._replicas.find(topic, data.index)
+            result = partition.append(self._checked(partition, data.records), self._now_ms)
+        except Exception as problem:
+            _refused(response, problem)
+        else:
+            if isinstance(result, AppendResult):
+                _accepted(response, result)
+            else:
+                settled = result.addCallbacks(
+                    lambda appended: _accepted(response, appended),
+                    lambda failure: _refused(response, failure.value),
+                )
+                self.waiting.append(settled)
+        return response
+
+    def _checked(self, partition: Partition, records: Buffer | None) -> Buffer:
+        if self._acks not in VALID_ACKS:
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {self._acks}; use -1, 0 or 1")
+        if partition.is_internal and not self._is_admin:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is an internal topic")
+        return check_produce_version(records, self._version)
+
+
+def _accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
+    response.base_offset = result.base_offset
+    response.log_append_time_ms = result.log_append_time_ms
+    response.log_start_offset = result.log_start_offset
+
+
+def _refused(response: PartitionProduceResponse, problem: BaseException) -> None:
+    response.error_code = error_code_of(problem)
+    if isinstance(problem, KafkaError) and problem.detail:
+        response.error_message = problem.detail
+    if isinstance(problem, InvalidRecordsError):
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in problem.record_errors
+        ]

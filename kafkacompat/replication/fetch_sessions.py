@@ -1,0 +1,187 @@
+"""Fetch sessions: a client names its partitions once, later only what changed (KIP-227).
+
+A request says with (session id, session epoch) what it wants:
+
+==================  ===========================================================================
+(any id, -1)        no session: answer this list, and forget the session named
+(any id, 0)         start a session with this list; the answer carries its id, or 0 if there is no room
+(id, n)             the session's list, with these changes; n counts up by one with each request
+==================  ===========================================================================
+
+In a session's answer a partition is left out while it has nothing new: no data, no error, and the
+same high watermark and log start offset as last told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeAlias
+
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import MAX_INT32
+
+FINAL_EPOCH = -1
+INITIAL_EPOCH = 0
+# Kafka's fixed time after which an idle session may be evicted for a new one.
+EVICTION_MS = 120_000
+
+TopicKey: TypeAlias = "str | bytes"
+PartitionKey: TypeAlias = "tuple[TopicKey, int]"
+
+
+@dataclass(slots=True)
+class WantedPartition:
+    """One partition that a client reads, and what it was last told about it.
+
+    ``topic`` is the name up to Fetch v12 and the topic id from v13.
+    """
+
+    topic: TopicKey
+    partition: int
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+    told_high_watermark: int = -1
+    told_log_start_offset: int = -1
+
+    @property
+    def key(self) -> PartitionKey:
+        return self.topic, self.partition
+
+    def update(self, newer: WantedPartition) -> None:
+        """Take over what the client asks for now."""
+        self.fetch_offset = newer.fetch_offset
+        self.max_bytes = newer.max_bytes
+        self.current_leader_epoch = newer.current_leader_epoch
+        self.last_fetched_epoch = newer.last_fetched_epoch
+
+    def has_news(self, *, size_bytes: int, error: bool, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether the client has to be told of the partition; remembers what it is told."""
+        changed = high_watermark != self.told_high_watermark or log_start_offset != self.told_log_start_offset
+        self.told_high_watermark = high_watermark
+        self.told_log_start_offset = log_start_offset
+        if error:
+            # An error is told again each time until it is gone, and the news after it is always told.
+            self.told_high_watermark = -1
+        return changed or error or size_bytes > 0
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """The list of one client; its order decides who is read first."""
+
+    session_id: int
+    by_topic_id: bool
+    last_used_ms: int
+    epoch: int = 1
+    partitions: dict[PartitionKey, WantedPartition] = field(default_factory=dict)
+
+    def change(self, wanted: Iterable[WantedPartition], forgotten: Iterable[PartitionKey]) -> None:
+        """Apply the changes that an incremental request carries."""
+        for partition in wanted:
+            known = self.partitions.get(partition.key)
+            if known is None:
+                self.partitions[partition.key] = partition
+            else:
+                known.update(partition)
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+    def served(self, key: PartitionKey) -> None:
+        """Move a partition that got data to the end, so that the others are read first next time."""
+        self.partitions[key] = self.partitions.pop(key)
+
+
+@dataclass(slots=True)
+class FetchContext:
+    """What one request wants: ``session`` is None without one, ``incremental`` leaves out what is not news."""
+
+    wanted: list[WantedPartition]
+    session: FetchSession | None = None
+    incremental: bool = False
+
+    @property
+    def session_id(self) -> int:
+        return self.session.session_id if self.session is not None else 0
+
+
+class FetchSessions:
+    """The sessions of all clients, at most ``max_sessions`` (`max.incremental.fetch.session.cache.slots`)."""
+
+    def __init__(self, max_sessions: int, rng: Random) -> None:
+        self._max_sessions = max_sessions
+        self._rng = rng
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[FetchSession]:
+        return iter(self._sessions.values())
+
+    def context(
+        self,
+        session_id: int,
+        session_epoch: int,
+        wanted: list[WantedPartition],
+        forgotten: Iterable[PartitionKey],
+        *,
+        by_topic_id: bool,
+        now_ms: int,
+    ) -> FetchContext:
+        """Work out what a request wants.
+
+        Raises KafkaError FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
+        FETCH_SESSION_TOPIC_ID_ERROR, upon which the client starts anew.
+        """
+        if session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            self._sessions.pop(session_id, None)
+            start = session_epoch == INITIAL_EPOCH
+            return FetchContext(wanted, self._start(wanted, by_topic_id, now_ms) if start else None)
+        session = self._find(session_id, session_epoch, by_topic_id)
+        session.change(wanted, forgotten)
+        session.epoch = 1 if session.epoch == MAX_INT32 else session.epoch + 1
+        session.last_used_ms = now_ms
+        # Most recently used last: eviction looks at the front.
+        self._sessions[session_id] = self._sessions.pop(session_id)
+        return FetchContext(list(session.partitions.values()), session, incremental=True)
+
+    def _find(self, session_id: int, session_epoch: int, by_topic_id: bool) -> FetchSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, f"there is no fetch session {session_id}")
+        if session.epoch != session_epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"the session's epoch is {session.epoch}, not {session_epoch}"
+            )
+        if session.by_topic_id != by_topic_id:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session uses topic names or ids, not both")
+        return session
+
+    def _start(self, wanted: list[WantedPartition], by_topic_id: bool, now_ms: int) -> FetchSession | None:
+        if not self._make_room(now_ms):
+            return None
+        session = FetchSession(self._new_id(), by_topic_id, now_ms)
+        session.partitions = {partition.key: partition for partition in wanted}
+        self._sessions[session.session_id] = session
+        return session
+
+    def _make_room(self, now_ms: int) -> bool:
+        if len(self._sessions) < self._max_sessions:
+            return True
+        if not self._sessions:
+            return False
+        oldest = next(iter(self._sessions.values()))
+        if now_ms - oldest.last_used_ms < EVICTION_MS:
+            return False
+        del self._sessions[oldest.session_id]
+        return True
+
+    def _new_id(self) -> int:
+        while True:
+            session_id = self._rng.randint(1, MAX_INT32)
+            if session_id not in self._sessions:
+                return session_id

@@ -1,0 +1,113 @@
+"""Reading many partitions for one Fetch request within its limits, now or when there is enough.
+
+The rules (KIP-74): partitions are read in the order asked; together they fill at most
+``max_bytes``; only the first batch of the first partition that has any is sent whole however large
+it is, so that a consumer always gets on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.replication.delayed import DelayedFetch
+from kafkacompat.replication.fetch_sessions import WantedPartition
+from kafkacompat.replication.partition import Partition, PartitionRead
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorTime
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """How much a fetch wants and how long it waits for it."""
+
+    min_bytes: int
+    max_bytes: int
+    max_wait_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPartition:
+    """The outcome for one partition: what was read, or the error; ``partition`` is None for an unknown one."""
+
+    wanted: WantedPartition
+    partition: Partition | None
+    error_code: ErrorCode
+    read: PartitionRead | None
+
+    @property
+    def urgent(self) -> bool:
+        """Whether the client has to know at once."""
+        return self.error_code != ErrorCode.NONE or (self.read is not None and self.read.diverging_epoch is not None)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.read.size_bytes if self.read is not None else 0
+
+    def release(self) -> None:
+        """Let go of the file of an outcome that is not sent."""
+        if self.read is not None and self.read.region is not None:
+            self.read.region.release()
+
+
+FindPartition = Callable[[WantedPartition], Partition]
+
+
+def fetch(
+    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: IReactorTime
+) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+    """Read what is there; if that is too little, wait for more.
+
+    ``find`` raises KafkaError for a partition that cannot be read here.
+    """
+    found = read_partitions(find, wanted, limits.max_bytes)
+    size_bytes = sum(each.size_bytes for each in found)
+    enough = size_bytes >= limits.min_bytes or any(each.urgent for each in found)
+    if enough or not found or limits.max_wait_ms <= 0:
+        return found
+    for each in found:
+        each.release()
+    watched = [each.partition for each in found if each.partition is not None]
+    return DelayedFetch(
+        clock,
+        watched,
+        missing_bytes=limits.min_bytes - size_bytes,
+        max_wait_ms=limits.max_wait_ms,
+        complete=lambda: read_partitions(find, wanted, limits.max_bytes),
+    ).result
+
+
+def read_partitions(
+    find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int
+) -> list[FetchedPartition]:
+    """Read each partition once, as far as the limit goes."""
+    found = []
+    left_bytes = max_bytes
+    nothing_yet = True
+    for each in wanted:
+        outcome = _read(find, each, left_bytes, nothing_yet)
+        left_bytes = max(0, left_bytes - outcome.size_bytes)
+        nothing_yet = nothing_yet and not outcome.size_bytes
+        found.append(outcome)
+    return found
+
+
+def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, nothing_yet: bool) -> FetchedPartition:
+    partition = None
+    try:
+        partition = find(wanted)
+        read = partition.read(
+            wanted.fetch_offset,
+            min(wanted.max_bytes, left_bytes),
+            at_least_one_batch=nothing_yet,
+            current_leader_epoch=wanted.current_leader_epoch,
+            last_fetched_epoch=wanted.last_fetched_epoch,
+        )
+    except KafkaError as problem:
+        return FetchedPartition(wanted, partition, problem.code, None)
+    return FetchedPartition(wanted, partition, ErrorCode.NONE, read)

@@ -1,0 +1,248 @@
+"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out.
+
+Reading pauses, and with it the client, while any of these holds: too many requests are in flight,
+a request holds up those behind it (its order is not settled yet), the client does not take its
+answers, or memory for frames is short.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.protocol import Protocol
+from twisted.python.failure import Failure
+
+from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.server.dispatcher import Dispatcher
+from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.outgoing import release
+from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
+from kafkacompat.wire.frames import FrameError, FrameReader
+from kafkacompat.wire.schema import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
+
+log = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT_REQUESTS = 64
+# A client that leaves more than this unread gets no further answers until it reads.
+MAX_UNSENT_BYTES = 1024 * 1024
+
+_connection_ids = count(1)
+
+
+@dataclass
+class Shared:
+    """What all connections of a listener have in common."""
+
+    listener_name: str
+    dispatcher: Dispatcher
+    budget: FrameBudget
+    max_frame_bytes: int
+    now_ms: Callable[[], int]
+    connections: set[KafkaConnection]
+    complain: Callable[[str, str], None]
+
+
+class KafkaConnection(Protocol):
+    """A Twisted protocol over the sans-IO `ServerConnection`."""
+
+    transport: ZeroCopyTransport  # type: ignore[assignment]
+
+    def __init__(self, shared: Shared, read_ahead: ReadAhead) -> None:
+        self._shared = shared
+        self._read_ahead = read_ahead
+        self._reader = FrameReader(shared.max_frame_bytes)
+        self._requests = ServerConnection(shared.dispatcher.handlers)
+        self._frames: deque[memoryview] = deque()
+        self._pending: set[Deferred[Any]] = set()
+        self._undispatched = False
+        self._pumping = False
+        self._finishing = False
+        self._paused = False
+        self._short_of_memory = False
+        self._queued_bytes = 0
+        self._in_flight_bytes = 0
+        self.held_bytes = 0
+        self.last_received_ms = 0
+
+    # What Twisted calls
+
+    def connectionMade(self) -> None:
+        """Twisted: a client is here."""
+        shared, transport = self._shared, self.transport
+        here, there = transport.getHost(), transport.getPeer()
+        self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
+        self.connection_id = next(_connection_ids)
+        self.last_received_ms = shared.now_ms()
+        transport.on_drained = self._pump
+        transport.read_ahead = self._read_ahead
+        shared.connections.add(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Twisted: bytes came."""
+        self.last_received_ms = self._shared.now_ms()
+        try:
+            frames = self._reader.feed(data)
+        except FrameError as problem:
+            self.cut_off(str(problem))
+            return
+        if frames:
+            self._frames.extend(frames)
+            self._queued_bytes += sum(map(len, frames))
+            self._pump()
+        self._count_held()
+
+    def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
+        """Twisted: the client is gone; nothing that waits for it needs to go on."""
+        shared = self._shared
+        shared.connections.discard(self)
+        self._frames.clear()
+        for deferred in list(self._pending):
+            deferred.cancel()
+        for part in self._requests.abandon():
+            release(part)
+        shared.budget.forget(self)
+
+    # What the frame budget and the listener call
+
+    def pause_for_memory(self) -> None:
+        """Stop reading until memory is there."""
+        self._short_of_memory = True
+        self._set_reading()
+
+    def resume_for_memory(self) -> None:
+        """Go on reading."""
+        self._short_of_memory = False
+        self._set_reading()
+
+    def cut_off(self, reason: str) -> None:
+        """Close at once, and say who and why in one line of the log."""
+        self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
+        self._frames.clear()
+        self.transport.abortConnection()  # type: ignore[no-untyped-call]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request waits for its answer or an answer for its client."""
+        return bool(self._requests.in_flight or self.transport.queued_bytes)
+
+    def finish(self) -> None:
+        """Close once what was asked is answered (the broker is stopping)."""
+        self._finishing = True
+        self._frames.clear()
+        self._set_reading()
+        self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if self._finishing and not self._requests.in_flight:
+            self.transport.loseConnection()  # type: ignore[no-untyped-call]
+
+    # The way of a request
+
+    def _pump(self) -> None:
+        """Start as many requests as may start now, send what is ready, and read on or not."""
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while self._frames and self._may_start():
+                frame = self._frames.popleft()
+                self._queued_bytes -= len(frame)
+                self._start(frame)
+        except (RequestError, UnanswerableError) as problem:
+            self._send_ready()
+            self.cut_off(str(problem))
+            return
+        finally:
+            self._pumping = False
+        self._send_ready()
+        self._set_reading()
+
+    def _may_start(self) -> bool:
+        return (
+            not self._undispatched
+            and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
+            and self.transport.queued_bytes < MAX_UNSENT_BYTES
+        )
+
+    def _start(self, frame: memoryview) -> None:
+        incoming = self._requests.parse(frame)
+        context = RequestContext(
+            incoming.api_key, incoming.api_version, incoming.client_id, self.peer, self.connection_id
+        )
+        result = self._shared.dispatcher.dispatch(incoming, context)
+        if isinstance(result, Pending):
+            self._wait(incoming, result)
+        else:
+            self._answer(incoming, result)
+
+    def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
+        """An unknown version of ApiVersions is answered in the layout of version 0 (KIP-511)."""
+        version = incoming.api_version if incoming.body is not None else 0
+        self._requests.answer(incoming, response, version)
+
+    def _wait(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
+        self._in_flight_bytes += incoming.size_bytes
+        self._pending.add(pending.response)
+        pending.response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
+        pending.response.addCallbacks(
+            lambda response: self._answered(incoming, pending, response), self._unanswerable
+        )
+        dispatched = pending.dispatched
+        if dispatched is not None and not dispatched.called:
+            self._undispatched = True
+        if dispatched is not None:
+            dispatched.addBoth(self._dispatched)
+
+    def _dispatched(self, _result: object) -> None:
+        self._undispatched = False
+        self._pump()
+
+    def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
+        failure.trap(Exception)
+        if failure.check(CancelledError):
+            raise UnanswerableError("the request was given up")
+        assert failure.value is not None
+        return self._shared.dispatcher.failure(incoming, failure.value)
+
+    def _answered(self, incoming: IncomingRequest, pending: Pending[Response], response: Response | None) -> None:
+        self._pending.discard(pending.response)
+        self._in_flight_bytes -= incoming.size_bytes
+        if self.transport.connected:
+            self._answer(incoming, response)
+            self._pump()
+            self._count_held()
+            self._close_when_done()
+
+    def _unanswerable(self, failure: Failure) -> None:
+        if self.transport.connected:
+            self.cut_off(failure.getErrorMessage())
+
+    def _send_ready(self) -> None:
+        parts = self._requests.parts_to_send()
+        if parts:
+            self.transport.send_parts(parts)
+
+    def _count_held(self) -> None:
+        held = self._reader.held_bytes + self._queued_bytes + self._in_flight_bytes
+        if held != self.held_bytes and self.transport.connected:
+            self._shared.budget.hold(self, held)
+
+    def _set_reading(self) -> None:
+        pause = bool(self._frames) or self._short_of_memory or self._finishing
+        if pause == self._paused or not self.transport.connected:
+            return
+        self._paused = pause
+        if pause:
+            self.transport.pauseProducing()  # type: ignore[no-untyped-call]
+        else:
+            self.transport.resumeProducing()  # type: ignore[no-untyped-call]

@@ -1,0 +1,87 @@
+"""One bound on the memory that request frames hold in all connections together.
+
+`queued.max.request.bytes` counts the bytes of incomplete frames and of requests that are not yet
+answered. Beyond it reading pauses, by these rules:
+
+* a connection that holds less than FAIR_SHARE_BYTES goes on reading: small requests of well-behaved
+  clients are served however many large frames are half-way;
+* of the connections that hold more, only the one whose frame is oldest goes on, so that frames
+  complete one after the other instead of all waiting for each other;
+* if that one stalls for STALLED_MS, it is cut off, and the next oldest goes on.
+
+So the memory held is at most the limit, one frame, and a fair share for each connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+FAIR_SHARE_BYTES = 64 * 1024
+STALLED_MS = 30_000
+
+
+class FrameHolder(Protocol):
+    """A connection, as far as the budget knows it."""
+
+    held_bytes: int
+    last_received_ms: int
+
+    def pause_for_memory(self) -> None: ...
+    def resume_for_memory(self) -> None: ...
+    def cut_off(self, reason: str) -> None: ...
+
+
+class FrameBudget:
+    """Counts what every connection holds and decides who may read."""
+
+    def __init__(self, limit_bytes: int, now_ms: Callable[[], int]) -> None:
+        self.limit_bytes = limit_bytes
+        self.held_bytes = 0
+        self._now_ms = now_ms
+        # Connections beyond their fair share, in the order in which they got there.
+        self._large: dict[FrameHolder, None] = {}
+        self._paused: dict[FrameHolder, None] = {}
+
+    def hold(self, holder: FrameHolder, held_bytes: int) -> None:
+        """Note that *holder* now holds *held_bytes*, and pause or resume whom that concerns."""
+        self.held_bytes += held_bytes - holder.held_bytes
+        holder.held_bytes = held_bytes
+        if held_bytes > FAIR_SHARE_BYTES:
+            self._large.setdefault(holder)
+        elif holder in self._large:
+            del self._large[holder]
+        if self.held_bytes > self.limit_bytes:
+            self._press()
+        elif self._paused:
+            self._relieve()
+
+    def forget(self, holder: FrameHolder) -> None:
+        """Note that *holder* is gone."""
+        self._paused.pop(holder, None)
+        self.hold(holder, 0)
+
+    def check_stalled(self) -> None:
+        """Cut off the oldest large frame if it holds up the others and nothing came for it."""
+        if not self._paused or self.held_bytes <= self.limit_bytes:
+            return
+        oldest = next(iter(self._large))
+        if self._now_ms() - oldest.last_received_ms >= STALLED_MS:
+            oldest.cut_off(f"nothing came for a frame for {STALLED_MS} ms while memory for requests is short")
+
+    def _press(self) -> None:
+        oldest = next(iter(self._large), None)
+        for holder in self._large:
+            if holder is not oldest and holder not in self._paused:
+                self._paused[holder] = None
+                holder.pause_for_memory()
+        if oldest in self._paused:
+            self._resume(oldest)
+
+    def _relieve(self) -> None:
+        for holder in list(self._paused):
+            self._resume(holder)
+
+    def _resume(self, holder: FrameHolder) -> None:
+        del self._paused[holder]
+        holder.resume_for_memory()

@@ -1,0 +1,149 @@
+"""Accepting clients: one listening port a listener, what its connections share, and the sweeps over them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.protocol import ServerFactory
+from twisted.internet.task import LoopingCall
+
+from kafkacompat.server.connection import KafkaConnection, Shared
+from kafkacompat.server.dispatcher import Dispatcher
+from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.transport import ReadAhead, zero_copy_port
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IAddress, IReactorTime
+    from twisted.internet.tcp import Port
+
+log = logging.getLogger(__name__)
+
+SWEEP_INTERVAL_S = 5
+COMPLAINT_INTERVAL_MS = 1000
+ACCEPT_BACKLOG = 1024
+
+
+class ListenError(Exception):
+    """A listener's address cannot be bound."""
+
+
+class Complaints:
+    """One log line a peer and second: a hostile client must not fill the disk with log."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._last: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
+
+    def __call__(self, host: str, text: str) -> None:
+        now = self._clock.seconds()
+        if now - self._last.get(host, -COMPLAINT_INTERVAL_MS) < COMPLAINT_INTERVAL_MS / 1000:
+            self._left_out[host] = self._left_out.get(host, 0) + 1
+            return
+        left_out = self._left_out.pop(host, 0)
+        log.warning("%s%s", text, f" (and {left_out} more from there)" if left_out else "")
+        self._last[host] = now
+
+    def forget_old(self) -> None:
+        """Drop the peers that have been quiet."""
+        now = self._clock.seconds()
+        self._last = {host: at for host, at in self._last.items() if now - at < COMPLAINT_INTERVAL_MS / 1000}
+
+
+class KafkaFactory(ServerFactory):
+    """Builds the connections of one listener."""
+
+    def __init__(self, shared: Shared, read_ahead: ReadAhead) -> None:
+        self.shared = shared
+        self._read_ahead = read_ahead
+
+    def buildProtocol(self, addr: IAddress) -> KafkaConnection:
+        """Twisted: a client connects."""
+        return KafkaConnection(self.shared, self._read_ahead)
+
+
+class Server:
+    """All listeners of a broker.
+
+    ``max_idle_ms`` is Kafka's ``connections.max.idle.ms``; ``read_ahead`` brings file regions into memory
+    off the reactor thread.
+    """
+
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        dispatcher: Dispatcher,
+        *,
+        max_frame_bytes: int,
+        max_queued_bytes: int,
+        max_idle_ms: int,
+        read_ahead: ReadAhead,
+    ) -> None:
+        self._reactor = reactor
+        self._dispatcher = dispatcher
+        self._max_frame_bytes = max_frame_bytes
+        self._max_idle_ms = max_idle_ms
+        self._read_ahead = read_ahead
+        self.budget = FrameBudget(max_queued_bytes, self._now_ms)
+        self.connections: set[KafkaConnection] = set()
+        self._complaints = Complaints(reactor)
+        self._ports: list[Port] = []
+        self._sweep = LoopingCall(self.sweep)
+        self._sweep.clock = reactor
+
+    def _now_ms(self) -> int:
+        return int(self._reactor.seconds() * 1000)
+
+    def listen(self, listener_name: str, host: str, port: int) -> int:
+        """Bind one listener and return its port (a free one for 0).
+
+        Raises ListenError, one sentence, when the address cannot be had.
+        """
+        shared = Shared(
+            listener_name,
+            self._dispatcher,
+            self.budget,
+            self._max_frame_bytes,
+            self._now_ms,
+            self.connections,
+            self._complaints,
+        )
+        factory = KafkaFactory(shared, self._read_ahead)
+        listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[no-untyped-call]
+        try:
+            listening.startListening()  # type: ignore[no-untyped-call]
+        except CannotListenError as problem:
+            where = f"{host or '0.0.0.0'}:{port}"
+            raise ListenError(
+                f"cannot listen on {where} for {listener_name}: {problem.socketError.strerror}; "
+                "stop what uses it, or choose another port in listeners"
+            ) from None
+        self._ports.append(listening)
+        return int(listening.getHost().port)  # type: ignore[no-untyped-call]
+
+    def start(self) -> None:
+        """Begin the sweeps for idle and stalled connections."""
+        self._sweep.start(SWEEP_INTERVAL_S, now=False)
+
+    def sweep(self) -> None:
+        """Close what has been idle for too long and what holds up others."""
+        now_ms = self._now_ms()
+        for connection in list(self.connections):
+            if now_ms - connection.last_received_ms > self._max_idle_ms and not connection.busy:
+                connection.finish()
+        self.budget.check_stalled()
+        self._complaints.forget_old()
+
+    def stop_listening(self) -> list[Deferred[None]]:
+        """Accept nobody any more."""
+        return [port.stopListening() for port in self._ports if port.connected]  # type: ignore[no-untyped-call]
+
+    def finish(self) -> None:
+        """Let every connection answer what it was asked and close."""
+        if self._sweep.running:
+            self._sweep.stop()
+        for connection in list(self.connections):
+            connection.finish()

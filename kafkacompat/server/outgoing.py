@@ -1,0 +1,105 @@
+"""What a connection still has to send: buffers, and file regions that go out without being read."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Iterable
+
+from kafkacompat.storage.files import send_file
+from kafkacompat.storage.segment import FileRegion
+from kafkacompat.wire.compiler import Part
+
+# One call must not keep every other connection waiting.
+MAX_REGION_BYTES_PER_CALL = 1024 * 1024
+# Below Linux' IOV_MAX (1024); more buffers than this are never worth one call.
+MAX_BUFFERS_PER_CALL = 64
+
+
+class RegionGoneError(OSError):
+    """A file became shorter than a region of it that was promised to a client."""
+
+
+class Outgoing:
+    """A queue of parts and how far its head was sent."""
+
+    __slots__ = ("_head_sent", "_parts", "size_bytes")
+
+    def __init__(self) -> None:
+        self._parts: deque[Part] = deque()
+        self._head_sent = 0
+        self.size_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def extend(self, parts: Iterable[Part]) -> None:
+        """Queue parts; empty ones are left out."""
+        for part in parts:
+            size = part.size_bytes if isinstance(part, FileRegion) else len(part)  # type: ignore[arg-type]
+            if size:
+                self._parts.append(part)
+                self.size_bytes += size
+            else:
+                release(part)
+
+    def head_region(self) -> FileRegion | None:
+        """The file region whose bytes are to be sent next, if it is one."""
+        head = self._parts[0] if self._parts else None
+        return head if isinstance(head, FileRegion) else None
+
+    @property
+    def head_sent(self) -> int:
+        """Bytes of the first part that have left already."""
+        return self._head_sent
+
+    def send(self, to: socket.socket) -> int:
+        """Hand the kernel what it takes in one call; return the bytes it took.
+
+        Raises BlockingIOError when it takes nothing now, other OSErrors when the connection is gone.
+        """
+        region = self.head_region()
+        sent = self._send_buffers(to) if region is None else self._send_region(to, region)
+        self._consume(sent)
+        return sent
+
+    def _send_buffers(self, to: socket.socket) -> int:
+        buffers: list[memoryview] = []
+        for part in self._parts:
+            if isinstance(part, FileRegion) or len(buffers) == MAX_BUFFERS_PER_CALL:
+                break
+            buffers.append(memoryview(part))  # type: ignore[arg-type]
+        buffers[0] = buffers[0][self._head_sent :]
+        return to.send(buffers[0]) if len(buffers) == 1 else to.sendmsg(buffers)
+
+    def _send_region(self, to: socket.socket, region: FileRegion) -> int:
+        wanted = min(region.size_bytes - self._head_sent, MAX_REGION_BYTES_PER_CALL)
+        sent = send_file(to.fileno(), region.fileno(), region.position + self._head_sent, wanted)
+        if sent == 0:
+            raise RegionGoneError(f"a region of {region.size_bytes} bytes ends {wanted} bytes or more before its end")
+        return sent
+
+    def _consume(self, sent: int) -> None:
+        self.size_bytes -= sent
+        sent += self._head_sent
+        while self._parts:
+            head = self._parts[0]
+            size = head.size_bytes if isinstance(head, FileRegion) else len(head)  # type: ignore[arg-type]
+            if sent < size:
+                break
+            sent -= size
+            release(self._parts.popleft())
+        self._head_sent = sent
+
+    def clear(self) -> None:
+        """Drop everything, letting go of the files."""
+        for part in self._parts:
+            release(part)
+        self._parts.clear()
+        self._head_sent = self.size_bytes = 0
+
+
+def release(part: Part) -> None:
+    """Let go of the file behind a part that will not be sent any more."""
+    if isinstance(part, FileRegion):
+        part.release()

@@ -1,0 +1,83 @@
+"""Who may read when the frames of all connections together are too much."""
+
+from __future__ import annotations
+
+from kafkacompat.server.frame_budget import FAIR_SHARE_BYTES, STALLED_MS, FrameBudget
+
+LIMIT = 10 * FAIR_SHARE_BYTES
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.held_bytes = 0
+        self.last_received_ms = 0
+        self.paused = False
+        self.reason = ""
+
+    def pause_for_memory(self) -> None:
+        self.paused = True
+
+    def resume_for_memory(self) -> None:
+        self.paused = False
+
+    def cut_off(self, reason: str) -> None:
+        self.reason = reason
+
+
+class World:
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.budget = FrameBudget(LIMIT, lambda: self.now_ms)
+
+
+def test_under_the_limit_nobody_pauses() -> None:
+    world, holder = World(), Holder()
+    world.budget.hold(holder, LIMIT)
+    assert not holder.paused
+
+
+def test_beyond_it_only_the_oldest_large_frame_goes_on() -> None:
+    world, old, young, small = World(), Holder(), Holder(), Holder()
+    world.budget.hold(old, LIMIT // 2)
+    world.budget.hold(small, FAIR_SHARE_BYTES)
+    world.budget.hold(young, LIMIT)
+    assert (old.paused, young.paused, small.paused) == (False, True, False)
+    world.budget.hold(small, FAIR_SHARE_BYTES // 2)
+    assert not small.paused
+
+
+def test_when_the_oldest_is_done_the_next_oldest_goes_on() -> None:
+    world, holders = World(), [Holder() for _ in range(3)]
+    for holder in holders:
+        world.budget.hold(holder, LIMIT)
+    assert [holder.paused for holder in holders] == [False, True, True]
+    world.budget.hold(holders[0], 0)
+    assert [holder.paused for holder in holders] == [False, False, True]
+
+
+def test_with_memory_back_all_go_on() -> None:
+    world, first, second = World(), Holder(), Holder()
+    world.budget.hold(first, LIMIT // 2)
+    world.budget.hold(second, LIMIT)
+    assert second.paused
+    world.budget.forget(first)
+    assert not second.paused
+    assert world.budget.held_bytes == LIMIT
+
+
+def test_a_stalled_oldest_frame_is_cut_off_only_when_it_holds_up_others() -> None:
+    world, first, second = World(), Holder(), Holder()
+    world.budget.hold(first, LIMIT * 2)
+    world.now_ms = STALLED_MS
+    world.budget.check_stalled()
+    assert first.reason == ""
+    world.budget.hold(second, LIMIT)
+    world.budget.check_stalled()
+    assert "memory" in first.reason
+
+
+def test_what_a_gone_connection_held_is_free_again() -> None:
+    world, first = World(), Holder()
+    world.budget.hold(first, LIMIT * 3)
+    world.budget.forget(first)
+    assert world.budget.held_bytes == 0

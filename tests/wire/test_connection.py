@@ -1,0 +1,114 @@
+"""The broker's side of a connection: what it parses, what it refuses, in which order it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.connection import RequestError, ServerConnection
+from kafkacompat.wire.headers import RequestHeader, request_header_version
+from kafkacompat.wire.schema import Request, Versions
+
+
+@dataclass
+class Served:
+    request: type[Request]
+    versions: Versions
+
+
+SERVED = {
+    12: Served(HeartbeatRequest, Versions(0, 4)),
+    18: Served(ApiVersionsRequest, Versions(0, 4)),
+}
+
+
+def frame(request: Request, version: int, correlation_id: int = 1, client_id: str | None = "me") -> memoryview:
+    header = RequestHeader(
+        request_api_key=request.API_KEY,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    known = version in request.VERSIONS
+    body = encode(request, version) if known else b""
+    header_version = request_header_version(type(request), version) if known else 2
+    return memoryview(encode(header, header_version) + body)
+
+
+def sent(connection: ServerConnection) -> bytes:
+    return b"".join(bytes(part) for part in connection.parts_to_send())  # type: ignore[arg-type]
+
+
+def test_a_request_is_parsed_with_the_header_its_version_takes() -> None:
+    for version in range(5):
+        request = HeartbeatRequest(group_id="g", generation_id=7, member_id="m")
+        incoming = ServerConnection(SERVED).parse(frame(request, version, 42))
+        assert (incoming.api_key, incoming.api_version, incoming.correlation_id) == (12, version, 42)
+        assert incoming.client_id == "me"
+        assert incoming.body == request
+
+
+def test_a_missing_client_id_is_an_empty_one() -> None:
+    assert ServerConnection(SERVED).parse(frame(HeartbeatRequest(), 0, client_id=None)).client_id == ""
+
+
+def test_an_unknown_version_of_api_versions_comes_without_a_body() -> None:
+    assert ServerConnection(SERVED).parse(frame(ApiVersionsRequest(), 99)).body is None
+
+
+def test_trailing_bytes_are_ignored() -> None:
+    padded = memoryview(bytes(frame(ApiVersionsRequest(), 0)) + b"xyz")
+    assert ServerConnection(SERVED).parse(padded).body == ApiVersionsRequest()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "0 bytes"),
+        (b"\0", "1 bytes"),
+        (b"\x01\xf4\0\0\0\0\0\1\xff\xff", "API key 500"),
+        (b"\0\x0c\0\x63\0\0\0\1\xff\xff", "HeartbeatRequest v99"),
+        (b"\0\x0c\xff\xff\0\0\0\1\xff\xff", "HeartbeatRequest v-1"),
+        (b"\0\x0c\0\0\0\0\0\1\xff\xff\0\x05ab", "ends at byte"),
+        (b"\0\x12\0\x63\0\0\0\1\xff\xff", "ends at byte"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(RequestError, match=reason):
+        ServerConnection(SERVED).parse(memoryview(data))
+
+
+def test_answers_leave_in_the_order_of_the_requests() -> None:
+    connection = ServerConnection(SERVED)
+    first, second, third = (connection.parse(frame(HeartbeatRequest(), 0, number)) for number in (1, 2, 3))
+    connection.answer(second, HeartbeatResponse(), 0)
+    assert sent(connection) == b""
+    connection.answer(first, None, 0)
+    assert sent(connection) == b"\0\0\0\x06" + b"\0\0\0\2" + encode(HeartbeatResponse(), 0)
+    assert connection.in_flight == 1
+    connection.answer(third, HeartbeatResponse(), 0)
+    assert sent(connection).startswith(b"\0\0\0\x06\0\0\0\3")
+    assert connection.in_flight == 0
+
+
+def test_a_flexible_answer_has_a_flexible_header_but_never_that_of_api_versions() -> None:
+    connection = ServerConnection(SERVED)
+    heartbeat = connection.parse(frame(HeartbeatRequest(), 4, 5))
+    versions = connection.parse(frame(ApiVersionsRequest(), 3, 6))
+    connection.answer(heartbeat, HeartbeatResponse(), 4)
+    assert sent(connection)[4:9] == b"\0\0\0\x05\0"
+    connection.answer(versions, ApiVersionsResponse(error_code=7), 3)
+    assert sent(connection)[4:10] == b"\0\0\0\x06\0\x07"
+
+
+def test_abandoning_gives_back_the_parts_that_never_left() -> None:
+    connection = ServerConnection(SERVED)
+    connection.parse(frame(HeartbeatRequest(), 0, 1))
+    answered = connection.parse(frame(HeartbeatRequest(), 0, 2))
+    connection.answer(answered, HeartbeatResponse(), 0)
+    assert len(connection.abandon()) == 1
+    assert connection.in_flight == 0

@@ -1,0 +1,133 @@
+"""The broker's side of one connection, without a socket: frames in, requests out; answers in, parts out.
+
+The rules it keeps (protocol page "Network" and KIP-511):
+
+* a request is parsed with the header version that its API version prescribes;
+* a version of ApiVersions that we do not know is handed on without a body, everything else that is
+  not served raises `RequestError`, upon which the connection is closed as Kafka closes it;
+* answers leave in the order in which their requests came, whichever is ready first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafkacompat.wire.compiler import Part, reader, writer
+from kafkacompat.wire.headers import RequestHeader, request_header_version, response_header_version
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.schema import Request, Response, Versions
+
+API_VERSIONS_KEY = 18
+_KEY_AND_VERSION = struct.Struct(">hh")
+_SIZE_AND_CORRELATION = struct.Struct(">ii")
+
+
+class RequestError(ValueError):
+    """The connection has to be closed: nothing that could be answered was asked."""
+
+
+class Served(Protocol):
+    """What the connection has to know of one API that is served."""
+
+    @property
+    def request(self) -> type[Request]: ...
+    @property
+    def versions(self) -> Versions: ...
+
+
+@dataclass(slots=True)
+class IncomingRequest:
+    """One request; ``body`` is None when its version of ApiVersions is unknown."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str
+    body: Request | None
+    size_bytes: int
+    answer: list[Part] | None = None
+    answered: bool = False
+
+
+class ServerConnection:
+    """Parses the requests of one client and puts the answers in order."""
+
+    __slots__ = ("_served", "_waiting")
+
+    def __init__(self, served: Mapping[int, Served]) -> None:
+        self._served = served
+        self._waiting: deque[IncomingRequest] = deque()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were parsed and whose answers have not left."""
+        return len(self._waiting)
+
+    def parse(self, frame: memoryview) -> IncomingRequest:
+        """Turn one frame into a request, which from now on holds its place in the order of answers.
+
+        Raises RequestError when the frame cannot be answered.
+        """
+        try:
+            request = self._parse(frame)
+        except MalformedError as problem:
+            raise RequestError(str(problem)) from None
+        self._waiting.append(request)
+        return request
+
+    def _parse(self, frame: memoryview) -> IncomingRequest:
+        if len(frame) < 8:
+            raise RequestError(f"a request of {len(frame)} bytes has no whole header")
+        api_key, api_version = _KEY_AND_VERSION.unpack_from(frame)
+        served = self._served.get(api_key)
+        if served is None:
+            raise RequestError(f"API key {api_key} is not served")
+        known = api_version in served.versions
+        if not known and api_key != API_VERSIONS_KEY:
+            raise RequestError(f"{served.request.__name__} v{api_version} is not served")
+        header_version = request_header_version(served.request, api_version) if known else 2
+        header, position = reader(RequestHeader, header_version)(frame, 0)
+        body = reader(served.request, api_version)(frame, position)[0] if known else None
+        return IncomingRequest(
+            api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame)
+        )
+
+    def answer(self, request: IncomingRequest, response: Response | None, version: int) -> None:
+        """Give the answer of a request, or None where the protocol has none (Produce with acks=0)."""
+        request.answered = True
+        request.answer = None if response is None else _frame(request, response, version)
+
+    def parts_to_send(self) -> list[Part]:
+        """The parts of every answer whose turn it is."""
+        parts: list[Part] = []
+        waiting = self._waiting
+        while waiting and waiting[0].answered:
+            answer = waiting.popleft().answer
+            if answer is not None:
+                parts += answer
+        return parts
+
+    def abandon(self) -> list[Part]:
+        """Forget every request (the connection is gone); return the parts that will never leave."""
+        parts = [part for request in self._waiting for part in request.answer or ()]
+        self._waiting.clear()
+        return parts
+
+
+def _frame(request: IncomingRequest, response: Response, version: int) -> list[Part]:
+    parts = writer(type(response), version)(response)
+    tags = b"\0" if response_header_version(type(response), version) else b""
+    size = 4 + len(tags) + sum(_size(part) for part in parts)
+    first = bytearray(_SIZE_AND_CORRELATION.pack(size, request.correlation_id))
+    first += tags
+    first += parts[0]  # type: ignore[arg-type]  # a writer's first part is always a buffer
+    parts[0] = first
+    return parts
+
+
+def _size(part: Part) -> int:
+    return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size_bytes
