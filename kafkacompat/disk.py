@@ -1,0 +1,58 @@
+"""The threads that wait for disks, one a log directory, so that the reactor never does.
+
+What runs there is named in `storage/` as a *disk* operation. A directory's operations run one after
+the other, in the order in which they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Disk(Protocol):
+    """Something that runs functions which may wait for a disk."""
+
+    def run(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        """Run *function* and fire with its result, or fail with what it raised."""
+
+
+class DiskThread:
+    """One thread for one log directory; its results come back to the reactor thread."""
+
+    def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
+        self._reactor = reactor
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"disk {name}")
+
+    def run(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        """See Disk.run."""
+        result: Deferred[Result] = Deferred()
+
+        def work() -> None:
+            finish: Callable[[Any], None] = result.callback
+            try:
+                outcome: Any = function(*args, **kwargs)
+            except BaseException:
+                finish, outcome = result.errback, Failure()
+            self._reactor.callFromThread(finish, outcome)
+
+        self._executor.submit(work)
+        return result
+
+    def close(self) -> None:
+        """Take nothing more, and return when what was given is done."""
+        self._executor.shutdown(wait=True)
