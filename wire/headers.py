@@ -32,7 +32,7 @@ def request_header_version(request: type[Request], version: int) -> int:
     return 2 if version in request.FLEXIBLE else 1
 
 
-def response_header_version(message: type[Request] | type[Response], version: int) -> int:
+def response_header_version(message: type[Request | Response], version: int) -> int:
     """Return the ResponseHeader version that goes with *version* of an API.
 
     ApiVersions answers always have version 0: its client does not know yet what the broker speaks (KIP-511).
