@@ -1,0 +1,17 @@
+"""Configuration: every property, its checks, and the effective values. The users' side is `BrokerConfig.load`."""
+
+from kafkacompat.config.broker import DEVELOPMENT_DEFAULTS, PROPERTIES, BrokerConfig
+from kafkacompat.config.listeners import Listener
+from kafkacompat.config.properties import ConfigError, Property
+from kafkacompat.config.topics import TOPIC_CONFIGS, log_config
+
+__all__ = [
+    "DEVELOPMENT_DEFAULTS",
+    "PROPERTIES",
+    "TOPIC_CONFIGS",
+    "BrokerConfig",
+    "ConfigError",
+    "Listener",
+    "Property",
+    "log_config",
+]

@@ -1,0 +1,211 @@
+"""The configuration of one broker: what was given, checked, over the defaults."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import TypeVar
+
+from kafkacompat.config.checks import check, check_inter_broker_listener
+from kafkacompat.config.java_properties import parse_properties
+from kafkacompat.config.listeners import Listener, check_advertised, check_bindable, parse_listeners, parse_protocols
+from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.tables import cluster, groups, log, security, server
+from kafkacompat.config.values import Value, format_value
+
+PROPERTIES: Mapping[str, Property] = index_table(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
+
+T = TypeVar("T")
+
+DEVELOPMENT_DEFAULTS: Mapping[str, str] = {
+    "node.id": "1",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "log.dir": "./kafkacompat-data",
+    "auto.create.topics.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""What holds when no properties file is given, in place of Kafka's defaults."""
+
+# Properties for the same thing in several units: one that is changed while the broker runs replaces them all.
+SYNONYMS = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+
+
+def synonyms(name: str) -> tuple[str, ...]:
+    """The properties that say the same as *name*, itself included, the strongest first (as in Kafka)."""
+    if name == "log.flush.interval.ms":
+        return ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+    return next((group for group in SYNONYMS if name in group), (name,))
+
+
+class BrokerConfig:
+    """A broker's properties by name; immutable.
+
+    The getters take the names of `PROPERTIES` only. A property without a value (Kafka's null) is
+    None for the ``optional_`` getters and a programming error (TypeError) for the others.
+    """
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        """Check *given*, properties as text; raises ConfigError."""
+        self.given = dict(given)
+        self._values: dict[str, Value] = {
+            name: PROPERTIES[name].parse(text) for name, text in given.items() if name in PROPERTIES
+        }
+        self._apply_own_defaults()
+        check(self)
+        self.listeners = tuple(self._read_listeners())
+        self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
+        check_inter_broker_listener(self)
+
+    @classmethod
+    def load(cls, text: str | None, overrides: Mapping[str, str] | None = None) -> BrokerConfig:
+        """Read a properties file's *text* (None: there is no file) under *overrides*.
+
+        With a file Kafka's defaults hold, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
+        """
+        overrides = overrides or {}
+        try:
+            given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
+        except ValueError as problem:
+            raise ConfigError(f"the properties file cannot be read: {problem}") from None
+        if text is None and "broker.id" in overrides:
+            del given["node.id"]
+        return cls({**given, **overrides})
+
+    def with_changes(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
+        """The configuration under what was changed while running, for the cluster and for this broker.
+
+        Raises ConfigError.
+        """
+        given = dict(self.given)
+        for changes in (cluster, broker):
+            for name, text in changes.items():
+                for other in synonyms(name):
+                    given.pop(other, None)
+                given[name] = text
+        return BrokerConfig(given)
+
+    def _apply_own_defaults(self) -> None:
+        """broker.id and node.id stand for each other; a larger frame raises the bound of all frames."""
+        for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+            if name not in self._values and other in self._values:
+                self._values[name] = self._values[other]
+        if "queued.max.request.bytes" not in self._values:
+            own = self.int("queued.max.request.bytes")
+            self._values["queued.max.request.bytes"] = max(own, self.int("socket.request.max.bytes"))
+
+    def value(self, name: str) -> Value:
+        """The value in the property's own type."""
+        if name not in self._values:
+            self._values[name] = PROPERTIES[name].default_value
+        return self._values[name]
+
+    def text(self, name: str) -> str | None:
+        """The value as text, as tools show it."""
+        return format_value(self.value(name))
+
+    def int(self, name: str) -> builtins.int:
+        """A property of type short, int or long."""
+        return self._typed(name, int)
+
+    def float(self, name: str) -> builtins.float:
+        """A property of type double."""
+        return self._typed(name, float)
+
+    def bool(self, name: str) -> builtins.bool:
+        """A property of type boolean."""
+        return self._typed(name, bool)
+
+    def string(self, name: str) -> str:
+        """A property of type string, class or password."""
+        return self._typed(name, str)
+
+    def list(self, name: str) -> builtins.list[str]:
+        """A property of type list."""
+        return [*self._typed(name, tuple)]
+
+    def optional_int(self, name: str) -> builtins.int | None:
+        """As `int`, or None when there is no value."""
+        return None if self.value(name) is None else self.int(name)
+
+    def optional_string(self, name: str) -> str | None:
+        """As `string`, or None when there is no value."""
+        return None if self.value(name) is None else self.string(name)
+
+    @property
+    def node_id(self) -> builtins.int:
+        """This node's number, 0 or more."""
+        return self.int("node.id")
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The data directories, at least one."""
+        dirs = self.value("log.dirs") or self.value("log.dir")
+        assert isinstance(dirs, tuple)
+        return dirs
+
+    @property
+    def metadata_log_dir(self) -> str:
+        """The directory of the cluster's metadata."""
+        return self.optional_string("metadata.log.dir") or self.log_dirs[0]
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What was given and is no property of a broker."""
+        return tuple(sorted(name for name in self.given if name not in PROPERTIES))
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """What was given, differs from its default, and is accepted only so that Kafka's files load."""
+        names = (name for name, text in self.given.items() if DEVELOPMENT_DEFAULTS.get(name) != text)
+        idle = (name for name in names if name in PROPERTIES and not PROPERTIES[name].used)
+        return tuple(sorted(name for name in idle if self.value(name) != PROPERTIES[name].default_value))
+
+    def _read_listeners(self) -> builtins.list[Listener]:
+        """Those to bind: every listener but the controllers'."""
+        listeners = [
+            listener
+            for listener in parse_listeners("listeners", self.list("listeners"), self._protocols())
+            if listener.name not in self._controller_listeners()
+        ]
+        check_bindable(listeners)
+        if not listeners:
+            raise ConfigError("listeners names only controller listeners: add one that clients connect to")
+        return listeners
+
+    def _read_advertised_listeners(self) -> dict[str, tuple[str, builtins.int]]:
+        """Host and port that clients of a listener are told; "" stands for the host they connected to."""
+        entries = [] if self.value("advertised.listeners") is None else self.list("advertised.listeners")
+        listeners = parse_listeners("advertised.listeners", entries, self._protocols())
+        bound = {listener.name for listener in self.listeners}
+        advertised = {}
+        for listener in listeners:
+            if listener.name in self._controller_listeners():
+                continue
+            check_advertised(listener, bound)
+            advertised[listener.name] = (listener.host, listener.port)
+        return advertised
+
+    def _controller_listeners(self) -> set[str]:
+        return {name.upper() for name in self.list("controller.listener.names")}
+
+    def _protocols(self) -> dict[str, str]:
+        """The map as given; the default one also has PLAINTEXT for the controllers' listeners."""
+        protocols = parse_protocols(self.string("listener.security.protocol.map"))
+        if "listener.security.protocol.map" not in self.given:
+            protocols = {**dict.fromkeys(self._controller_listeners(), "PLAINTEXT"), **protocols}
+        return protocols
+
+    def _typed(self, name: str, kind: type[T]) -> T:
+        value = self.value(name)
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} is {value!r}, not a {kind.__name__}")
+        return value

@@ -1,0 +1,108 @@
+"""What must hold between properties, and what is asked for that is not served yet.
+
+Each check returns the sentence that refuses the configuration, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkacompat.config.properties import ConfigError
+from kafkacompat.config.topic_defaults import broker_topic_value
+
+if TYPE_CHECKING:
+    from kafkacompat.config.broker import BrokerConfig
+
+
+def check(config: BrokerConfig) -> None:
+    """Raise ConfigError with the first objection to *config*."""
+    for objection in CHECKS:
+        if sentence := objection(config):
+            raise ConfigError(sentence)
+
+
+def _zookeeper(config: BrokerConfig) -> str | None:
+    given = config.given.get("zookeeper.connect", "").strip()
+    advice = "remove it to run a single node that keeps its own metadata"
+    return f"zookeeper.connect={given} is not served yet: {advice}" if given else None
+
+
+def _node_id(config: BrokerConfig) -> str | None:
+    if config.value("node.id") is None:
+        return "node.id is not set: give the node a number of 0 or more"
+    if config.int("node.id") != config.int("broker.id"):
+        return f"broker.id={config.int('broker.id')} is not node.id={config.int('node.id')}: set one of them only"
+    number = config.int("node.id")
+    return None if number >= 0 else f"broker.id={number} is not valid: it takes a whole number of 0 or more"
+
+
+def _roles(config: BrokerConfig) -> str | None:
+    roles = config.list("process.roles")
+    if len(roles) == 2:
+        return None
+    return f"process.roles={roles[0]} is not served yet: a node is both, so set process.roles=broker,controller"
+
+
+def _quorum(config: BrokerConfig) -> str | None:
+    voters = [voter.partition("@")[0] for voter in config.list("controller.quorum.voters")]
+    if voters and voters != [str(config.int("node.id"))]:
+        return (
+            f"controller.quorum.voters names the nodes {', '.join(voters)}: only a single node is served so far,"
+            f" so name node {config.int('node.id')} alone"
+        )
+    servers = config.list("controller.quorum.bootstrap.servers")
+    if len(servers) > 1:
+        return (
+            f"controller.quorum.bootstrap.servers={','.join(servers)} names {len(servers)} controllers:"
+            " only a single node is served so far, so name one"
+        )
+    return None
+
+
+def _authorizer(config: BrokerConfig) -> str | None:
+    name = config.string("authorizer.class.name")
+    if not name:
+        return None
+    return f"authorizer.class.name={name} is not served yet: remove it only if every client may do everything"
+
+
+def _queued_bytes(config: BrokerConfig) -> str | None:
+    queued, frame = config.int("queued.max.request.bytes"), config.int("socket.request.max.bytes")
+    if queued <= 0 or queued >= frame:
+        return None
+    return f"queued.max.request.bytes={queued} is not valid: it takes {frame} (socket.request.max.bytes) or more, or -1"
+
+
+def _log_times(config: BrokerConfig) -> str | None:
+    for topic_config, name, least in (("segment.ms", "log.roll.ms", 1), ("segment.jitter.ms", "log.roll.jitter.ms", 0)):
+        value = broker_topic_value(config, topic_config)
+        assert isinstance(value, int)
+        if value < least:
+            return f"{name}={value} is not valid: it takes a whole number of {least} or more"
+    if broker_topic_value(config, "retention.ms") == 0:
+        return "log.retention.ms=0 is not valid: it takes a whole number of 1 or more, or -1"
+    return None
+
+
+CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
+    _zookeeper,
+    _node_id,
+    _roles,
+    _quorum,
+    _authorizer,
+    _queued_bytes,
+    _log_times,
+)
+
+
+def check_inter_broker_listener(config: BrokerConfig) -> None:
+    """Refuse an inter.broker.listener.name that is no listener, or one beside a protocol; raises ConfigError."""
+    name = config.optional_string("inter.broker.listener.name")
+    if name is None:
+        return
+    if "security.inter.broker.protocol" in config.given:
+        raise ConfigError("inter.broker.listener.name and security.inter.broker.protocol exclude each other: set one")
+    names = [listener.name for listener in config.listeners]
+    if name.upper() not in names:
+        raise ConfigError(f"inter.broker.listener.name={name} is not valid: it takes one of {', '.join(names)}")

@@ -1,0 +1,96 @@
+"""Listeners: where the broker accepts connections and what it tells clients to connect to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from kafkacompat.config.properties import ConfigError
+
+_LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MAX_PORT = 65535
+
+
+class Listener(NamedTuple):
+    """One listener: ``host`` is "" for every address of the machine, ``port`` 0 for a free one."""
+
+    name: str
+    protocol: str
+    host: str
+    port: int
+
+
+def parse_protocols(text: str) -> dict[str, str]:
+    """Read ``listener.security.protocol.map``: a security protocol for each listener name.
+
+    Raises ConfigError for an entry that is not NAME:PROTOCOL.
+    """
+    protocols = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, protocol = entry.rpartition(":")
+        if not colon or protocol.strip() not in _PROTOCOLS:
+            words = f"NAME:PROTOCOL with one of {', '.join(_PROTOCOLS)}"
+            raise ConfigError(f"listener.security.protocol.map={text} is not valid at {entry!r}: it takes {words}")
+        protocols[name.strip().upper()] = protocol.strip()
+    return protocols
+
+
+def parse_listeners(option: str, entries: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
+    """Read the listeners given for *option*, with the protocol of each name.
+
+    Raises ConfigError when one is not NAME://host:port, when its name has no protocol, and when
+    a name stands twice.
+    """
+    listeners = [_parse_listener(option, entry, protocols) for entry in entries]
+    names = [listener.name for listener in listeners]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{option}={','.join(entries)} names {name} twice: give each listener its own name")
+    return listeners
+
+
+def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Listener:
+    match = _LISTENER.fullmatch(entry)
+    if match is None or int(match[3]) > MAX_PORT:
+        raise ConfigError(f"{option}={entry} is not valid: it takes NAME://host:port with a port of 0 to {MAX_PORT}")
+    name = match[1].upper()
+    if name not in protocols:
+        raise ConfigError(f"{option}={entry} has no protocol: name {name} in listener.security.protocol.map")
+    return Listener(name, protocols[name], match[2], int(match[3]))
+
+
+def check_bindable(listeners: Iterable[Listener]) -> None:
+    """Refuse listeners that cannot be served.
+
+    Raises ConfigError for a protocol other than PLAINTEXT and for a port used twice (port 0 aside,
+    and unless one address is IPv4 and the other IPv6).
+    """
+    taken: dict[int, str] = {}
+    for listener in listeners:
+        if listener.protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
+                " only PLAINTEXT is served so far"
+            )
+        if listener.port in taken and {_family(taken[listener.port]), _family(listener.host)} != {4, 6}:
+            raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")
+        if listener.port:
+            taken[listener.port] = listener.host
+
+
+def check_advertised(listener: Listener, bound: AbstractSet[str]) -> None:
+    """Refuse an advertised listener that clients could not use; raises ConfigError."""
+    given = f"advertised.listeners={listener.name}://{listener.host}:{listener.port}"
+    if listener.name not in bound:
+        raise ConfigError(f"{given} is not one of listeners: name one of {', '.join(sorted(bound))}")
+    if listener.host == "0.0.0.0":
+        raise ConfigError(f"{given} is no address that clients can connect to: name a host or its address")
+
+
+def _family(host: str) -> int:
+    if ":" in host:
+        return 6
+    return 4 if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", host) else 0

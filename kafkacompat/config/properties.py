@@ -1,0 +1,94 @@
+"""A property: its row in a table, and how a value given for it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from kafkacompat.config.values import WORDS, Rule, Value, parse_rule, parse_value
+
+
+class ConfigError(ValueError):
+    """A configuration cannot be used; the message is one sentence that says why."""
+
+
+class Property(NamedTuple):
+    """One row of a table of properties; `tables` explains the columns."""
+
+    name: str
+    kind: str
+    default: str | None
+    allowed: str
+    flags: str
+    text: str
+
+    @property
+    def used(self) -> bool:
+        """Whether it has an effect here."""
+        return "U" in self.flags
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is described only when it is set."""
+        return "I" in self.flags
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether it may be changed while the broker runs."""
+        return "C" in self.flags or self.per_broker
+
+    @property
+    def per_broker(self) -> bool:
+        """Whether it may be changed, but only for one broker at a time."""
+        return "B" in self.flags
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether its value is never shown."""
+        return self.kind == "password"
+
+    @property
+    def default_value(self) -> Value:
+        """The default, parsed; None when there is none."""
+        return None if self.default is None else parse_value(self.kind, self.default)
+
+    def parse(self, text: str) -> Value:
+        """Read a value given for this property.
+
+        Raises ConfigError, naming the property, the value and what is allowed.
+        """
+        rule = _rule(self.kind, self.allowed)
+        try:
+            value = parse_value(self.kind, text)
+        except ValueError:
+            raise self.error(text, rule.words) from None
+        if not rule.allows(value):
+            raise self.error(text, rule.words)
+        return value
+
+    def error(self, text: str, words: str = "") -> ConfigError:
+        """The error for a value that is not allowed."""
+        shown = "..." if self.sensitive else _shorten(text)
+        return ConfigError(f"{self.name}={shown} is not valid: it takes {words or WORDS[self.kind]}")
+
+
+@cache
+def _rule(kind: str, allowed: str) -> Rule:
+    return parse_rule(kind, allowed)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def read_table(table: str) -> Iterator[Property]:
+    """Read the rows of a table of properties."""
+    for line in table.strip("\n").replace("\n    ", " ").split("\n"):
+        name, kind, default, allowed, flags, text = (column.strip() for column in line.split("|"))
+        yield Property(name, kind, None if default == "null" else default, allowed, flags, text)
+
+
+def index_table(*tables: str) -> dict[str, Property]:
+    """Read tables of properties into one mapping by name."""
+    return {row.name: row for table in tables for row in read_table(table)}

@@ -1,0 +1,71 @@
+"""The node itself: identity, listeners, sockets, requests and threads.
+
+Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+"""
+
+TABLE = """
+node.id | int | null | 0.. | U | This node's number in the cluster
+broker.id | int | -1 | | U | The older name of node.id
+broker.rack | string | null | | U | The rack that clients and placement are told
+process.roles | list | broker,controller | some of: broker, controller | U | What this process is; only broker and
+    controller together are served
+listeners | list | PLAINTEXT://:9092 | distinct, some | U | Where clients connect, as NAME://host:port; port 0 takes
+    a free one
+advertised.listeners | list | null | distinct, some | U | What clients are told to connect to, when it differs from
+    where they did
+listener.security.protocol.map | string | SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+    | | U | The security protocol of each listener name
+inter.broker.listener.name | string | null | | U | The listener that brokers use among themselves
+security.inter.broker.protocol | string | PLAINTEXT | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL | U | The protocol
+    among brokers when no listener is named
+controller.listener.names | list | | distinct | U | Listeners of controllers; they are not bound here
+early.start.listeners | list | null | distinct | | Listeners that open before the others
+socket.send.buffer.bytes | int | 102400 | | | The socket's send buffer; -1 leaves it to the system
+socket.receive.buffer.bytes | int | 102400 | | | The socket's receive buffer; -1 leaves it to the system
+socket.request.max.bytes | int | 104857600 | 1.. | U | The largest frame a client may send
+socket.listen.backlog.size | int | 50 | 1.. | U | Connections that may wait to be accepted
+socket.connection.setup.timeout.ms | long | 10000 | | | First wait for an outgoing connection
+socket.connection.setup.timeout.max.ms | long | 30000 | | | Longest wait for an outgoing connection
+queued.max.requests | int | 500 | 1.. | | Requests in line before reading pauses
+queued.max.request.bytes | long | 268435456 | | U | Bytes of all frames held at once before reading pauses; -1 is no
+    bound
+max.connections | int | 2147483647 | 0.. | C | Connections to this broker in all
+max.connections.per.ip | int | 2147483647 | 0.. | C | Connections from one address
+max.connections.per.ip.overrides | string | | | C | Other limits for single addresses, as address:count
+max.connection.creation.rate | int | 2147483647 | 0.. | C | New connections a second
+connections.max.idle.ms | long | 600000 | | U | A connection silent for so long is closed; negative is never
+connection.failed.authentication.delay.ms | int | 100 | 0.. | | How long a failed authentication waits for its answer
+request.timeout.ms | int | 30000 | | | How long a request to another broker may take
+num.network.threads | int | 3 | 1.. | C | Kafka's network threads; one reactor does it here
+num.io.threads | int | 8 | 1.. | C | Kafka's request threads; one reactor does it here
+background.threads | int | 10 | 1.. | C | Kafka's threads for housekeeping
+num.recovery.threads.per.data.dir | int | 2 | 1.. | C | Kafka's threads that recover logs at start
+num.replica.alter.log.dirs.threads | int | null | | | Kafka's threads that move replicas between directories
+message.max.bytes | int | 1048588 | 0.. | UC | The largest record batch taken, as it lies on the wire
+fetch.max.bytes | int | 57671680 | 1024.. | U | The largest answer to a Fetch
+max.incremental.fetch.session.cache.slots | int | 1000 | 0.. | U | Fetch sessions that are remembered
+max.request.partition.size.limit | int | 2000 | 1.. | U | The most partitions in one page of DescribeTopicPartitions
+auto.create.topics.enable | boolean | true | | U | Metadata creates a topic that is not there
+delete.topic.enable | boolean | true | | U | Topics may be deleted
+controlled.shutdown.enable | boolean | true | | | A stopping broker hands its leaderships over first
+client.quota.callback.class | class | null | | | A class that decides quotas
+authorizer.class.name | string | | | U | A class that decides who may do what
+create.topic.policy.class.name | class | null | | | A class that may refuse new topics
+alter.config.policy.class.name | class | null | | | A class that may refuse configuration changes
+config.providers | list | | distinct | C | Names of classes that look up values elsewhere
+security.providers | string | null | | | Classes that provide security algorithms
+unstable.api.versions.enable | boolean | false | | I | Serve API versions under development
+unstable.feature.versions.enable | boolean | false | | I | Serve feature levels under development
+server.max.startup.time.ms | long | 9223372036854775807 | 0.. | I | The longest a start may take
+kafka.metrics.reporters | list | | distinct | | Classes that report the server's metrics
+kafka.metrics.polling.interval.secs | int | 10 | 1.. | | How often those classes are asked
+metric.reporters | list | org.apache.kafka.common.metrics.JmxReporter | distinct | C | Classes that report metrics
+metrics.num.samples | int | 2 | 1.. | | Samples behind each metric
+metrics.sample.window.ms | long | 30000 | 1.. | | The span of one sample
+metrics.recording.level | string | INFO | | | The finest level of metrics recorded
+telemetry.max.bytes | int | 1048576 | 1.. | | The largest metrics push a client may send
+kafkacompat.produce.validation | string | records | header, records | U | How far produced batches are checked: their
+    header, or every record too
+kafkacompat.decompressed.max.bytes | long | 104857600 | 1.. | U | The most a batch may decompress to where its records
+    are read
+"""

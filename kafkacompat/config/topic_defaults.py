@@ -1,0 +1,83 @@
+"""The broker's value of each topic config: what a topic has that does not set its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkacompat.config.values import Value
+
+if TYPE_CHECKING:
+    from kafkacompat.config.broker import BrokerConfig
+
+HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+
+
+class Synonym(NamedTuple):
+    """A broker property that sets a topic config; ``factor`` turns its unit into the topic config's."""
+
+    name: str
+    factor: int = 1
+
+
+def _renamed(text: str) -> dict[str, tuple[Synonym, ...]]:
+    rows = (line.split() for line in text.strip().splitlines())
+    return {topic_config: (Synonym(name),) for topic_config, name in rows}
+
+
+# The first of several that has a value counts.
+SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
+    "segment.ms": (Synonym("log.roll.ms"), Synonym("log.roll.hours", HOUR_MS)),
+    "segment.jitter.ms": (Synonym("log.roll.jitter.ms"), Synonym("log.roll.jitter.hours", HOUR_MS)),
+    "flush.ms": (Synonym("log.flush.interval.ms"), Synonym("log.flush.scheduler.interval.ms")),
+    "retention.ms": (
+        Synonym("log.retention.ms"),
+        Synonym("log.retention.minutes", MINUTE_MS),
+        Synonym("log.retention.hours", HOUR_MS),
+    ),
+    **_renamed(
+        """
+        cleanup.policy log.cleanup.policy
+        compression.gzip.level compression.gzip.level
+        compression.lz4.level compression.lz4.level
+        compression.type compression.type
+        compression.zstd.level compression.zstd.level
+        delete.retention.ms log.cleaner.delete.retention.ms
+        file.delete.delay.ms log.segment.delete.delay.ms
+        flush.messages log.flush.interval.messages
+        index.interval.bytes log.index.interval.bytes
+        local.retention.bytes log.local.retention.bytes
+        local.retention.ms log.local.retention.ms
+        max.compaction.lag.ms log.cleaner.max.compaction.lag.ms
+        max.message.bytes message.max.bytes
+        message.timestamp.after.max.ms log.message.timestamp.after.max.ms
+        message.timestamp.before.max.ms log.message.timestamp.before.max.ms
+        message.timestamp.type log.message.timestamp.type
+        min.cleanable.dirty.ratio log.cleaner.min.cleanable.ratio
+        min.compaction.lag.ms log.cleaner.min.compaction.lag.ms
+        min.insync.replicas min.insync.replicas
+        preallocate log.preallocate
+        retention.bytes log.retention.bytes
+        segment.bytes log.segment.bytes
+        segment.index.bytes log.index.size.max.bytes
+        unclean.leader.election.enable unclean.leader.election.enable
+        """
+    ),
+}
+
+
+def broker_topic_value(config: BrokerConfig, topic_config: str) -> Value:
+    """The broker's value of a topic config that has a synonym, in the topic config's unit.
+
+    A negative retention.ms of any size means for ever, -1.
+    """
+    for synonym in SYNONYMS[topic_config]:
+        value = config.value(synonym.name)
+        if value is not None:
+            break
+    if isinstance(value, int) and synonym.factor > 1:
+        value *= synonym.factor
+    if topic_config == "retention.ms" and isinstance(value, int):
+        return max(value, -1)
+    return value

@@ -1,0 +1,169 @@
+"""What a broker is configured to do, from a properties file and overrides."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.config import BrokerConfig, ConfigError, Listener
+
+SHIPPED = """
+# The keys and values of the server.properties that Apache Kafka 4.3.1 ships.
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,\\
+SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.receive.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs=/tmp/kraft-combined-logs
+num.partitions=1
+num.recovery.threads.per.data.dir=2
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=168
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+"""
+
+
+def test_the_file_that_kafka_ships_starts_unchanged() -> None:
+    config = BrokerConfig.load(SHIPPED)
+    assert config.node_id == 1
+    assert config.listeners == (Listener("PLAINTEXT", "PLAINTEXT", "", 9092),)
+    assert config.advertised_listeners == {"PLAINTEXT": ("localhost", 9092)}
+    assert config.log_dirs == ("/tmp/kraft-combined-logs",)
+    assert config.metadata_log_dir == "/tmp/kraft-combined-logs"
+    assert config.unknown == ()
+    assert config.int("group.initial.rebalance.delay.ms") == 3000
+
+
+def test_without_a_file_it_is_ready_for_development() -> None:
+    config = BrokerConfig.load(None)
+    assert config.node_id == 1
+    assert config.listeners == (Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),)
+    assert config.log_dirs == ("./kafkacompat-data",)
+    assert config.bool("auto.create.topics.enable")
+    assert config.int("group.initial.rebalance.delay.ms") == 0
+    assert config.int("offsets.topic.replication.factor") == 1
+    assert config.without_effect == ()
+
+
+def test_overrides_win_over_the_file_and_over_the_development_defaults() -> None:
+    assert BrokerConfig.load("node.id=3\nnum.partitions=2", {"num.partitions": "4"}).int("num.partitions") == 4
+    assert BrokerConfig.load(None, {"log.dir": "/a"}).log_dirs == ("/a",)
+    assert BrokerConfig.load(None, {"log.dirs": "/b,/c"}).log_dirs == ("/b", "/c")
+    assert BrokerConfig.load(None, {"broker.id": "7"}).node_id == 7
+
+
+def test_with_a_file_kafkas_defaults_hold() -> None:
+    config = BrokerConfig.load("node.id=0")
+    assert config.log_dirs == ("/tmp/kafka-logs",)
+    assert config.int("offsets.topic.replication.factor") == 3
+
+
+def test_the_old_name_of_the_node_id() -> None:
+    config = BrokerConfig.load("broker.id=5")
+    assert (config.node_id, config.int("broker.id")) == (5, 5)
+
+
+def test_metadata_may_lie_elsewhere() -> None:
+    assert BrokerConfig.load("node.id=1\nmetadata.log.dir=/meta\nlog.dirs=/data").metadata_log_dir == "/meta"
+
+
+def test_own_defaults() -> None:
+    config = BrokerConfig.load("node.id=1")
+    assert config.int("queued.max.request.bytes") == 256 * 2**20
+    assert config.string("kafkacompat.produce.validation") == "records"
+    assert config.int("kafkacompat.decompressed.max.bytes") == 104_857_600
+
+
+def test_larger_frames_raise_the_default_bound_of_all_frames() -> None:
+    config = BrokerConfig.load("node.id=1\nsocket.request.max.bytes=300000000")
+    assert config.int("queued.max.request.bytes") == 300_000_000
+    assert BrokerConfig.load("node.id=1\nqueued.max.request.bytes=-1").int("queued.max.request.bytes") == -1
+
+
+def test_unknown_and_idle_properties_are_told_apart() -> None:
+    config = BrokerConfig.load("node.id=1\nnum.io.threads=4\nlog.message.format.version=3.0\nmy.plugin=x")
+    assert config.unknown == ("log.message.format.version", "my.plugin")
+    assert config.without_effect == ("num.io.threads",)
+
+
+def test_typed_getters() -> None:
+    config = BrokerConfig.load("node.id=1\nbroker.rack=a")
+    assert config.float("log.cleaner.min.cleanable.ratio") == 0.5
+    assert config.list("log.cleanup.policy") == ["delete"]
+    assert config.optional_string("broker.rack") == "a"
+    assert config.optional_string("inter.broker.listener.name") is None
+    assert config.optional_int("log.retention.ms") is None
+    assert config.text("log.cleanup.policy") == "delete"
+    with pytest.raises(TypeError):
+        config.int("log.retention.ms")
+    with pytest.raises(KeyError):
+        config.int("no.such.property")
+
+
+def test_changes_replace_the_same_thing_in_other_units() -> None:
+    config = BrokerConfig.load("node.id=1\nlog.retention.ms=5000\nlog.roll.hours=2")
+    changed = config.with_changes({"log.retention.hours": "1"}, {"log.roll.ms": "7"})
+    assert changed.value("log.retention.ms") is None
+    assert changed.int("log.retention.hours") == 1
+    assert changed.int("log.roll.ms") == 7
+    assert config.int("log.retention.ms") == 5000
+
+
+def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
+    changed = BrokerConfig.load("node.id=1").with_changes({"message.max.bytes": "1"}, {"message.max.bytes": "2"})
+    assert changed.int("message.max.bytes") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "node.id is not set: give the node a number of 0 or more"),
+        ("node.id=-1", "node.id=-1 is not valid: it takes a whole number of 0 or more"),
+        ("broker.id=-1", "broker.id=-1 is not valid: it takes a whole number of 0 or more"),
+        ("node.id=1\nbroker.id=2", "broker.id=2 is not node.id=1: set one of them only"),
+        ("node.id=one", "node.id=one is not valid: it takes a whole number of 0 or more"),
+        ("node.id=1\nnum.partitions=0", "num.partitions=0 is not valid: it takes a whole number of 1 or more"),
+        (
+            "node.id=1\ncompression.type=lzma",
+            "compression.type=lzma is not valid: it takes one of uncompressed, zstd, lz4, snappy, gzip, producer",
+        ),
+        ("node.id=1\nzookeeper.connect=zk:2181", "zookeeper.connect=zk:2181 is not served yet"),
+        ("node.id=1\nprocess.roles=controller", "process.roles=controller is not served yet"),
+        ("node.id=1\nprocess.roles=king", "it takes a list of one or more of broker, controller"),
+        ("node.id=1\ncontroller.quorum.voters=1@a:1,2@b:1", "names the nodes 1, 2: only a single node is served"),
+        ("node.id=1\ncontroller.quorum.bootstrap.servers=a:1,b:1", "names 2 controllers"),
+        ("node.id=1\nauthorizer.class.name=x.Y", "authorizer.class.name=x.Y is not served yet"),
+        ("node.id=1\nqueued.max.request.bytes=1000", "it takes 104857600 (socket.request.max.bytes) or more, or -1"),
+        ("node.id=1\nlog.roll.ms=0", "log.roll.ms=0 is not valid"),
+        ("node.id=1\nlog.roll.jitter.ms=-1", "log.roll.jitter.ms=-1 is not valid"),
+        ("node.id=1\nlog.retention.minutes=0", "log.retention.ms=0 is not valid"),
+        ("node.id=1\nlog.dirs=", "log.dirs= is not valid: it takes a list of one or more"),
+        ("node.id=1\na=\\u12", "the properties file cannot be read"),
+        (
+            "node.id=1\nkafkacompat.produce.validation=none",
+            "kafkacompat.produce.validation=none is not valid: it takes one of header, records",
+        ),
+    ],
+)
+def test_refuses_in_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        BrokerConfig.load(text)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_empty_zookeeper_connect_is_no_zookeeper() -> None:
+    assert BrokerConfig.load("node.id=1\nzookeeper.connect=").node_id == 1

@@ -1,0 +1,84 @@
+"""Listeners and what clients are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.config import BrokerConfig, ConfigError, Listener
+
+
+def load(**given: str) -> BrokerConfig:
+    properties = {"node.id": "1", **{name.replace("_", "."): value for name, value in given.items()}}
+    return BrokerConfig(properties)
+
+
+def test_kafkas_default_listens_on_every_address() -> None:
+    assert load().listeners == (Listener("PLAINTEXT", "PLAINTEXT", "", 9092),)
+    assert load().advertised_listeners == {}
+
+
+def test_names_are_folded_to_upper_case_and_addresses_may_be_ipv6() -> None:
+    config = load(
+        listeners="inside://[::1]:9092, outside://0.0.0.0:0",
+        listener_security_protocol_map="inside:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        advertised_listeners="outside://kafka.example.com:19092",
+    )
+    assert config.listeners == (
+        Listener("INSIDE", "PLAINTEXT", "::1", 9092),
+        Listener("OUTSIDE", "PLAINTEXT", "0.0.0.0", 0),
+    )
+    assert config.advertised_listeners == {"OUTSIDE": ("kafka.example.com", 19092)}
+
+
+def test_controllers_listeners_are_not_bound_whatever_their_protocol() -> None:
+    config = load(
+        listeners="PLAINTEXT://:9092,CONTROLLER://:9093",
+        advertised_listeners="PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        controller_listener_names="CONTROLLER",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
+    )
+    assert [listener.name for listener in config.listeners] == ["PLAINTEXT"]
+    assert config.advertised_listeners == {"PLAINTEXT": ("localhost", 9092)}
+
+
+def test_a_controllers_listener_needs_no_entry_in_the_default_map() -> None:
+    config = load(listeners="PLAINTEXT://:9092,CONTROLLER://:9093", controller_listener_names="CONTROLLER")
+    assert len(config.listeners) == 1
+
+
+def test_one_port_may_serve_ipv4_and_ipv6() -> None:
+    protocols = "A:PLAINTEXT,B:PLAINTEXT"
+    config = load(listeners="A://127.0.0.1:9092,B://[::1]:9092", listener_security_protocol_map=protocols)
+    assert {listener.port for listener in config.listeners} == {9092}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"listeners": "localhost:9092"}, "listeners=localhost:9092 is not valid: it takes NAME://host:port"),
+        ({"listeners": "PLAINTEXT://:70000"}, "with a port of 0 to 65535"),
+        ({"listeners": ""}, "listeners= is not valid: it takes a list of one or more"),
+        ({"listeners": "X://:9092"}, "listeners=X://:9092 has no protocol: name X in listener.security.protocol.map"),
+        ({"listeners": "SSL://:9092"}, "listeners=SSL://:9092 asks for SSL: only PLAINTEXT is served so far"),
+        ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "names PLAINTEXT twice"),
+        (
+            {"listeners": "A://:1,B://:1", "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT"},
+            "listeners uses port 1 twice",
+        ),
+        ({"controller_listener_names": "PLAINTEXT"}, "listeners names only controller listeners"),
+        ({"listener_security_protocol_map": "A=PLAINTEXT"}, "is not valid at 'A=PLAINTEXT': it takes NAME:PROTOCOL"),
+        ({"listener_security_protocol_map": "A:TLS"}, "one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ({"advertised_listeners": "SSL://a:1"}, "is not one of listeners: name one of PLAINTEXT"),
+        ({"advertised_listeners": "PLAINTEXT://0.0.0.0:1"}, "is no address that clients can connect to"),
+        ({"inter_broker_listener_name": "INSIDE"}, "inter.broker.listener.name=INSIDE is not valid"),
+        (
+            {"inter_broker_listener_name": "PLAINTEXT", "security_inter_broker_protocol": "PLAINTEXT"},
+            "exclude each other",
+        ),
+    ],
+)
+def test_refuses(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load(**given)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)

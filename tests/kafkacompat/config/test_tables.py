@@ -1,0 +1,65 @@
+"""The tables of properties say what they should, and the rest of the code agrees with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import kafkacompat
+from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS
+from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, group_synonym
+from kafkacompat.config.topic_defaults import SYNONYMS
+from kafkacompat.config.values import format_value
+
+EVERY = [*PROPERTIES.values(), *TOPIC_CONFIGS.values(), *GROUP_CONFIGS.values(), *CLIENT_METRICS_CONFIGS.values()]
+PACKAGE = Path(kafkacompat.__file__).parent
+
+
+def test_there_are_as_many_as_kafka_has() -> None:
+    own = [name for name in PROPERTIES if name.startswith("kafkacompat.")]
+    dynamic_only = 3  # the replication rates, which Kafka keeps beside its KafkaConfig
+    assert len(PROPERTIES) - len(own) - dynamic_only == 360
+    assert len([row for row in TOPIC_CONFIGS.values() if not row.internal]) == 33
+    assert (len(GROUP_CONFIGS), len(CLIENT_METRICS_CONFIGS)) == (17, 3)
+
+
+def test_every_default_is_allowed_and_written_as_kafka_writes_it() -> None:
+    for row in EVERY:
+        if row.default is not None:
+            assert format_value(row.parse(row.default)) == row.default, row
+
+
+def test_every_row_has_a_short_text_and_known_flags() -> None:
+    for row in EVERY:
+        assert 10 < len(row.text) < 100 and not row.text.endswith("."), row
+        assert set(row.flags) <= set("UCBI"), row
+
+
+def test_synonyms_name_properties_of_the_same_default() -> None:
+    for topic_config, synonyms in SYNONYMS.items():
+        assert topic_config in TOPIC_CONFIGS
+        values = [PROPERTIES[synonym.name].default_value for synonym in synonyms]
+        index = next(i for i, value in enumerate(values) if value is not None)
+        factor, default = synonyms[index].factor, values[index]
+        expected = default * factor if isinstance(default, int) and factor > 1 else default
+        assert expected == TOPIC_CONFIGS[topic_config].default_value, topic_config
+
+
+def test_synonyms_of_group_configs_have_the_same_default() -> None:
+    without = {name for name in GROUP_CONFIGS if group_synonym(name) is None}
+    assert without == {"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
+    for name in set(GROUP_CONFIGS) - without:
+        synonym = group_synonym(name)
+        assert synonym and PROPERTIES[synonym].default == GROUP_CONFIGS[name].default
+
+
+def test_what_the_code_reads_is_marked_as_used() -> None:
+    getter = re.compile(r"\.(?:int|float|bool|string|list|optional_int|optional_string)\(\s*\"([a-z0-9._]+)\"")
+    read = {
+        name
+        for folder in (PACKAGE, PACKAGE / "handlers", PACKAGE / "storage")  # rglob does not follow links
+        for path in folder.rglob("*.py")
+        if "config" not in path.relative_to(PACKAGE).parts
+        for name in getter.findall(path.read_text())
+    }
+    assert {name for name in read if name in PROPERTIES and not PROPERTIES[name].used} == set()
