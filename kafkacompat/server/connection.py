@@ -154,18 +154,22 @@ class KafkaConnection(Protocol):
             return
         self._pumping = True
         try:
+            self._send_ready()
             while self._frames and self._may_start():
-                frame = self._frames.popleft()
-                self._queued_bytes -= len(frame)
-                self._start(frame)
+                self._start_some()
+                self._send_ready()
         except (RequestError, UnanswerableError) as problem:
             self._send_ready()
             self.cut_off(str(problem))
-            return
         finally:
             self._pumping = False
-        self._send_ready()
         self._set_reading()
+
+    def _start_some(self) -> None:
+        while self._frames and self._may_start():
+            frame = self._frames.popleft()
+            self._queued_bytes -= len(frame)
+            self._start(frame)
 
     def _may_start(self) -> bool:
         return (

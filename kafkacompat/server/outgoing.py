@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from kafkacompat.storage.files import send_file
-from kafkacompat.storage.segment import FileRegion
+from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.compiler import Part
 
 # One call must not keep every other connection waiting.

@@ -1,0 +1,96 @@
+"""Buffers and file regions out of a socket, whole and in order, by sendfile and without."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkacompat.server import outgoing as module
+from kafkacompat.server.outgoing import Outgoing, RegionGoneError
+from kafkacompat.storage import files
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.segment_file import FileRegion, SegmentFile
+
+
+@pytest.fixture(params=["sendfile", "copying"])
+def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
+    if request.param == "copying":
+        monkeypatch.setattr(module, "send_file", files._send_by_copying)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def log_file(path: Path, content: bytes) -> SegmentFile:
+    path.write_bytes(content)
+    return SegmentFile(OsFiles().open(str(path)))
+
+
+def region(file: SegmentFile, position: int, size_bytes: int) -> FileRegion:
+    assert file.acquire()
+    return FileRegion(file, position, size_bytes)
+
+
+def pump(outgoing: Outgoing, ours: socket.socket, theirs: socket.socket) -> bytes:
+    """Send and receive in turn until everything has left."""
+    received = bytearray()
+    while outgoing:
+        try:
+            outgoing.send(ours)
+        except BlockingIOError:
+            received += theirs.recv(1 << 20)
+    try:
+        while True:
+            received += theirs.recv(1 << 20)
+    except BlockingIOError:
+        return bytes(received)
+
+
+def test_buffers_and_regions_arrive_in_order(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
+    content = bytes(range(256)) * 20_000
+    file = log_file(tmp_path / "log", content)
+    outgoing = Outgoing()
+    outgoing.extend([b"head", memoryview(b"more"), region(file, 100, 3_000_000), bytearray(b"between")])
+    outgoing.extend([region(file, 0, 5), b"x" * 2_000_000, b"tail"])
+    expected = b"headmore" + content[100:3_000_100] + b"between" + content[:5] + b"x" * 2_000_000 + b"tail"
+    assert outgoing.size_bytes == len(expected)
+    assert pump(outgoing, *pair) == expected
+    assert outgoing.size_bytes == 0
+
+
+def test_a_file_closes_when_its_last_region_has_left(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    file = log_file(tmp_path / "log", b"abc")
+    outgoing = Outgoing()
+    outgoing.extend([region(file, 0, 3)])
+    file.release()
+    assert pump(outgoing, *pair) == b"abc"
+    assert not file.acquire()
+
+
+def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
+    file = log_file(tmp_path / "log", b"abc")
+    outgoing = Outgoing()
+    outgoing.extend([b"x", region(file, 0, 3), region(file, 0, 0)])
+    file.release()
+    outgoing.clear()
+    assert not outgoing
+    assert not file.acquire()
+
+
+def test_a_file_that_became_too_short_is_an_error(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    file = log_file(tmp_path / "log", b"abc")
+    outgoing = Outgoing()
+    outgoing.extend([region(file, 0, 5)])
+    outgoing.send(pair[0])
+    with pytest.raises(RegionGoneError):
+        outgoing.send(pair[0])
