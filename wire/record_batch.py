@@ -1,0 +1,46 @@
+"""Record batches of format version 2: everything a caller needs of them, from one place."""
+
+from __future__ import annotations
+
+from kafkacompat.wire.batch_check import InvalidRecordsError, check_produce_version, check_records
+from kafkacompat.wire.batch_header import (
+    CODEC_MASK,
+    CONTROL,
+    CRC_END,
+    HEADER_SIZE,
+    LENGTH_END,
+    LOG_APPEND_TIME,
+    MAGIC_V2,
+    TRANSACTIONAL,
+    BatchHeader,
+    assemble,
+    batches,
+    crc_matches,
+    read_header,
+)
+from kafkacompat.wire.batch_records import NewRecord, Record, build_batch, read_body, read_records, recompress
+
+__all__ = [
+    "CODEC_MASK",
+    "CONTROL",
+    "CRC_END",
+    "HEADER_SIZE",
+    "LENGTH_END",
+    "LOG_APPEND_TIME",
+    "MAGIC_V2",
+    "TRANSACTIONAL",
+    "BatchHeader",
+    "InvalidRecordsError",
+    "NewRecord",
+    "Record",
+    "assemble",
+    "batches",
+    "build_batch",
+    "check_produce_version",
+    "check_records",
+    "crc_matches",
+    "read_body",
+    "read_header",
+    "read_records",
+    "recompress",
+]
