@@ -1,0 +1,46 @@
+"""Reading and writing the two index files of a segment. Everything here is a disk operation."""
+
+from __future__ import annotations
+
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE, CorruptIndexError, OffsetIndex, TimeIndex
+
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+
+
+def read_indexes(files: Files, stem: str, base_offset: int, segment_size_bytes: int) -> tuple[OffsetIndex, TimeIndex]:
+    """Both indexes of the segment whose files begin with `stem`; CorruptIndexError or FileNotFoundError."""
+    offset_index = OffsetIndex.decode(base_offset, files.read(stem + INDEX_SUFFIX), segment_size_bytes)
+    return offset_index, TimeIndex.decode(base_offset, files.read(stem + TIME_INDEX_SUFFIX))
+
+
+def write_indexes(files: Files, stem: str, indexes: tuple[OffsetIndex, TimeIndex]) -> None:
+    """Write both files and sync them."""
+    offset_index, time_index = indexes
+    for suffix, data in ((INDEX_SUFFIX, offset_index.encode()), (TIME_INDEX_SUFFIX, time_index.encode())):
+        file = files.open(stem + suffix, create=True)
+        try:
+            file.truncate(0)
+            file.append((data,), len(data))
+            file.sync()
+        finally:
+            file.close()
+
+
+def read_last_timestamp(files: Files, stem: str, base_offset: int) -> tuple[int, int]:
+    """(largest timestamp, last offset of the batch that has it) by the time index; (-1, base offset) if empty.
+
+    Raises FileNotFoundError or CorruptIndexError when either index file cannot be trusted.
+    """
+    size_bytes = files.size(stem + TIME_INDEX_SUFFIX)
+    if size_bytes % TIME_ENTRY_SIZE or files.size(stem + INDEX_SUFFIX) % OFFSET_ENTRY_SIZE:
+        raise CorruptIndexError(f"the size of an index of {stem} is no whole number of entries")
+    if size_bytes == 0:
+        return -1, base_offset
+    file = files.open(stem + TIME_INDEX_SUFFIX)
+    try:
+        data = file.pread(TIME_ENTRY_SIZE, size_bytes - TIME_ENTRY_SIZE)
+    finally:
+        file.close()
+    return TimeIndex.decode(base_offset, data).last()

@@ -1,0 +1,98 @@
+"""Putting a partition's folder in order: what an interrupted deletion, compaction or write left behind."""
+
+from __future__ import annotations
+
+import os
+
+from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.segment import LOG_SUFFIX, SUFFIXES, TXN_INDEX_SUFFIX
+
+DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+SEGMENT_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
+
+
+def clean_folder(files: Files, directory: str) -> list[int]:
+    """Finish or take back what was under way; returns the base offsets of the segments, ascending. [disk]
+
+    Files being deleted or not yet complete go; a complete segment that was about to take the place of others
+    (.swap) takes it. Index files without a log file go too.
+    """
+    folder = _Folder(files, directory)
+    folder.remove_ending(DELETED_SUFFIX)
+    folder.remove_ending(TEMPORARY_SUFFIX)
+    folder.drop_incomplete_swaps()
+    folder.remove_ending(CLEANED_SUFFIX)
+    folder.complete_swaps()
+    bases = folder.bases(LOG_SUFFIX)
+    folder.remove_orphans(set(bases))
+    if folder.changed:
+        files.sync_directory(directory)
+    return bases
+
+
+class _Folder:
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+        self.changed = False
+
+    def _names(self, suffix: str) -> list[str]:
+        return [name for name in self._files.list(self._directory) if name.endswith(suffix)]
+
+    def _remove(self, name: str) -> None:
+        self._files.remove(os.path.join(self._directory, name))
+        self.changed = True
+
+    def remove_ending(self, suffix: str) -> None:
+        for name in self._names(suffix):
+            self._remove(name)
+
+    def bases(self, suffix: str) -> list[int]:
+        stems = (name[: -len(suffix)] for name in self._names(suffix))
+        return sorted(int(stem) for stem in stems if stem.isdigit())
+
+    def drop_incomplete_swaps(self) -> None:
+        """Remove .swap files at or behind the first .cleaned file: their replacement was not complete."""
+        cleaned = [_base(name) for name in self._names(CLEANED_SUFFIX)]
+        for name in self._names(SWAP_SUFFIX):
+            if cleaned and _base(name) >= min(cleaned):
+                self._remove(name)
+
+    def complete_swaps(self) -> None:
+        swaps = self._names(SWAP_SUFFIX)
+        logs = [name for name in swaps if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+        if logs:
+            start, end = min(map(_base, logs)), max(map(self._end_offset, logs))
+            for suffix in SEGMENT_SUFFIXES:
+                for name in self._names(suffix):
+                    if start <= _base(name) < end:
+                        self._remove(name)
+        for name in swaps:
+            path = os.path.join(self._directory, name)
+            self._files.rename(path, path[: -len(SWAP_SUFFIX)])
+            self.changed = True
+
+    def _end_offset(self, name: str) -> int:
+        file = self._files.open(os.path.join(self._directory, name))
+        end_offset = _base(name)
+        try:
+            for _, header in scan_headers(file, 0, file.size()):
+                end_offset = header.last_offset + 1
+        finally:
+            file.close()
+        return end_offset
+
+    def remove_orphans(self, bases: set[int]) -> None:
+        for suffix in SEGMENT_SUFFIXES:
+            for name in self._names(suffix):
+                if _base(name) not in bases:
+                    self._remove(name)
+
+
+def _base(name: str) -> int:
+    stem = name.split(".", 1)[0]
+    return int(stem) if stem.isdigit() else -1

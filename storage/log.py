@@ -1,0 +1,184 @@
+"""One partition's log: segments in a folder, with Kafka's file names and formats.
+
+Operations are of two kinds. A *loop* operation touches memory and the page cache only and may be called on the
+reactor thread. A *disk* operation may wait for the disk and belongs on the log directory's own thread; unless
+it says otherwise it may run while loop operations go on.
+
+Once `offline` is set, by a write that could not be taken back, a failed sync or a broken invariant,
+appends, reads and disk operations raise KafkaError KAFKA_STORAGE_ERROR; the log has to be opened again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from struct import Struct
+from typing import NamedTuple
+
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.storage.log_maintenance import LogMaintenance
+from kafkacompat.storage.log_reading import LogReading
+from kafkacompat.storage.partition_metadata import write_partition_metadata
+from kafkacompat.storage.producer_state import StoredBatch
+from kafkacompat.storage.reader import FoundRecord, OffsetPosition
+from kafkacompat.storage.recovery import empty_log, load_log
+from kafkacompat.storage.rolling import must_roll
+from kafkacompat.storage.segment import TornSegmentError
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.validation import check_batch
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import LENGTH_END, BatchHeader
+
+__all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
+
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+
+_PATCHED = Struct(">qii")
+"""What the log sets in a batch's header: base offset, length, leader epoch."""
+
+
+class RollNeededError(Exception):
+    """The batch has to go to a new segment: prepare one, roll, and append again. Nothing has changed."""
+
+
+class AppendResult(NamedTuple):
+    """What became of a batch.
+
+    `log_append_time_ms` is -1 on CreateTime topics; for a duplicate, which was not stored again, it is the
+    stored batch's time and the offsets are those it got then. `end` is the log's end after the append, with
+    its position: the high watermark of a partition with one replica.
+    """
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool
+    end: OffsetPosition
+
+
+class Log(LogReading, LogMaintenance):
+    """One partition's log."""
+
+    @classmethod
+    def create(
+        cls,
+        files: Files,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        *,
+        cache: SegmentCache | None = None,
+    ) -> Log:
+        """Make the partition's folder with an empty log in it; durable when this returns. [disk]"""
+        cache = cache or SegmentCache()
+        files.make_directory(directory)
+        write_partition_metadata(files, directory, topic_id)
+        loaded = empty_log(files, directory, cache)
+        files.sync_directory(directory)
+        files.sync_directory(os.path.dirname(directory))
+        return cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        *,
+        clean_shutdown: bool,
+        recovery_point: int,
+        log_start_offset: int,
+        now_ms: int,
+        cache: SegmentCache | None = None,
+    ) -> Log:
+        """Open a log that is there, with recovery unless the last shutdown was clean. [disk]
+
+        `recovery_point` and `log_start_offset` are the directory's checkpoints for it, 0 when they have none.
+        """
+        cache = cache or SegmentCache()
+        loaded = load_log(
+            files,
+            directory,
+            config,
+            clean_shutdown=clean_shutdown,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            now_ms=now_ms,
+            cache=cache,
+        )
+        return cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+
+    # --- appending ---
+
+    def append(self, records: Buffer, *, leader_epoch: int, now_ms: int, from_client: bool) -> AppendResult:
+        """Append exactly one batch of format version 2 as leader. [loop]
+
+        Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes: INVALID_RECORD,
+        CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. After
+        any of them the log is as it was before.
+        """
+        if self.offline:
+            raise self._offline_error()
+        config = self.config
+        header, parts = check_batch(records, config, now_ms, from_client)
+        size_bytes = header.length + LENGTH_END
+        if size_bytes > config.segment_bytes:
+            detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={config.segment_bytes}"
+            raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, detail)
+        if header.producer_id >= 0:
+            stored = self._check_producer(header, from_client)
+            if stored is not None:
+                return self._duplicate(stored)
+        active = self.segments.active
+        base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
+        if must_roll(active, size_bytes, last_offset, header.max_timestamp, now_ms, config):
+            raise RollNeededError
+        position = active.size_bytes
+        patched = (_PATCHED.pack(base_offset, header.length, leader_epoch), *parts)
+        try:
+            active.append(patched, size_bytes, last_offset, header.max_timestamp, now_ms, config.index_interval_bytes)
+        except OSError as error:
+            raise self._write_failed(error) from error
+        self._recent.add(base_offset, position, size_bytes)
+        if header.producer_id >= 0:
+            self.producer_state.add(header, base_offset)
+        if leader_epoch != self.leader_epochs.latest:
+            self.leader_epochs.assign(leader_epoch, base_offset)
+        if self._dirty_since_ms < 0:
+            self._dirty_since_ms = now_ms
+        self.log_end_offset = end_offset = last_offset + 1
+        self.producer_state.map_end_offset = end_offset
+        return AppendResult(
+            base_offset,
+            last_offset,
+            now_ms if config.message_timestamp_type == LOG_APPEND_TIME else -1,
+            self.log_start_offset,
+            False,
+            OffsetPosition(end_offset, active.base_offset, active.size_bytes),
+        )
+
+    def _check_producer(self, header: BatchHeader, from_client: bool) -> StoredBatch | None:
+        if from_client and header.is_transactional:
+            # Nothing vouches for the transaction; Kafka says the same of a partition that was not added to it.
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "the batch is not part of an ongoing transaction")
+        return self.producer_state.check(header, from_client)
+
+    def _duplicate(self, stored: StoredBatch) -> AppendResult:
+        return AppendResult(
+            stored.base_offset, stored.last_offset, stored.timestamp, self.log_start_offset, True, self.end_position()
+        )
+
+    def _write_failed(self, error: OSError) -> KafkaError:
+        # A full disk may have room again; after anything else the file's state is anybody's guess.
+        self.offline = isinstance(error, TornSegmentError) or error.errno not in _FULL_DISK
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {error}")

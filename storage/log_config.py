@@ -1,0 +1,57 @@
+"""What a partition's log is told to do: Kafka's topic configs, by their names in snake case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LONG_MAX = 2**63 - 1
+
+CREATE_TIME = "CreateTime"
+LOG_APPEND_TIME = "LogAppendTime"
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """The configs the storage layer and its callers read; defaults are Kafka 4.3.1's.
+
+    Three fields are not topic configs: `producer_id_expiration_ms` is the broker's producer.id.expiration.ms,
+    `validation` is kafkacompat.produce.validation ("records" or "header"), and `max_decompressed_bytes` bounds
+    what one batch may unpack to when its records have to be read.
+    """
+
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_type: str = "producer"
+    compression_zstd_level: int = 3
+    delete_retention_ms: int = DAY_MS
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = LONG_MAX
+    flush_ms: int = LONG_MAX
+    index_interval_bytes: int = 4096
+    max_compaction_lag_ms: int = LONG_MAX
+    max_message_bytes: int = 1_048_588
+    message_timestamp_after_max_ms: int = 3_600_000
+    message_timestamp_before_max_ms: int = LONG_MAX
+    message_timestamp_type: str = CREATE_TIME
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    min_insync_replicas: int = 1
+    preallocate: bool = False
+    retention_bytes: int = -1
+    retention_ms: int = 7 * DAY_MS
+    segment_bytes: int = 1_073_741_824
+    segment_index_bytes: int = 10_485_760
+    segment_jitter_ms: int = 0
+    segment_ms: int = 7 * DAY_MS
+    unclean_leader_election_enable: bool = False
+    producer_id_expiration_ms: int = DAY_MS
+    validation: str = "records"
+    max_decompressed_bytes: int = 104_857_600
+
+    @property
+    def compacted(self) -> bool:
+        """Whether every record needs a key."""
+        return "compact" in self.cleanup_policy

@@ -1,0 +1,189 @@
+"""What keeps a log in shape: new segments, syncing, truncation, retention, closing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kafkacompat.storage.log_state import LogState
+from kafkacompat.storage.producer_recovery import rebuild_producer_state
+from kafkacompat.storage.recovery import empty_log
+from kafkacompat.storage.retention import expired_segments
+from kafkacompat.storage.rolling import must_roll
+from kafkacompat.storage.segment import Segment
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+
+class LogMaintenance(LogState):
+    """Rolling, flushing, truncating, deleting, closing."""
+
+    def needs_roll(self, size_bytes: int, now_ms: int, max_timestamp: int = -1) -> bool:
+        """Whether a batch of that size will need a new segment first. [loop]
+
+        False may still be followed by a RollNeededError when its time (`max_timestamp`, -1: not known) or its
+        size after recompression is what makes the difference.
+        """
+        return must_roll(self.segments.active, size_bytes, self.log_end_offset, max_timestamp, now_ms, self.config)
+
+    def prepare_segment(self, base_offset: int) -> Segment:
+        """Make the files of the segment that begins at the log's end. [disk; no append meanwhile]
+
+        The producers' state at that offset is written beside it.
+        """
+        if base_offset != self.log_end_offset or base_offset == self.segments.active.base_offset:
+            raise ValueError(f"a segment at {base_offset} cannot follow {self.segments.active!r} of {self!r}")
+        with self._disk_operation():
+            self._snapshots.write(base_offset, self.producer_state.producers.values())
+            return Segment.create(self._files, self.directory, base_offset, self._cache)
+
+    def roll(self, segment: Segment) -> Segment:
+        """Append to `segment` from now on; returns the segment before it, which is to be sealed. [loop]"""
+        if segment.base_offset != self.log_end_offset:
+            raise ValueError(f"{segment!r} does not begin at the end of {self!r}")
+        old = self.segments.active
+        old.finish()
+        self.segments.replace([*self.segments, segment])
+        self._recent.clear()
+        return old
+
+    def seal(self, segment: Segment) -> None:
+        """Put a segment that takes no more batches, and all before it, on the disk. [disk]"""
+        with self._disk_operation():
+            self._seal_through(segment.base_offset)
+
+    def _seal_through(self, base_offset: int) -> None:
+        for segment, successor in pairwise(self.segments):
+            if segment.base_offset <= base_offset and not segment.sealed:
+                self.leader_epochs.write()
+                segment.seal()
+                self._files.sync_directory(self.directory)
+                self.recovery_point = max(self.recovery_point, successor.base_offset)
+
+    def flush_is_due(self, now_ms: int = -1) -> bool:
+        """Whether flush.messages, or with `now_ms` flush.ms, asks for a flush. [loop]"""
+        unflushed = self.log_end_offset - self.recovery_point
+        waited_ms = now_ms - self._dirty_since_ms if self._dirty_since_ms >= 0 else 0
+        return unflushed >= self.config.flush_messages or waited_ms > self.config.flush_ms
+
+    def flush(self) -> int:
+        """Put everything appended so far on the disk; returns the new recovery point. [disk]"""
+        with self._disk_operation():
+            self._dirty_since_ms = -1
+            end_offset = self.log_end_offset
+            if end_offset > self.recovery_point:
+                active = self.segments.active
+                self._seal_through(active.base_offset - 1)
+                active.sync()
+                self.leader_epochs.write()
+                self.recovery_point = max(self.recovery_point, end_offset)
+            return self.recovery_point
+
+    def close(self) -> None:
+        """Flush, write what a clean start reads, and give every file back. [disk; nothing else meanwhile]"""
+        if not self.offline:
+            self.flush()
+            with self._disk_operation():
+                active = self.segments.active
+                active.finish()
+                active.write_indexes()
+                self.leader_epochs.write()
+                if self._snapshots.offsets()[-1:] != [self.log_end_offset]:
+                    self._snapshots.write(self.log_end_offset, self.producer_state.producers.values())
+                self._files.sync_directory(self.directory)
+        self.release()
+
+    def release(self) -> None:
+        """Give every file back without writing anything; the log is offline then. [loop]"""
+        self.offline = True
+        for segment in self.segments:
+            self._cache.forget(segment)
+            segment.unload()
+
+    # --- making the log shorter ---
+
+    def advance_log_start_offset(self, offset: int) -> bool:
+        """Let the log begin at `offset`; False when it already begins there or later. [loop]
+
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the log's end.
+        """
+        if offset > self.log_end_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is behind the log's end {self.log_end_offset}")
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.leader_epochs.truncate_from_start(offset)
+        return True
+
+    def expired_segments(self, now_ms: int, high_watermark: int | None = None) -> list[Segment]:
+        """The oldest segments that retention lets go; see retention.py. [loop]
+
+        When the active segment is among them, roll first.
+        """
+        high_watermark = self.log_end_offset if high_watermark is None else high_watermark
+        return expired_segments(
+            self.segments, self.config, self.log_start_offset, self.log_end_offset, high_watermark, now_ms
+        )
+
+    def detach(self, segments: Sequence[Segment]) -> None:
+        """Let the log begin behind its oldest `segments`, which are sealed; their files stay. [loop]"""
+        if list(segments) != list(self.segments)[: len(segments)] or self.segments.active in segments:
+            raise ValueError(f"{segments} are not the oldest segments of {self!r}")
+        if segments:
+            self.segments.replace(list(self.segments)[len(segments) :])
+            self.advance_log_start_offset(max(self.log_start_offset, self.segments[0].base_offset))
+
+    def delete_segments(self, segments: Sequence[Segment]) -> None:
+        """Remove the files of detached segments. [disk]
+
+        The oldest go first, so that a crash in between leaves no gap. Regions of them can still be sent.
+        """
+        with self._disk_operation():
+            for segment in segments:
+                segment.unload()
+                segment.remove_files()
+                self._snapshots.remove(segment.base_offset)
+            self._files.sync_directory(self.directory)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]
+
+        With an offset before the oldest segment the log is emptied and begins there. On return the shorter log
+        is on the disk.
+        """
+        with self._disk_operation():
+            self._recent.clear()
+            if offset < self.segments[0].base_offset:
+                self._start_over_at(offset)
+            elif offset < self.log_end_offset:
+                self._cut(offset)
+            self.leader_epochs.truncate_from_end(self.log_end_offset)
+            self.leader_epochs.write()
+
+    def _start_over_at(self, offset: int) -> None:
+        self._drop(list(self.segments))
+        loaded = empty_log(self._files, self.directory, self._cache, offset)
+        self._files.sync_directory(self.directory)
+        self.segments.replace(list(loaded.segments))
+        self.producer_state.clear()
+        self.log_start_offset = self.log_end_offset = self.recovery_point = offset
+
+    def _cut(self, offset: int) -> None:
+        slot = self.segments.floor(offset)
+        kept = list(self.segments)[: slot + 1]
+        self._drop(list(self.segments)[slot + 1 :])
+        self.segments.replace(kept)
+        self.log_end_offset = kept[-1].cut(offset)
+        self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
+        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        rebuilt = rebuild_producer_state(
+            self._files, self.directory, self.segments, self.log_end_offset, 0, self.config, clean_shutdown=False
+        )
+        self.producer_state.restore(rebuilt.producers.values(), self.log_end_offset)
+
+    def _drop(self, segments: Sequence[Segment]) -> None:
+        # The last one first: a crash in between leaves a log that only ends earlier.
+        for segment in reversed(segments):
+            self._cache.forget(segment)
+            segment.unload()
+            segment.remove_files()
+            self._files.sync_directory(self.directory)

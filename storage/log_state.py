@@ -1,0 +1,78 @@
+"""What a log consists of, and what happens to it when the disk fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.reader import OffsetPosition, RecentBatches
+from kafkacompat.storage.recovery import LoadedLog
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.snapshots import Snapshots
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+
+class LogState:
+    """The parts of a log, shared by what appends to it, reads it and maintains it."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        loaded: LoadedLog,
+        cache: SegmentCache,
+    ) -> None:
+        self._files = files
+        self._cache = cache
+        self._snapshots = Snapshots(files, directory)
+        self._recent = RecentBatches()
+        self._dirty_since_ms = -1
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.config = config
+        """May be replaced at any time; the next operation goes by the new one."""
+        self.segments = loaded.segments
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        """Everything before this offset would survive a power failure."""
+        self.leader_epochs = loaded.leader_epochs
+        self.producer_state = loaded.producer_state
+        self.truncated_bytes = loaded.truncated_bytes
+        """What recovery cut off when the log was opened."""
+        self.offline = False
+
+    def __repr__(self) -> str:
+        return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset} to {self.log_end_offset})"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches. [loop]"""
+        return self.segments.size_bytes
+
+    def end_position(self) -> OffsetPosition:
+        """The log's end, with its place in the active segment. [loop]"""
+        active = self.segments.active
+        return OffsetPosition(self.log_end_offset, active.base_offset, active.size_bytes)
+
+    def _offline_error(self) -> KafkaError:
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline")
+
+    @contextmanager
+    def _disk_operation(self) -> Iterator[None]:
+        """What fails in here is never tried again: a sync that failed once may have lost the data (ATC'20)."""
+        if self.offline:
+            raise self._offline_error()
+        try:
+            yield
+        except OSError as error:
+            self.offline = True
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error

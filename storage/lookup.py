@@ -1,0 +1,75 @@
+"""Finding batches in a log file by reading batch headers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from kafkacompat.storage.files import File
+from kafkacompat.wire.record_batch import HEADER_SIZE, BatchHeader, read_header
+
+LENGTH_PREFIX = 12
+"""Bytes of a batch that its length field does not count."""
+
+SMALLEST_BATCH = HEADER_SIZE
+
+_BATCH_START = Struct(">qiibIhi")
+"""The first 27 bytes of a batch, all that finding an offset needs: base offset, length, leader epoch, magic,
+CRC, attributes, last offset delta."""
+
+_CHUNK = 4096
+
+
+class ColdDataError(Exception):
+    """The answer lies on the disk only, and the caller would not wait for it."""
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch lies in its segment."""
+
+    position: int
+    size_bytes: int
+    base_offset: int
+
+
+def find_batch(file: File, offset: int, position: int, end: int, *, may_block: bool) -> BatchPlace | None:
+    """The first batch from `position` (a batch's beginning) whose last offset is >= `offset`; None before `end`.
+
+    Raises ColdDataError when the disk would have to be waited for and `may_block` is False.
+    """
+    chunk, chunk_position = _read(file, position, may_block), position
+    while position + _BATCH_START.size <= end:
+        if position + _BATCH_START.size > chunk_position + len(chunk):
+            chunk, chunk_position = _read(file, position, may_block), position
+            if len(chunk) < _BATCH_START.size:
+                return None
+        base_offset, length, _, _, _, _, last_delta = _BATCH_START.unpack_from(chunk, position - chunk_position)
+        if base_offset + last_delta >= offset:
+            return BatchPlace(position, LENGTH_PREFIX + length, base_offset)
+        position += LENGTH_PREFIX + length
+    return None
+
+
+def _read(file: File, position: int, may_block: bool) -> bytes | bytearray | memoryview:
+    if may_block:
+        return file.pread(_CHUNK, position)
+    chunk = file.pread_nowait(_CHUNK, position)
+    if chunk is None:
+        raise ColdDataError
+    return chunk
+
+
+def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each whole batch from `position` up to `end`, trusting what the headers say."""
+    chunk, chunk_position = b"", position
+    while position + SMALLEST_BATCH <= end:
+        if position + SMALLEST_BATCH > chunk_position + len(chunk):
+            chunk, chunk_position = file.pread(_CHUNK, position), position
+            if len(chunk) < SMALLEST_BATCH:
+                return
+        header = read_header(chunk, position - chunk_position)
+        if header.length < SMALLEST_BATCH - LENGTH_PREFIX or position + header.size_bytes > end:
+            return
+        yield position, header
+        position += header.size_bytes

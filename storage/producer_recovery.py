@@ -1,0 +1,73 @@
+"""Finding out again what a log knew of its producers: the latest usable snapshot and the batches behind it."""
+
+from __future__ import annotations
+
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.producer_state import ProducerState
+from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segments import Segments
+from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots
+from kafkacompat.wire.record_batch import read_records
+
+_COORDINATOR_EPOCH = slice(2, 6)
+
+
+def rebuild_producer_state(
+    files: Files,
+    directory: str,
+    segments: Segments,
+    end_offset: int,
+    now_ms: int,
+    config: LogConfig,
+    clean_shutdown: bool,
+) -> ProducerState:
+    """The state at `end_offset`; snapshots that cannot be used or belong to no segment are removed. [disk]"""
+    snapshots = Snapshots(files, directory)
+    state = ProducerState()
+    start = _load_latest(snapshots, state, end_offset)
+    if start is None:
+        # A log that was closed cleanly without a snapshot never had producers to remember.
+        start = end_offset if clean_shutdown else segments[0].base_offset
+    for segment in segments.since(start) if start < end_offset else ():
+        _replay(segment, state, start)
+    state.map_end_offset = end_offset
+    state.remove_expired(now_ms, config.producer_id_expiration_ms)
+    _remove_strays(snapshots, {segment.base_offset for segment in segments})
+    return state
+
+
+def _load_latest(snapshots: Snapshots, state: ProducerState, end_offset: int) -> int | None:
+    for offset in reversed(snapshots.offsets()):
+        if offset <= end_offset:
+            try:
+                state.restore(snapshots.read(offset), offset)
+                return offset
+            except CorruptSnapshotError:
+                pass
+        snapshots.remove(offset)
+    return None
+
+
+def _replay(segment: Segment, state: ProducerState, start: int) -> None:
+    file = segment.pin()
+    try:
+        position = segment.indexes()[0].lookup(start)
+        for batch_position, header in scan_headers(file.file, position, segment.size_bytes):
+            if header.producer_id < 0 or header.last_offset < start:
+                continue
+            if not header.is_control:
+                state.add(header, header.base_offset)
+                continue
+            for record in read_records(file.file.pread(header.size_bytes, batch_position)):
+                state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))
+    finally:
+        file.release()
+
+
+def _remove_strays(snapshots: Snapshots, bases: set[int]) -> None:
+    """Keep one snapshot a segment, and the latest of all, which a clean close wrote."""
+    for offset in snapshots.offsets()[:-1]:
+        if offset not in bases:
+            snapshots.remove(offset)

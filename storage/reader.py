@@ -1,0 +1,151 @@
+"""Reading a log: regions for a fetch, offsets for a timestamp.
+
+A fetch decodes nothing. It finds the segment by bisection, asks its index, walks a few batch headers and
+hands out the file with position and length. Where the last batches were appended is remembered, so that a
+consumer at the tail costs no lookup at all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.segment import FileRegion, Segment
+from kafkacompat.storage.segment_file import SegmentFile
+from kafkacompat.storage.segments import Segments
+from kafkacompat.wire.record_batch import BatchHeader, read_records
+
+REMEMBERED_BATCHES = 128
+
+
+class OffsetPosition(NamedTuple):
+    """An offset with the place of its batch: the segment's base offset and the position in its file."""
+
+    offset: int
+    segment_base_offset: int
+    position: int
+
+
+class FoundRecord(NamedTuple):
+    """A record looked up by its time; leader_epoch is -1 when its batch has none."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class RecentBatches:
+    """Position and size in the active segment of the last batches appended, by base offset.
+
+    Two generations of a dict: cheaper than any list that forgets one at a time.
+    """
+
+    __slots__ = ("_new", "_old")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all: the active segment is another one or was cut."""
+        self._new: dict[int, tuple[int, int]] = {}
+        self._old: dict[int, tuple[int, int]] = {}
+
+    def add(self, base_offset: int, position: int, size_bytes: int) -> None:
+        """Remember a batch."""
+        self._new[base_offset] = position, size_bytes
+        if len(self._new) == REMEMBERED_BATCHES:
+            self._old, self._new = self._new, {}
+
+    def get(self, base_offset: int) -> tuple[int, int] | None:
+        """(position, size in bytes) of a batch that begins at an offset."""
+        return self._new.get(base_offset) or self._old.get(base_offset)
+
+
+def read_region(
+    segments: Segments,
+    recent: RecentBatches,
+    offset: int,
+    max_bytes: int,
+    upper: OffsetPosition,
+    at_least_one_batch: bool,
+    may_block: bool,
+) -> FileRegion | None:
+    """See Log.read; `offset` lies inside the log and before `upper`."""
+    for slot in range(max(0, segments.floor(offset)), len(segments)):
+        segment = segments[slot]
+        if segment.base_offset > upper.segment_base_offset:
+            return None
+        at_upper = segment.base_offset == upper.segment_base_offset
+        end = upper.position if at_upper else segment.size_bytes
+        known = recent.get(offset) if segment is segments.active else None
+        file = segment.pin()
+        try:
+            place = known or _find(segment, file, offset, may_block)
+        except BaseException:
+            file.release()
+            raise
+        if place is not None:
+            return _region(file, place, end, max_bytes, at_least_one_batch)
+        file.release()
+    return None
+
+
+def _find(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
+    place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+    return (place.position, place.size_bytes) if place is not None else None
+
+
+def _region(
+    file: SegmentFile, place: tuple[int, int], end: int, max_bytes: int, at_least_one_batch: bool
+) -> FileRegion | None:
+    position, batch_bytes = place
+    if max_bytes < batch_bytes:
+        max_bytes = batch_bytes if at_least_one_batch else 0
+    size_bytes = min(end - position, max_bytes)
+    if size_bytes > 0:
+        return FileRegion(file, position, size_bytes)
+    file.release()
+    return None
+
+
+def find_timestamp(
+    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int
+) -> FoundRecord | None:
+    """The first record at or after `start_offset` that is no earlier than `timestamp`; reads the disk."""
+    for segment in segments:
+        if segment.latest_ms >= timestamp:
+            return _search(segment, timestamp, start_offset, max_decompressed_bytes)
+    return None
+
+
+def _search(segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int) -> FoundRecord | None:
+    offset_index, time_index = segment.indexes()
+    position = offset_index.lookup(max(time_index.lookup(timestamp), start_offset))
+    file = segment.pin()
+    try:
+        for batch_position, header in scan_headers(file.file, position, segment.size_bytes):
+            if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
+                batch = file.file.pread(header.size_bytes, batch_position)
+                found = _first_record(batch, header, timestamp, start_offset, max_decompressed_bytes)
+                if found is not None:
+                    return found
+    finally:
+        file.release()
+    return None
+
+
+def _first_record(
+    batch: bytes, header: BatchHeader, timestamp: int, start_offset: int, max_decompressed_bytes: int
+) -> FoundRecord | None:
+    for record in read_records(batch, max_decompressed_bytes):
+        if record.timestamp >= timestamp and record.offset >= start_offset:
+            return FoundRecord(record.offset, record.timestamp, header.partition_leader_epoch)
+    return None
+
+
+def find_max_timestamp(segments: Segments, max_decompressed_bytes: int) -> FoundRecord | None:
+    """The first record of the batch that first reached the log's largest timestamp; reads the disk."""
+    latest = max(segments, key=lambda segment: segment.max_timestamp)
+    if latest.max_timestamp < 0:
+        return None
+    return _search(latest, latest.max_timestamp, latest.base_offset, max_decompressed_bytes)

@@ -1,0 +1,185 @@
+"""Opening a log: which of what lies in the folder belongs to it, and how much of that is to be believed.
+
+After a clean shutdown everything is. After any other end the segments from the recovery point on are read
+batch by batch: the log ends before the first one that is cut off or does not match its CRC, and their indexes
+are built again. Doing it twice gives the same as doing it once. Everything here is a disk operation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkacompat.storage.batch_check import sound_batches
+from kafkacompat.storage.files import Files
+from kafkacompat.storage.indexes import CorruptIndexError
+from kafkacompat.storage.leader_epochs import LeaderEpochs
+from kafkacompat.storage.leftovers import clean_folder
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.producer_recovery import rebuild_producer_state
+from kafkacompat.storage.producer_state import ProducerState
+from kafkacompat.storage.segment import LOG_SUFFIX, Segment
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.segments import Segments
+
+
+class LoadedLog(NamedTuple):
+    """The parts of a log that is ready for use."""
+
+    segments: Segments
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    leader_epochs: LeaderEpochs
+    producer_state: ProducerState
+    truncated_bytes: int = 0
+
+
+def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
+    """A new log with one empty segment at `base_offset`."""
+    active = Segment.create(files, directory, base_offset, cache)
+    state = ProducerState()
+    state.map_end_offset = base_offset
+    epochs = LeaderEpochs(files, directory)
+    return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, state)
+
+
+def load_log(
+    files: Files,
+    directory: str,
+    config: LogConfig,
+    *,
+    clean_shutdown: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    now_ms: int,
+    cache: SegmentCache,
+) -> LoadedLog:
+    """See Log.open. Raises LegacyFormatError for a log with batches older than format version 2."""
+    bases = clean_folder(files, directory)
+    epochs = LeaderEpochs.load(files, directory)
+    loader = _Loader(files, directory, config, epochs, cache)
+    trusted_below = recovery_point if not clean_shutdown else None
+    segments = loader.load(bases, trusted_below)
+    end_offset = loader.open_active(segments, now_ms)
+    if not segments or end_offset < log_start_offset:
+        _remove(files, segments)
+        return empty_log(files, directory, cache, log_start_offset)
+    log_start_offset = max(log_start_offset, segments[0].base_offset)
+    epochs.truncate_from_end(end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    return LoadedLog(
+        Segments(segments),
+        log_start_offset,
+        end_offset,
+        end_offset if clean_shutdown and not loader.truncated_bytes else min(recovery_point, end_offset),
+        epochs,
+        rebuild_producer_state(files, directory, Segments(segments), end_offset, now_ms, config, clean_shutdown),
+        loader.truncated_bytes,
+    )
+
+
+class _Loader:
+    """Loads segments one after another, noting what had to be cut off."""
+
+    def __init__(
+        self, files: Files, directory: str, config: LogConfig, epochs: LeaderEpochs, cache: SegmentCache
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._config = config
+        self._epochs = epochs
+        self._cache = cache
+        self.truncated_bytes = 0
+
+    def load(self, bases: list[int], trusted_below: int | None) -> list[Segment]:
+        """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through."""
+        first_suspect = len(bases)
+        if trusted_below is not None:
+            first_suspect = max([slot for slot, base in enumerate(bases) if base <= trusted_below], default=0)
+        segments = []
+        for slot, base_offset in enumerate(bases):
+            if slot < first_suspect:
+                segments.append(self._load_trusted(base_offset, trusted_below is not None))
+                continue
+            segment, cut_bytes = self._recover(base_offset)
+            segments.append(segment)
+            if cut_bytes:
+                self._remove_from(bases[slot + 1 :])
+                break
+        return segments
+
+    def _load_trusted(self, base_offset: int, unclean: bool) -> Segment:
+        try:
+            segment = Segment.load(self._files, self._directory, base_offset, self._cache)
+        except (FileNotFoundError, CorruptIndexError):
+            return self._recover(base_offset)[0]
+        # A segment that was rolled away just before the crash may have its data on the disk but not its indexes.
+        if unclean and segment.size_bytes and segment.max_timestamp < 0:
+            return self._recover(base_offset)[0]
+        return segment
+
+    def _recover(self, base_offset: int) -> tuple[Segment, int]:
+        """Read a segment through; returns it, with its indexes rebuilt and written, and how many bytes were cut off."""
+        segment = Segment(self._files, self._directory, base_offset, self._cache)
+        segment.measure()
+        claimed_bytes = segment.size_bytes
+        segment.start_over()
+        file = segment.pin()
+        try:
+            for header in sound_batches(file.file, claimed_bytes, base_offset):
+                segment.index_batch(
+                    header.size_bytes, header.last_offset, header.max_timestamp, self._config.index_interval_bytes
+                )
+                if header.partition_leader_epoch > self._epochs.latest:
+                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            cut_bytes = claimed_bytes - segment.size_bytes
+            if cut_bytes:
+                file.file.truncate(segment.size_bytes)
+                file.file.sync()
+        finally:
+            file.release()
+        segment.finish()
+        segment.seal()
+        self.truncated_bytes += cut_bytes
+        return segment, cut_bytes
+
+    def _remove_from(self, bases: Iterable[int]) -> None:
+        _remove(self._files, [Segment(self._files, self._directory, base, self._cache) for base in bases])
+
+    def open_active(self, segments: list[Segment], now_ms: int) -> int:
+        """Make the last segment the active one; returns the log's end offset, -1 without segments.
+
+        Should its tail be torn in spite of a clean shutdown, it is cut.
+        """
+        if not segments:
+            return -1
+        end_offset, end = self._measure(segments[-1])
+        if end != segments[-1].size_bytes:
+            segments[-1].unload()
+            segments[-1] = self._recover(segments[-1].base_offset)[0]
+            end_offset, _ = self._measure(segments[-1])
+        segments[-1].activate(now_ms)
+        return end_offset
+
+    def _measure(self, segment: Segment) -> tuple[int, int]:
+        """(end offset, position behind the last whole batch), starting from the last entry of the index."""
+        offset_index, _ = segment.indexes()
+        end_offset, end = segment.base_offset, offset_index.positions[-1] if len(offset_index) else 0
+        file = segment.pin()
+        try:
+            for position, header in scan_headers(file.file, end, segment.size_bytes):
+                end_offset, end = header.last_offset + 1, position + header.size_bytes
+        finally:
+            file.release()
+        return end_offset, end
+
+
+def _remove(files: Files, segments: Iterable[Segment]) -> None:
+    # The last one first: a crash in between leaves a log that only ends earlier.
+    for segment in reversed(list(segments)):
+        segment.unload()
+        segment.remove_files()
+        files.sync_directory(os.path.dirname(segment.path(LOG_SUFFIX)))

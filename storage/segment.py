@@ -1,0 +1,319 @@
+"""One segment of a partition's log: a file of record batches and its two sparse indexes.
+
+Format: docs/format/segment.md. A segment is either *active* (the last one: it grows, its indexes live in
+memory) or *sealed* (it never changes; its file and indexes are opened when read and given back when the
+`SegmentCache` needs the room).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from kafkacompat.storage.files import File, Files
+from kafkacompat.storage.index_files import (
+    INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    read_indexes,
+    read_last_timestamp,
+    write_indexes,
+)
+from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
+from kafkacompat.storage.lookup import BatchPlace, ColdDataError, find_batch, scan_headers
+from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
+from kafkacompat.wire.primitives import Buffer
+
+LOG_SUFFIX = ".log"
+TXN_INDEX_SUFFIX = ".txnindex"
+__all__ = ["LOG_SUFFIX", "SUFFIXES", "TXN_INDEX_SUFFIX", "FileRegion", "Segment", "TornSegmentError"]
+
+SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+_REBUILD_INTERVAL = 4096
+
+
+class TornSegmentError(OSError):
+    """A write failed half-way and could not be taken back: the segment must not be used any more."""
+
+
+class Segment:
+    """One segment. Only the log that owns it writes to it, and only while it is the active one."""
+
+    __slots__ = (
+        "_cache",
+        "_directory",
+        "_file",
+        "_files",
+        "_offset_index",
+        "_time_index",
+        "_unindexed_bytes",
+        "base_offset",
+        "created_ms",
+        "first_timestamp",
+        "max_timestamp",
+        "modified_ms",
+        "offset_of_max_timestamp",
+        "sealed",
+        "size_bytes",
+    )
+
+    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> None:
+        self._files = files
+        self._directory = directory
+        self._cache = cache
+        self._file: SegmentFile | None = None
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._unindexed_bytes = 0
+        self.base_offset = base_offset
+        self.size_bytes = 0
+        self.created_ms = -1
+        """When the segment became this log's active one, or took its first batch; -1 before."""
+        self.modified_ms = -1
+        self.first_timestamp = -1
+        """The first batch's maximum timestamp; segment.ms counts from it."""
+        self.max_timestamp = -1
+        self.offset_of_max_timestamp = base_offset
+        """Last offset of the first batch that has the segment's maximum timestamp."""
+        self.sealed = True
+
+    @classmethod
+    def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> Segment:
+        """Make the three files of a new, empty, active segment. [disk]"""
+        segment = cls(files, directory, base_offset, cache)
+        for suffix in reversed(SUFFIXES):
+            file = files.open(segment.path(suffix), create=True)
+            file.truncate(0)
+            if suffix == LOG_SUFFIX:
+                segment._file = SegmentFile(file)
+            else:
+                file.close()
+        segment.start_over()
+        return segment
+
+    @classmethod
+    def load(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> Segment:
+        """Describe a segment found on the disk, as sealed, trusting its indexes. [disk]
+
+        Raises FileNotFoundError or CorruptIndexError when the indexes are not to be trusted.
+        """
+        segment = cls(files, directory, base_offset, cache)
+        segment.measure()
+        segment.max_timestamp, segment.offset_of_max_timestamp = read_last_timestamp(
+            files, segment.path(""), base_offset
+        )
+        return segment
+
+    def measure(self) -> None:
+        """Take size and time of the log file from the file system. [disk]"""
+        self.size_bytes = self._files.size(self.path(LOG_SUFFIX))
+        self.modified_ms = self._files.modified_ms(self.path(LOG_SUFFIX))
+
+    @property
+    def latest_ms(self) -> int:
+        """The largest timestamp, or the time of the last write where no record has one; retention.ms counts from it."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
+
+    def path(self, suffix: str) -> str:
+        """Name of one of the segment's files."""
+        return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}")
+
+    def __repr__(self) -> str:
+        return f"Segment(base_offset={self.base_offset}, size_bytes={self.size_bytes}, sealed={self.sealed})"
+
+    # --- the open file and the indexes ---
+
+    def pin(self) -> SegmentFile:
+        """The open log file, with one more use counted, which the caller has to release."""
+        file = self._file
+        if file is None or not file.acquire():
+            file = self._open()
+        if self.sealed:
+            self._cache.touch(self)
+        return file
+
+    def _open(self) -> SegmentFile:
+        opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)))
+        with self._cache.lock:
+            file = self._file
+            if file is None or not file.acquire():
+                file = self._file = opened
+                opened.acquire()
+        if file is not opened:
+            opened.release()
+        return file
+
+    def unload(self) -> None:
+        """Give back the file and the indexes; they are opened again when needed."""
+        with self._cache.lock:
+            file, self._file = self._file, None
+            self._offset_index = self._time_index = None
+        if file is not None:
+            file.release()
+
+    def indexes(self, *, may_block: bool = True) -> tuple[OffsetIndex, TimeIndex]:
+        """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
+        offset_index, time_index = self._offset_index, self._time_index
+        if offset_index is None or time_index is None:
+            if not may_block:
+                raise ColdDataError
+            offset_index, time_index = self._load_indexes()
+            with self._cache.lock:
+                self._offset_index, self._time_index = offset_index, time_index
+            self._cache.touch(self)
+        return offset_index, time_index
+
+    @property
+    def index_entries(self) -> tuple[int, int]:
+        """How many entries the offset index and the time index of the active segment have."""
+        offset_index, time_index = self.indexes(may_block=False)
+        return len(offset_index), len(time_index)
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        try:
+            return read_indexes(self._files, self.path(""), self.base_offset, self.size_bytes)
+        except (CorruptIndexError, FileNotFoundError):
+            return self._indexes_from_log()
+
+    def _indexes_from_log(self) -> tuple[OffsetIndex, TimeIndex]:
+        scratch = Segment(self._files, self._directory, self.base_offset, self._cache)
+        scratch.start_over()
+        file = self.pin()
+        try:
+            for _, header in scan_headers(file.file, 0, self.size_bytes):
+                scratch.index_batch(header.size_bytes, header.last_offset, header.max_timestamp, _REBUILD_INTERVAL)
+        finally:
+            file.release()
+        scratch.finish()
+        return scratch.indexes()
+
+    def start_over(self) -> None:
+        """Become active with empty indexes; the caller indexes what the file holds."""
+        self.sealed = False
+        self._cache.forget(self)
+        self._offset_index, self._time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
+        self._unindexed_bytes = self.size_bytes = 0
+        self.created_ms = self.first_timestamp = self.max_timestamp = -1
+        self.offset_of_max_timestamp = self.base_offset
+
+    def activate(self, now_ms: int) -> None:
+        """Become the active segment of a log that was opened or truncated, keeping the indexes. [disk]"""
+        self.indexes()
+        self.sealed = False
+        self._cache.forget(self)
+        self.created_ms = now_ms
+        file = self.pin()  # and the segment's own use, which keeps it open
+        first = next(scan_headers(file.file, 0, self.size_bytes), None)
+        file.release()
+        self.first_timestamp = first[1].max_timestamp if first else -1
+
+    # --- writing (the active segment) ---
+
+    def append(
+        self, parts: Sequence[Buffer], size_bytes: int, last_offset: int, max_timestamp: int, now_ms: int, interval: int
+    ) -> None:
+        """Write one batch of `size_bytes` at the end and index it. [loop]
+
+        On OSError nothing has changed: the file was cut back to its previous end. TornSegmentError says that
+        even this failed.
+        """
+        file = self._active_file()
+        try:
+            file.append(parts, size_bytes)
+        except OSError as error:
+            self._cut_back(file, error)
+            raise
+        if self.size_bytes == 0:
+            self.created_ms = now_ms
+            self.first_timestamp = max_timestamp
+        self.index_batch(size_bytes, last_offset, max_timestamp, interval)
+        self.modified_ms = now_ms
+
+    def _active_file(self) -> File:
+        if self._file is None:
+            raise ValueError(f"{self!r} is closed")
+        return self._file.file
+
+    def _cut_back(self, file: File, error: OSError) -> None:
+        try:
+            file.truncate(self.size_bytes)
+        except OSError as second:
+            raise TornSegmentError(second.errno, f"{error}; cutting the file back failed: {second}") from error
+
+    def index_batch(self, size_bytes: int, last_offset: int, max_timestamp: int, interval: int) -> None:
+        """Count a batch that lies at the end: Kafka's rule gives one an entry every `interval` bytes."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        if self._unindexed_bytes > interval:
+            offset_index, time_index = self.indexes()
+            offset_index.append(last_offset, self.size_bytes)
+            time_index.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += size_bytes
+        self.size_bytes += size_bytes
+
+    def finish(self) -> None:
+        """Take no more batches: the largest timestamp enters the time index. [loop]"""
+        self.indexes()[1].maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+
+    def sync(self) -> None:
+        """Put the log file's contents on the disk. [disk]"""
+        file = self.pin()
+        try:
+            file.file.sync()
+        finally:
+            file.release()
+
+    def seal(self) -> None:
+        """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
+        self.sync()
+        self.write_indexes()
+        self.sealed = True
+        self._cache.touch(self)
+
+    def write_indexes(self) -> None:
+        """Put both indexes on the disk. [disk]"""
+        write_indexes(self._files, self.path(""), self.indexes())
+
+    def remove_files(self) -> None:
+        """Remove the segment from the disk, the log file first: without it the others count for nothing. [disk]"""
+        for suffix in (*SUFFIXES, TXN_INDEX_SUFFIX):
+            if self._files.exists(self.path(suffix)):
+                self._files.remove(self.path(suffix))
+
+    # --- finding and cutting ---
+
+    def find(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
+        """The batch that holds `offset`, or the next one before position `end`."""
+        position = self.indexes(may_block=may_block)[0].lookup(offset)
+        return find_batch(file.file, offset, position, end, may_block=may_block)
+
+    def cut(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all after it, and become active; returns the offset reached. [disk]"""
+        self.activate(self.modified_ms)
+        offset_index, time_index = self.indexes()
+        file = self.pin()
+        try:
+            place = self.find(offset, self.size_bytes, file)
+            if place is not None:
+                self.size_bytes, offset = place.position, min(offset, place.base_offset)
+                file.file.truncate(self.size_bytes)
+                file.file.sync()
+            offset_index.truncate_to(offset)
+            time_index.truncate_to(offset)
+            self._measure_timestamps(file.file)
+        finally:
+            file.release()
+        self._unindexed_bytes = 0
+        return offset
+
+    def _measure_timestamps(self, file: File) -> None:
+        offset_index, time_index = self.indexes()
+        self.max_timestamp, self.offset_of_max_timestamp = time_index.last()
+        start = offset_index.lookup(self.offset_of_max_timestamp)
+        for _, header in scan_headers(file, start, self.size_bytes):
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.offset_of_max_timestamp = header.max_timestamp, header.last_offset
+        if self.size_bytes == 0:
+            self.first_timestamp = -1

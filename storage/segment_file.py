@@ -1,0 +1,119 @@
+"""Open log files that are shared: counted, bounded in number, and handed out as regions to send."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Protocol
+
+from kafkacompat.storage.files import File
+
+
+class SegmentFile:
+    """A segment's open log file, closed when the last of its users has released it."""
+
+    __slots__ = ("_lock", "_users", "file")
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._users = 1
+        self._lock = Lock()
+
+    def acquire(self) -> bool:
+        """Count one more user; False when the file was closed already."""
+        with self._lock:
+            if self._users == 0:
+                return False
+            self._users += 1
+            return True
+
+    def release(self) -> None:
+        """Count one user less; the last one closes the file."""
+        with self._lock:
+            self._users -= 1
+            last = self._users == 0
+        if last:
+            self.file.close()
+
+
+class FileRegion:
+    """Bytes of a log file to be sent as they are.
+
+    Keeps the file open until `release`, also when the segment is deleted meanwhile. After a truncation the
+    file may be shorter than the region: who sends it then has to close the connection.
+    """
+
+    __slots__ = ("_file", "position", "size_bytes")
+
+    def __init__(self, file: SegmentFile, position: int, size_bytes: int) -> None:
+        """Take over one use of `file`, which the caller has acquired."""
+        self._file: SegmentFile | None = file
+        self.position = position
+        self.size_bytes = size_bytes
+
+    def _open_file(self) -> File:
+        if self._file is None:
+            raise ValueError("this region was released")
+        return self._file.file
+
+    def fileno(self) -> int:
+        """The descriptor to give to sendfile, with `position` and `size_bytes`."""
+        return self._open_file().fileno()
+
+    def pread(self, offset_in_region: int, size_bytes: int) -> bytes:
+        """Bytes of the region; fewer than asked only at its end or when the file was truncated below it."""
+        size_bytes = min(size_bytes, self.size_bytes - offset_in_region)
+        return self._open_file().pread(size_bytes, self.position + offset_in_region)
+
+    def is_resident(self, offset_in_region: int, size_bytes: int) -> bool:
+        """Whether sending a piece of it would wait for no disk. [loop]"""
+        return self._open_file().is_resident(self.position + offset_in_region, size_bytes)
+
+    def load(self, offset_in_region: int, size_bytes: int) -> None:
+        """Bring a piece of it into the page cache. [disk]"""
+        self._open_file().load(self.position + offset_in_region, size_bytes)
+
+    def release(self) -> None:
+        """Give the file back; a second call does nothing."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.release()
+
+
+class Unloadable(Protocol):
+    """What a cache holds: something that can give back its open file and its indexes."""
+
+    def unload(self) -> None:
+        """Give them back."""
+
+
+class SegmentCache:
+    """Bounds how many sealed segments, of any number of logs, have their file and indexes open.
+
+    `lock` guards the fields that say whether a segment is loaded; it is never held during a file operation,
+    so the reactor thread and a directory's own thread may share a cache.
+    """
+
+    __slots__ = ("_capacity", "_loaded", "lock")
+
+    def __init__(self, capacity: int = 256) -> None:
+        self._capacity = capacity
+        self._loaded: OrderedDict[Unloadable, None] = OrderedDict()
+        self.lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._loaded)
+
+    def touch(self, segment: Unloadable) -> None:
+        """Note that a loaded segment was used; the one unused for longest is unloaded when there are too many."""
+        with self.lock:
+            self._loaded[segment] = None
+            self._loaded.move_to_end(segment)
+            oldest = self._loaded.popitem(last=False)[0] if len(self._loaded) > self._capacity else None
+        if oldest is not None:
+            oldest.unload()
+
+    def forget(self, segment: Unloadable) -> None:
+        """Count a segment no longer."""
+        with self.lock:
+            self._loaded.pop(segment, None)

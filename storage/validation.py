@@ -1,0 +1,166 @@
+"""Judging a batch before it enters the log, by Kafka's rules and with Kafka's error codes.
+
+The header is always checked, with the CRC of everything behind it; the records themselves in mode
+`records`, and their keys on compacted topics whatever the mode. Nothing is copied unless the batch has
+to change: on LogAppendTime topics, where the header contradicts its records, where the topic has a codec of
+its own.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TypeAlias
+
+from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.wire import record_batch
+from kafkacompat.wire.checksum import crc32c
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import Buffer, MalformedError
+from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header
+
+PATCHED_END = 16
+"""The log sets the fields in front of here (base offset, length, leader epoch) when it writes a batch."""
+
+SMALLEST_LENGTH = 14
+"""What Kafka takes a length field below for a corrupt entry of any format."""
+
+Checked: TypeAlias = "tuple[BatchHeader, tuple[Buffer, ...]]"
+"""A batch's header and its bytes from PATCHED_END on."""
+
+_MAGIC_AND_CRC = Struct(">bI")
+_ATTRIBUTES = Struct(">h")
+_TIMESTAMP = Struct(">q")
+_ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 21, 35
+_CODECS = {"uncompressed": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
+
+
+def check_batch(records: Buffer, config: LogConfig, now_ms: int, from_client: bool) -> Checked:
+    """Judge what should be exactly one batch; what a producer may not set is asked only of `from_client`.
+
+    Raises KafkaError with the code Kafka answers with.
+    """
+    view = memoryview(records)
+    size_bytes = len(view)
+    if size_bytes < HEADER_SIZE:
+        raise _not_a_batch(view)
+    header = read_header(view)
+    if header.magic != MAGIC_V2 or header.length + LENGTH_END != size_bytes:
+        raise _not_a_batch(view)
+    if from_client and header.base_offset:
+        raise _invalid(f"a producer's batch begins at offset 0, not {header.base_offset}")
+    if size_bytes > config.max_message_bytes:
+        raise _too_large(size_bytes, config)
+    if crc32c(view[CRC_END:]) != header.crc:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its CRC")
+    if from_client:
+        _check_claims(header)
+    max_timestamp = header.max_timestamp
+    if config.validation == "records" or config.compacted:
+        max_timestamp = _check_records(view, header, config, now_ms)
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        checked = _stamp(view, header, now_ms)
+    else:
+        _check_time(header.base_timestamp, config, now_ms)
+        _check_time(max_timestamp, config, now_ms)
+        checked = _correct(view, header, max_timestamp)
+    codec = _CODECS.get(config.compression_type, header.codec)
+    if codec != header.codec and not header.is_control:
+        return _recompress(checked, codec, config)
+    return checked
+
+
+def _not_a_batch(view: memoryview) -> KafkaError:
+    if len(view) > LENGTH_END + 4:
+        length, magic = int.from_bytes(view[8:12], "big", signed=True), view[16]
+        if length < SMALLEST_LENGTH or magic > MAGIC_V2:
+            return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"an entry of length {length} and format {magic} is no batch")
+    return _invalid("the records of a partition are exactly one whole batch of format version 2")
+
+
+def _invalid(detail: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, detail)
+
+
+def _too_large(size_bytes: int, config: LogConfig) -> KafkaError:
+    detail = f"a batch of {size_bytes} bytes is larger than max.message.bytes={config.max_message_bytes}"
+    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, detail)
+
+
+def _check_claims(header: BatchHeader) -> None:
+    if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
+        raise _invalid(f"{header.record_count} records cannot span {header.last_offset_delta + 1} offsets")
+    if header.is_control:
+        raise _invalid("clients may not write control records")
+    if header.codec > Codec.ZSTD:
+        raise _invalid(f"compression codec {header.codec} is unknown")
+    if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
+        raise _invalid(f"producer {header.producer_id} sent a batch without sequence number or epoch")
+
+
+def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> int:
+    """Judge every record; returns what the header's max_timestamp should be."""
+    timed = config.message_timestamp_type != LOG_APPEND_TIME and not header.is_log_append_time
+    oldest = now_ms - config.message_timestamp_before_max_ms
+    max_timestamp = record_batch.check_records(
+        view,
+        header,
+        keys_required=config.compacted,
+        max_decompressed_bytes=config.max_decompressed_bytes,
+        oldest_timestamp=oldest if timed and oldest > 0 else None,
+        newest_timestamp=now_ms + config.message_timestamp_after_max_ms if timed else None,
+    )
+    return header.max_timestamp if header.is_log_append_time else max_timestamp
+
+
+def _stamp(view: memoryview, header: BatchHeader, now_ms: int) -> Checked:
+    if header.is_log_append_time:
+        raise _stamped_by_producer()
+    return _restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
+
+
+def _correct(view: memoryview, header: BatchHeader, max_timestamp: int) -> Checked:
+    if not header.is_log_append_time and max_timestamp == header.max_timestamp:
+        return header, (view[PATCHED_END:],)
+    if header.is_log_append_time and max_timestamp == -1:
+        raise _stamped_by_producer()
+    return _restamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
+
+
+def _stamped_by_producer() -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
+
+
+def _restamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> Checked:
+    head = bytearray(view[:HEADER_SIZE])
+    body = view[HEADER_SIZE:]
+    _ATTRIBUTES.pack_into(head, _ATTRIBUTES_AT, attributes)
+    _TIMESTAMP.pack_into(head, _MAX_TIMESTAMP_AT, max_timestamp)
+    crc = crc32c(body, crc32c(head[CRC_END:]))
+    _MAGIC_AND_CRC.pack_into(head, PATCHED_END, MAGIC_V2, crc)
+    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc), (head[PATCHED_END:], body)
+
+
+def _check_time(timestamp: int, config: LogConfig, now_ms: int) -> None:
+    age_ms = now_ms - timestamp
+    too_old = age_ms > config.message_timestamp_before_max_ms
+    if timestamp != -1 and (too_old or -age_ms > config.message_timestamp_after_max_ms):
+        limit = "message.timestamp.before.max.ms" if too_old else "message.timestamp.after.max.ms"
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"the timestamp {timestamp} is outside {limit} at {now_ms}")
+
+
+def _recompress(checked: Checked, codec: int, config: LogConfig) -> Checked:
+    header, parts = checked
+    batch = b"".join((bytes(8), header.length.to_bytes(4, "big"), bytes(4), *parts))
+    levels: dict[int, int] = {
+        Codec.GZIP: config.compression_gzip_level,
+        Codec.LZ4: config.compression_lz4_level,
+        Codec.ZSTD: config.compression_zstd_level,
+    }
+    try:
+        batch = record_batch.recompress(batch, codec, levels.get(codec), config.max_decompressed_bytes)
+    except MalformedError as error:
+        raise _invalid(str(error)) from error
+    if len(batch) > config.max_message_bytes:
+        raise _too_large(len(batch), config)
+    return read_header(batch), (memoryview(batch)[PATCHED_END:],)
