@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import resource
-import select
+import selectors
 import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -66,20 +67,31 @@ def assert_serves_others(broker: Broker, topic: str, *, within_seconds: float = 
         assert len(stored_values(client, topic)) == before + 1
 
 
+def send_some(sender: Any) -> int:
+    try:
+        sent: int = sender.send(CHUNK)
+    except BlockingIOError:
+        return 0
+    return sent
+
+
 def fill(senders: Sequence[socket.socket], peak: Peak, *, quiet_seconds: float = 2) -> int:
     """Send to all until each has sent its half or the broker takes no more; return the bytes sent."""
-    left = dict.fromkeys(senders, SENT_EACH_BYTES)
+    left: dict[Any, int] = dict.fromkeys(senders, SENT_EACH_BYTES)
     total, last_progress = 0, time.monotonic()
-    while left and time.monotonic() < last_progress + quiet_seconds:
-        _, writable, _ = select.select([], list(left), [], 0.1)
-        for sender in writable:
-            with contextlib.suppress(BlockingIOError):
-                sent = sender.send(CHUNK)
-                total, last_progress = total + sent, time.monotonic()
-                left[sender] -= sent
-                if left[sender] <= 0:
-                    del left[sender]
-        peak.look()
+    with selectors.DefaultSelector() as selector:
+        for sender in senders:
+            selector.register(sender, selectors.EVENT_WRITE)
+        while left and time.monotonic() < last_progress + quiet_seconds:
+            for key, _ in selector.select(0.1):
+                sent = send_some(key.fileobj)
+                if sent:
+                    total, last_progress = total + sent, time.monotonic()
+                left[key.fileobj] -= sent
+                if left[key.fileobj] <= 0:
+                    selector.unregister(key.fileobj)
+                    del left[key.fileobj]
+            peak.look()
     return total
 
 
