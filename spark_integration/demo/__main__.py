@@ -1,0 +1,121 @@
+"""Runs the demo and compares its three counts."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from spark_integration.demo.consume import Counts, consume
+from spark_integration.demo.delays import Result, run_query
+from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load
+from spark_integration.demo.produce import create_topic, produce
+from spark_integration.demo.server import StartError, serving
+from spark_integration.maven import BUILD, MissingProgramError, program
+from spark_integration.session import start_session
+
+FOLDER = BUILD / "demo"
+SHOWN_ROWS = 12
+
+
+@contextmanager
+def bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar; what the block calls with a count moves it on."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(words, total=total)
+
+        def advance(count: int) -> None:
+            progress.advance(task, count)
+
+        yield advance
+
+
+def counts_table(title: str, column: str, counts: Counter[str]) -> Table:
+    """Lay out counts, the largest first."""
+    table = Table(column, "flights", title=title)
+    for name, count in counts.most_common():
+        table.add_row(name, f"{count:,}")
+    return table
+
+
+def delays_table(rows: list[Any]) -> Table:
+    """Lay out the worst hours that have at least 100 flights."""
+    table = Table(
+        "carrier", "hour", "flights", "average delay", "longest", title="Delays in minutes, worst hours first"
+    )
+    for row in [row for row in rows if row.flights >= 100][:SHOWN_ROWS]:
+        table.add_row(
+            row.carrier, f"{row.hour}:00", f"{row.flights:,}", f"{row.average_delay:.1f}", f"{row.longest_delay:.0f}"
+        )
+    return table
+
+
+def consume_step(console: Console, bootstrap: str) -> Counts:
+    """Consume with the group of three and show who got what."""
+    with bar(console, "Consuming with kafka-python, 3 members", EXPECTED) as advance:
+        counts = consume(bootstrap, EXPECTED, advance)
+    console.print(counts_table("By member", "member", counts.by_member))
+    console.print(counts_table("By carrier", "carrier", counts.by_carrier))
+    return counts
+
+
+def spark_step(console: Console, bootstrap: str) -> Result:
+    """Run the streaming query and show its table."""
+    with console.status("Starting Spark ..."):
+        spark = start_session("kafkacompat-demo")
+    try:
+        with console.status("Spark processes the topic ..."):
+            result = run_query(spark, bootstrap, FOLDER)
+    finally:
+        spark.stop()
+    console.print(delays_table(result.rows))
+    console.print(f"{len(result.rows)} rows of carrier and hour in {FOLDER / 'delays.parquet'}")
+    return result
+
+
+def run(console: Console, flights: list[Flight]) -> dict[str, int]:
+    """Take the flights through all three steps; return what each counted."""
+    with serving(FOLDER) as bootstrap:
+        console.print(f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
+        create_topic(bootstrap)
+        with bar(console, f"Producing to '{TOPIC}' with confluent-kafka", EXPECTED) as advance:
+            produced = produce(bootstrap, flights, advance)
+        consumed = consume_step(console, bootstrap).total
+        processed = spark_step(console, bootstrap).processed
+    return {"produced": produced, "consumed": consumed, "processed by Spark": processed}
+
+
+def main() -> int:
+    """Run the demo; exit code 1 unless all three counts are the number of flights."""
+    console = Console()
+    try:
+        program("java")
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(parents=True)
+        with console.status("Reading the flights ..."):
+            flights = load()
+        counts = run(console, flights)
+    except (StartError, MissingProgramError) as problem:
+        console.print(f"[red]{problem}")
+        return 1
+    for what, count in counts.items():
+        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {what}")
+    return 0 if set(counts.values()) == {EXPECTED} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Step 2: consume every flight with kafka-python, by a group of three members."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer
+
+from spark_integration.demo.flights import PARTITIONS, TOPIC
+
+MEMBERS = 3
+GIVE_UP_SECONDS = 30.0
+
+
+@dataclass
+class Counts:
+    """What the group has consumed; its members add to it under one lock."""
+
+    by_member: Counter[str] = field(default_factory=Counter)
+    by_carrier: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def total(self) -> int:
+        return self.by_member.total()
+
+    def add(self, member: str, carriers: Sequence[str]) -> None:
+        with self.lock:
+            self.by_member[member] += len(carriers)
+            self.by_carrier.update(carriers)
+
+
+@dataclass
+class Group:
+    """What the three members share: they start to read together, count, and end together."""
+
+    bootstrap: str
+    counts: Counts
+    advance: Callable[[int], None]
+    shares: dict[str, int] = field(default_factory=dict)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_balanced(self) -> bool:
+        return len(self.shares) == MEMBERS and sum(self.shares.values()) == PARTITIONS
+
+
+class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Pauses what a member is given before all three are there, else the first one would read everything."""
+
+    def __init__(self, consumer: Any, group: Group, member: str) -> None:
+        self.consumer = consumer
+        self.group = group
+        self.member = member
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self.group.shares.pop(self.member, None)
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.group.shares[self.member] = len(assigned)
+        self.consumer.pause(*assigned)
+
+
+def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Counts:
+    """Consume until *expected* flights have come, or none came for half a minute; offsets are committed."""
+    group = Group(bootstrap, Counts(), advance)
+    names = [f"member {number}" for number in range(1, MEMBERS + 1)]
+    members = [threading.Thread(target=_member, args=(group, name)) for name in names]
+    for member in members:
+        member.start()
+    _wait(group.counts, expected)
+    group.done.set()
+    for member in members:
+        member.join()
+    return group.counts
+
+
+def _wait(counts: Counts, expected: int) -> None:
+    last, changed_at = 0, time.monotonic()
+    pause = threading.Event()
+    while counts.total < expected and time.monotonic() < changed_at + GIVE_UP_SECONDS:
+        pause.wait(0.1)
+        if counts.total != last:
+            last, changed_at = counts.total, time.monotonic()
+
+
+def _member(group: Group, name: str) -> None:
+    consumer = KafkaConsumer(
+        bootstrap_servers=group.bootstrap,
+        group_id="demo",
+        client_id=name.replace(" ", "-"),
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        heartbeat_interval_ms=500,
+        max_poll_records=5000,
+    )
+    consumer.subscribe([TOPIC], listener=HoldUntilBalanced(consumer, group, name))
+    while not group.done.is_set():
+        if group.is_balanced and consumer.paused():
+            consumer.resume(*consumer.paused())
+        for records in consumer.poll(timeout_ms=200).values():
+            group.counts.add(name, [record.key.decode() for record in records])
+            group.advance(len(records))
+    consumer.commit()
+    consumer.close()

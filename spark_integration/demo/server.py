@@ -1,0 +1,35 @@
+"""The broker of the demo: a process of its own on a free port, its data in a folder of the demo."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class StartError(Exception):
+    """The broker ended instead of serving; the text is its log."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve until the block ends; gives the address for clients. The broker's log is ``<folder>/broker.log``."""
+    listener, data = "listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={folder / 'data'}"
+    command = [sys.executable, "-m", "kafkacompat", "serve", "--override", listener, "--override", data]
+    log = folder / "broker.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            ready = re.search(r"PLAINTEXT://(127\.0\.0\.1:\d+)", process.stdout.readline())
+            if ready is None:
+                raise StartError(log.read_text())
+            yield ready[1]
+        finally:
+            process.terminate()
+            process.wait()
