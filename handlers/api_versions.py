@@ -39,6 +39,4 @@ def handle_api_versions(
 
 
 def _is_valid(request: ApiVersionsRequest) -> bool:
-    return all(
-        CLIENT_NAME.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
-    )
+    return all(CLIENT_NAME.fullmatch(text) for text in (request.client_software_name, request.client_software_version))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from kafkacompat.wire.schema import Response
+from kafkacompat.timers import Clock, now_ms
+from kafkacompat.wire.schema import Response, Versions
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
-    from twisted.internet.interfaces import IReactorTime
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.groups.coordinator import GroupCoordinator
@@ -23,7 +24,7 @@ class UnanswerableError(Exception):
     """A request failed in a way that its response cannot say; the connection is closed."""
 
 
-ResponseType = TypeVar("ResponseType", bound=Response)
+ResponseType = TypeVar("ResponseType", bound="Response | None", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,18 @@ class Services:
     """Everything a handler may ask; built once by `kafkacompat.broker`."""
 
     node_id: int
-    clock: IReactorTime
+    clock: Clock
     config: BrokerConfig
     metadata: ImageHolder
     controller: Controller
     replica_manager: ReplicaManager
     fetch_sessions: FetchSessions
     group_coordinator: GroupCoordinator
+    served: Mapping[int, Versions] = field(default_factory=dict)
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, by the clock that was passed in."""
-        return int(self.clock.seconds() * 1000)
+        return now_ms(self.clock)
 
 
 @dataclass(slots=True)

@@ -57,7 +57,8 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     def answer(found: list[FetchedPartition]) -> FetchResponse:
         return _response(fetch_context, found, request.isolation_level == READ_COMMITTED)
 
-    limits = FetchLimits(request.min_bytes, min(request.max_bytes, services.fetch_max_bytes), request.max_wait_ms)
+    max_bytes = min(request.max_bytes, services.config.int("fetch.max.bytes"))
+    limits = FetchLimits(request.min_bytes, max_bytes, request.max_wait_ms)
     found = fetch(find, fetch_context.wanted, limits, services.clock)
     return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer))
 

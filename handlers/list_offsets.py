@@ -14,13 +14,14 @@ Searching by time reads the log, so it runs in the disk thread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log import FoundRecord
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -31,26 +32,22 @@ from kafkacompat.wire.apis.list_offsets import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-# (offset, timestamp, leader epoch)
-Found: TypeAlias = "tuple[int, int, int]"
+Found: TypeAlias = "FoundRecord | None"
 Place: TypeAlias = "Callable[[Partition], Found | Deferred[Found]]"
-
-NOTHING: Found = (-1, -1, -1)
-READ_COMMITTED = 1
 
 
 def _latest(partition: Partition) -> Found:
     # Without transactions the last stable offset is the high watermark.
-    return partition.high_watermark.offset, -1, partition.leader_epoch
+    return FoundRecord(partition.high_watermark.offset, -1, partition.leader_epoch)
 
 
 def _earliest(partition: Partition) -> Found:
     offset = partition.log.log_start_offset
-    return offset, -1, partition.log.leader_epochs.epoch_for_offset(offset)
+    return FoundRecord(offset, -1, partition.log.leader_epochs.epoch_for_offset(offset))
 
 
 def _nowhere(_partition: Partition) -> Found:
-    return NOTHING
+    return None
 
 
 # timestamp asked for -> (first version that knows it, where to look)
@@ -81,7 +78,7 @@ class _Lookup:
     def __init__(self, request: ListOffsetsRequest, context: RequestContext, services: Services) -> None:
         self._version = context.api_version
         self._replicas = services.replica_manager
-        self.waiting: list[Deferred[None]] = []
+        self.waiting: list[Deferred[Any]] = []
         keys = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
         self._duplicates = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else set()
 
@@ -97,7 +94,9 @@ class _Lookup:
             response.error_code = error_code_of(problem)
         else:
             if isinstance(found, Deferred):
-                found.addCallbacks(lambda result: _fill(response, result), lambda failure: _fail(response, failure.value))
+                found.addCallbacks(
+                    lambda result: _fill(response, result), lambda failure: _fail(response, failure.value)
+                )
                 self.waiting.append(found)
             else:
                 _fill(response, found)
@@ -117,7 +116,8 @@ class _Lookup:
 
 
 def _fill(response: ListOffsetsPartitionResponse, found: Found) -> None:
-    response.offset, response.timestamp, response.leader_epoch = found
+    if found is not None:
+        response.offset, response.timestamp, response.leader_epoch = found
 
 
 def _fail(response: ListOffsetsPartitionResponse, problem: BaseException | None) -> None:

@@ -12,7 +12,7 @@ With one replica acks=1 and acks=-1 are the same: the batch is in the log of the
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -38,7 +38,8 @@ TOPIC_ID_VERSION = 13
 # The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 
-ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse] | None"
+Settled = TypeVar("Settled")
+ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
@@ -48,13 +49,14 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     if not produce.waiting:
         return _answer(request, response)
     # The next request of the connection starts when these are in their logs: until then order is not settled.
-    settled = DeferredList(produce.waiting)
     dispatched: Deferred[None] = Deferred()
-    answer: Deferred[ProduceResponse] = Deferred()
-    settled.addCallback(lambda _: _answer(request, response))
-    settled.chainDeferred(answer)
-    answer.addBoth(lambda result: (dispatched.callback(None), result)[1])
-    return Pending(answer, dispatched)
+    answer = DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response))
+    return Pending(answer.addBoth(_settled, dispatched), dispatched)
+
+
+def _settled(result: Settled, dispatched: Deferred[None]) -> Settled:
+    dispatched.callback(None)
+    return result
 
 
 def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

@@ -92,9 +92,7 @@ class ServerConnection:
         header_version = request_header_version(served.request, api_version) if known else 2
         header, position = reader(RequestHeader, header_version)(frame, 0)
         body = reader(served.request, api_version)(frame, position)[0] if known else None
-        return IncomingRequest(
-            api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame)
-        )
+        return IncomingRequest(api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame))
 
     def answer(self, request: IncomingRequest, response: Response | None, version: int) -> None:
         """Give the answer of a request, or None where the protocol has none (Produce with acks=0)."""

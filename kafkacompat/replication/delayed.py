@@ -13,20 +13,29 @@ several partitions are answered by one Fetch response and not by several.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
-if TYPE_CHECKING:
-    from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from kafkacompat.timers import Clock, DelayedCall
 
 Result = TypeVar("Result")
+
+
+class Waiting(Protocol):
+    """Somebody who waits for a partition."""
+
+    def arrived(self, size_bytes: int) -> None:
+        """Bytes became readable."""
+
+    def wake(self) -> None:
+        """Something happened that cannot wait."""
 
 
 class Watched(Protocol):
     """A partition, as far as a waiting fetch knows it."""
 
-    watchers: dict[DelayedFetch[object], None]
+    watchers: dict[Waiting, None]
 
 
 class DelayedFetch(Generic[Result]):
@@ -34,7 +43,7 @@ class DelayedFetch(Generic[Result]):
 
     def __init__(
         self,
-        clock: IReactorTime,
+        clock: Clock,
         watched: Sequence[Watched],
         *,
         missing_bytes: int,
@@ -46,10 +55,10 @@ class DelayedFetch(Generic[Result]):
         self._watched = watched
         self._missing_bytes = missing_bytes
         self._complete = complete
-        self._soon: IDelayedCall | None = None
-        self._timeout: IDelayedCall = clock.callLater(max_wait_ms / 1000, self._finish)
+        self._soon: DelayedCall | None = None
+        self._timeout = clock.callLater(max_wait_ms / 1000, self._finish)
         for partition in watched:
-            partition.watchers[self] = None  # type: ignore[index]
+            partition.watchers[self] = None
 
     def arrived(self, size_bytes: int) -> None:
         """Case A: bytes became readable in one of the partitions."""
@@ -64,7 +73,7 @@ class DelayedFetch(Generic[Result]):
 
     def _detach(self) -> None:
         for partition in self._watched:
-            partition.watchers.pop(self, None)  # type: ignore[call-overload]
+            partition.watchers.pop(self, None)
         for call in (self._timeout, self._soon):
             if call is not None and call.active():
                 call.cancel()

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.replication.delayed import DelayedFetch
 from kafkacompat.replication.fetch_sessions import WantedPartition
 from kafkacompat.replication.partition import Partition, PartitionRead
+from kafkacompat.storage.lookup import ColdDataError
+from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-if TYPE_CHECKING:
-    from twisted.internet.interfaces import IReactorTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,16 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """The outcome for one partition: what was read, or the error; ``partition`` is None for an unknown one."""
+    """The outcome for one partition: what was read, or the error.
+
+    ``partition`` is None for an unknown one; ``cold`` says that the disk has to be asked where the data is.
+    """
 
     wanted: WantedPartition
     partition: Partition | None
     error_code: ErrorCode
     read: PartitionRead | None
+    cold: bool = False
 
     @property
     def urgent(self) -> bool:
@@ -47,6 +50,7 @@ class FetchedPartition:
 
     @property
     def size_bytes(self) -> int:
+        """Bytes of record batches found."""
         return self.read.size_bytes if self.read is not None else 0
 
     def release(self) -> None:
@@ -59,19 +63,20 @@ FindPartition = Callable[[WantedPartition], Partition]
 
 
 def fetch(
-    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: IReactorTime
+    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     """Read what is there; if that is too little, wait for more.
 
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
     found = read_partitions(find, wanted, limits.max_bytes)
+    if any(each.cold for each in found):
+        return _warm(found).addCallback(lambda _: fetch(find, wanted, limits, clock))
     size_bytes = sum(each.size_bytes for each in found)
     enough = size_bytes >= limits.min_bytes or any(each.urgent for each in found)
     if enough or not found or limits.max_wait_ms <= 0:
         return found
-    for each in found:
-        each.release()
+    release_all(found)
     watched = [each.partition for each in found if each.partition is not None]
     return DelayedFetch(
         clock,
@@ -82,9 +87,20 @@ def fetch(
     ).result
 
 
-def read_partitions(
-    find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int
-) -> list[FetchedPartition]:
+def release_all(found: Sequence[FetchedPartition]) -> None:
+    """Let go of the files of outcomes that are not sent."""
+    for each in found:
+        each.release()
+
+
+def _warm(found: Sequence[FetchedPartition]) -> Deferred[Any]:
+    """Bring the places that are not in memory there; an error shows when they are read again."""
+    release_all(found)
+    cold = [each.partition.warm(each.wanted.fetch_offset) for each in found if each.cold and each.partition]
+    return DeferredList(cold, consumeErrors=True)
+
+
+def read_partitions(find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int) -> list[FetchedPartition]:
     """Read each partition once, as far as the limit goes."""
     found = []
     left_bytes = max_bytes
@@ -110,4 +126,7 @@ def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, nothing
         )
     except KafkaError as problem:
         return FetchedPartition(wanted, partition, problem.code, None)
+    except ColdDataError:
+        assert partition is not None
+        return FetchedPartition(wanted, partition, ErrorCode.NONE, partition.nothing(), cold=True)
     return FetchedPartition(wanted, partition, ErrorCode.NONE, read)

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 
-from kafkacompat.storage.log import AppendResult, Log, OffsetPosition
-from kafkacompat.storage.segment import FileRegion, Segment
+from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
+from kafkacompat.storage.log import AppendResult, FoundRecord, Log, OffsetPosition, RollNeededError
+from kafkacompat.storage.log_config import LONG_MAX
+from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from kafkacompat.disk import Disk
-    from kafkacompat.replication.delayed import DelayedFetch
+    from kafkacompat.replication.delayed import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ class PartitionRead:
 
     @property
     def size_bytes(self) -> int:
+        """Bytes of record batches found."""
         return self.region.size_bytes if self.region is not None else 0
 
 
@@ -62,20 +66,24 @@ class _HeldAppend:
 class Partition:
     """The leader's side of one partition.
 
-    The in-sync set is this broker alone, so the high watermark is the log's end; `_appended` is the one
-    place where it moves.
+    ``on_failure`` is told when the log can be used no more. The in-sync set is this broker alone, so the
+    high watermark is the log's end; `_append_now` is the one place where it moves.
     """
 
-    def __init__(self, opened: Log, disk: Disk, leader_epoch: int, fail: Callable[[BaseException], None]) -> None:
+    def __init__(self, opened: Log, disk: Disk, leader_epoch: int, on_failure: Callable[[BaseException], None]) -> None:
         self.log = opened
         self.disk = disk
         self.leader_epoch = leader_epoch
         self.high_watermark: OffsetPosition = opened.end_position()
-        self.watchers: dict[DelayedFetch[object], None] = {}
-        self._fail = fail
+        self.watchers: dict[Waiting, None] = {}
+        self.is_internal = opened.topic in INTERNAL_TOPICS
+        self._on_failure = on_failure
         self._held: deque[_HeldAppend] = deque()
-        self._deleted = False
-        opened.leader_epochs.assign(leader_epoch, opened.log_end_offset)
+        self._rolling = False
+        self._closed: KafkaError | None = None
+
+    def __repr__(self) -> str:
+        return f"Partition({self.topic}-{self.index})"
 
     @property
     def topic(self) -> str:
@@ -110,78 +118,102 @@ class Partition:
 
         Raises KafkaError for a batch that is refused at once; a later refusal fails the Deferred.
         """
-        if self._held or self.log.needs_roll(len(records), now_ms):
-            return self._append_later(records, now_ms, from_client)
-        return self._append_now(records, now_ms, from_client)
-
-    def _append_now(self, records: Buffer, now_ms: int, from_client: bool) -> Appended:
-        result = self.log.append(
-            records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client
-        )
-        if not result.duplicate:
-            self._appended(len(records))
-            if self.log.flush_is_due():
-                return self.disk.run(self.log.flush).addCallback(lambda _: result)
-        return result
-
-    def _appended(self, size_bytes: int) -> None:
-        self.high_watermark = self.log.end_position()
-        if self.watchers:
-            for fetch in list(self.watchers):
-                fetch.arrived(size_bytes)
-
-    def _append_later(self, records: Buffer, now_ms: int, from_client: bool) -> Deferred[AppendResult]:
+        if not self._rolling:
+            try:
+                return self._append_now(records, now_ms, from_client)
+            except RollNeededError:
+                pass
         held = _HeldAppend(records, now_ms, from_client, Deferred())
         self._held.append(held)
-        if len(self._held) == 1:
+        if not self._rolling:
             self._start_roll()
         return held.result
 
+    def _append_now(self, records: Buffer, now_ms: int, from_client: bool) -> Appended:
+        try:
+            result = self.log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
+        except KafkaError as problem:
+            self._check_failure(problem)
+            raise
+        self.high_watermark = result.end
+        if self.watchers:
+            for fetch in list(self.watchers):
+                fetch.arrived(len(records))
+        if self.log.config.flush_messages != LONG_MAX and self.log.flush_is_due():
+            return self.flush().addCallback(lambda _: result)
+        return result
+
+    def _check_failure(self, problem: BaseException) -> None:
+        if self.log.offline:
+            self._on_failure(problem)
+
+    def disk_failed(self, failure: Failure) -> None:
+        """An operation of the disk thread failed; if the log can be used no more, its directory goes offline."""
+        assert failure.value is not None
+        log.error("%r: %s", self, failure.getErrorMessage())
+        self._check_failure(failure.value)
+
     def roll(self) -> None:
-        """Start a new segment for a reason of time; does nothing while one is under way."""
-        if not self._held and not self._deleted:
-            self._held.append(_HeldAppend(b"", 0, False, Deferred()))
+        """Start a new segment for a reason other than an append; appends meanwhile wait in line."""
+        if not self._rolling and self._closed is None:
             self._start_roll()
 
     def _start_roll(self) -> None:
-        rolling = self.disk.run(self.log.prepare_segment, self.log.log_end_offset)
-        rolling.addCallbacks(self._rolled, self._roll_failed)
+        self._rolling = True
+        preparing = self.disk.run(self.log.prepare_segment, self.log.log_end_offset)
+        preparing.addCallbacks(self._rolled, self._roll_failed)
 
     def _rolled(self, segment: Segment) -> None:
-        if self._deleted:
-            self._roll_failed(None)
+        if self._closed is not None:
             return
         sealed = self.log.roll(segment)
-        self.disk.run(self.log.seal, sealed).addErrback(lambda failure: self._fail(failure.value))
+        # With its position: what was the end of the old segment is the beginning of the new one.
+        self.high_watermark = self.log.end_position()
+        self.disk.run(self.log.seal, sealed).addErrback(self.disk_failed)
+        self._rolling = False
         self._drain()
 
     def _drain(self) -> None:
-        """Serve those in line until the next of them needs a new segment of its own."""
+        """Serve those in line until one of them needs a new segment of its own."""
         held = self._held
         while held:
-            if held[0].records and self.log.needs_roll(len(held[0].records), held[0].now_ms):
+            first = held[0]
+            try:
+                result = self._append_now(first.records, first.now_ms, first.from_client)
+            except RollNeededError:
                 self._start_roll()
                 return
-            self._serve(held.popleft())
+            except KafkaError as problem:
+                held.popleft()
+                first.result.errback(problem)
+            else:
+                held.popleft()
+                _settle(first.result, result)
 
-    def _serve(self, held: _HeldAppend) -> None:
-        if not held.records:
-            return
-        try:
-            result = self._append_now(held.records, held.now_ms, held.from_client)
-        except KafkaError as problem:
-            held.result.errback(problem)
-        else:
-            (result if isinstance(result, Deferred) else succeed(result)).chainDeferred(held.result)
+    def _roll_failed(self, failure: Failure) -> None:
+        self._rolling = False
+        self._refuse_held(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a new segment could not be made"))
+        self.disk_failed(failure)
 
-    def _roll_failed(self, failure: Failure | None) -> None:
+    def _refuse_held(self, refusal: KafkaError) -> None:
         held, self._held = self._held, deque()
-        problem = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a new segment could not be made")
         for append in held:
-            if append.records:
-                append.result.errback(problem)
-        if failure is not None:
-            self._fail(failure.value)  # type: ignore[arg-type]
+            append.result.errback(refusal)
+
+    # Housekeeping
+
+    def flush(self) -> Deferred[None]:
+        """Put everything appended so far on the disk."""
+        return self.disk.run(self.log.flush).addCallbacks(lambda _: None, self._flush_failed)
+
+    def _flush_failed(self, failure: Failure) -> Failure:
+        self.disk_failed(failure)
+        return failure
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers that have been idle for long; not while the disk thread writes them down."""
+        if not self._rolling:
+            self.log.producer_state.remove_expired(now_ms, self.log.config.producer_id_expiration_ms)
 
     # Reading
 
@@ -196,18 +228,20 @@ class Partition:
     ) -> PartitionRead:
         """Find what a consumer may see from *offset* on, as a region of a file.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, and ColdDataError when
+        the place is not in memory: `warm` brings it there.
         """
         self.check_epoch(current_leader_epoch)
-        high_watermark = self.high_watermark
         if last_fetched_epoch >= 0:
             diverging = self._diverging(last_fetched_epoch, offset)
             if diverging is not None:
                 return self._found(None, diverging)
-        if offset == high_watermark.offset:
-            return self._found(None)
-        region = self.log.read(offset, max_bytes, high_watermark, at_least_one_batch)
+        region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
         return self._found(region)
+
+    def nothing(self) -> PartitionRead:
+        """What a fetch is told that gets no data."""
+        return self._found(None)
 
     def _found(self, region: FileRegion | None, diverging: tuple[int, int] | None = None) -> PartitionRead:
         end = self.high_watermark.offset
@@ -219,14 +253,30 @@ class Partition:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"epoch {epoch} is not known here any more")
         return (ours, end_offset) if ours < epoch or end_offset < offset else None
 
+    def warm(self, offset: int) -> Deferred[None]:
+        """Bring into memory what finding *offset* takes."""
+        return self.disk.run(self.log.warm, offset)
+
+    def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
+        """The first record at or after a time (ms)."""
+        return self.disk.run(self.log.offset_for_timestamp, timestamp)
+
+    def find_max_timestamp(self) -> Deferred[FoundRecord | None]:
+        """The record with the largest timestamp."""
+        return self.disk.run(self.log.max_timestamp)
+
     # Going away
 
-    def close_to_clients(self, problem: KafkaError) -> None:
+    def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse what waits, because the partition is deleted or its log directory failed."""
-        self._deleted = True
-        held, self._held = self._held, deque()
-        for append in held:
-            if append.records:
-                append.result.errback(problem)
+        self._closed = refusal
+        self._refuse_held(refusal)
         for fetch in list(self.watchers):
             fetch.wake()
+
+
+def _settle(waiting: Deferred[AppendResult], result: Appended) -> None:
+    if isinstance(result, Deferred):
+        result.chainDeferred(waiting)
+    else:
+        waiting.callback(result)

@@ -128,7 +128,7 @@ class KafkaConnection(Protocol):
         """Close at once, and say who and why in one line of the log."""
         self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
         self._frames.clear()
-        self.transport.abortConnection()  # type: ignore[no-untyped-call]
+        self.transport.abortConnection()
 
     @property
     def busy(self) -> bool:
@@ -144,7 +144,7 @@ class KafkaConnection(Protocol):
 
     def _close_when_done(self) -> None:
         if self._finishing and not self._requests.in_flight:
-            self.transport.loseConnection()  # type: ignore[no-untyped-call]
+            self.transport.loseConnection()
 
     # The way of a request
 
@@ -198,9 +198,7 @@ class KafkaConnection(Protocol):
         self._in_flight_bytes += incoming.size_bytes
         self._pending.add(pending.response)
         pending.response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
-        pending.response.addCallbacks(
-            lambda response: self._answered(incoming, pending, response), self._unanswerable
-        )
+        pending.response.addCallbacks(lambda response: self._answered(incoming, pending, response), self._unanswerable)
         dispatched = pending.dispatched
         if dispatched is not None and not dispatched.called:
             self._undispatched = True
@@ -247,6 +245,6 @@ class KafkaConnection(Protocol):
             return
         self._paused = pause
         if pause:
-            self.transport.pauseProducing()  # type: ignore[no-untyped-call]
+            self.transport.pauseProducing()
         else:
-            self.transport.resumeProducing()  # type: ignore[no-untyped-call]
+            self.transport.resumeProducing()

@@ -34,9 +34,10 @@ class Dispatcher:
         """
         handler = self.handlers[incoming.api_key]
         try:
-            return handler.handle(incoming.body, context, self._services)
+            result: Response | Pending[Response] | None = handler.handle(incoming.body, context, self._services)
         except Exception as problem:
             return self.failure(incoming, problem)
+        return result
 
     def failure(self, incoming: IncomingRequest, problem: BaseException) -> Response:
         """The response that carries a failed request's error code.
@@ -55,4 +56,6 @@ class Dispatcher:
         field = handler.response.FIELDS.get("error_code")
         if field is None or incoming.api_version not in field.versions:
             raise UnanswerableError(f"{name} v{incoming.api_version} failed: {problem}")
-        return handler.response(error_code=int(code))  # type: ignore[call-arg]
+        response: Response = handler.response()
+        response.error_code = int(code)
+        return response

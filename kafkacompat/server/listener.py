@@ -16,8 +16,10 @@ from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.transport import ReadAhead, zero_copy_port
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IAddress, IReactorTime
+    from twisted.internet.interfaces import IAddress
     from twisted.internet.tcp import Port
+
+    from kafkacompat.timers import Clock
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ class ListenError(Exception):
 class Complaints:
     """One log line a peer and second: a hostile client must not fill the disk with log."""
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last: dict[str, float] = {}
         self._left_out: dict[str, int] = {}
@@ -60,7 +62,7 @@ class KafkaFactory(ServerFactory):
         self.shared = shared
         self._read_ahead = read_ahead
 
-    def buildProtocol(self, addr: IAddress) -> KafkaConnection:
+    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection:
         """Twisted: a client connects."""
         return KafkaConnection(self.shared, self._read_ahead)
 
@@ -74,7 +76,7 @@ class Server:
 
     def __init__(
         self,
-        reactor: IReactorTime,
+        reactor: Clock,
         dispatcher: Dispatcher,
         *,
         max_frame_bytes: int,
@@ -92,7 +94,7 @@ class Server:
         self._complaints = Complaints(reactor)
         self._ports: list[Port] = []
         self._sweep = LoopingCall(self.sweep)
-        self._sweep.clock = reactor
+        self._sweep.clock = reactor  # type: ignore[assignment]
 
     def _now_ms(self) -> int:
         return int(self._reactor.seconds() * 1000)
@@ -112,9 +114,9 @@ class Server:
             self._complaints,
         )
         factory = KafkaFactory(shared, self._read_ahead)
-        listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[no-untyped-call]
+        listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
         try:
-            listening.startListening()  # type: ignore[no-untyped-call]
+            listening.startListening()
         except CannotListenError as problem:
             where = f"{host or '0.0.0.0'}:{port}"
             raise ListenError(
@@ -122,7 +124,7 @@ class Server:
                 "stop what uses it, or choose another port in listeners"
             ) from None
         self._ports.append(listening)
-        return int(listening.getHost().port)  # type: ignore[no-untyped-call]
+        return int(listening.getHost().port)
 
     def start(self) -> None:
         """Begin the sweeps for idle and stalled connections."""
@@ -139,7 +141,7 @@ class Server:
 
     def stop_listening(self) -> list[Deferred[None]]:
         """Accept nobody any more."""
-        return [port.stopListening() for port in self._ports if port.connected]  # type: ignore[no-untyped-call]
+        return [port.stopListening() for port in self._ports if port.connected]
 
     def finish(self) -> None:
         """Let every connection answer what it was asked and close."""

@@ -42,7 +42,7 @@ class ZeroCopyTransport(tcp.Server):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.outgoing = Outgoing()
         self._reading_ahead = False
-        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        super().__init__(*args, **kwargs)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
@@ -62,10 +62,10 @@ class ZeroCopyTransport(tcp.Server):
     def _write_some(self) -> None:
         """Try now; whatever is left, a failure included, is the reactor's next turn."""
         failure = self._send_loop()
-        if self.outgoing and not self._reading_ahead or failure is not None:
+        if (self.outgoing and not self._reading_ahead) or failure is not None:
             self.startWriting()
 
-    def doWrite(self) -> BaseException | None:
+    def doWrite(self) -> BaseException | None:  # type: ignore[override]
         """Twisted: the socket takes bytes again."""
         failure = self._send_loop()
         if failure is not None:
@@ -120,7 +120,7 @@ class ZeroCopyTransport(tcp.Server):
             except BlockingIOError:
                 pass
             except OSError:
-                self.abortConnection()  # type: ignore[no-untyped-call]
+                self.abortConnection()
                 return
         self.startWriting()
 

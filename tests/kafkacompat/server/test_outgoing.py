@@ -16,7 +16,9 @@ from kafkacompat.storage.segment_file import FileRegion, SegmentFile
 
 
 @pytest.fixture(params=["sendfile", "copying"])
-def pair(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, socket.socket]]:
+def pair(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[socket.socket, socket.socket]]:
     if request.param == "copying":
         monkeypatch.setattr(module, "send_file", files._send_by_copying)
     ours, theirs = socket.socketpair()
@@ -64,9 +66,7 @@ def test_buffers_and_regions_arrive_in_order(pair: tuple[socket.socket, socket.s
     assert outgoing.size_bytes == 0
 
 
-def test_a_file_closes_when_its_last_region_has_left(
-    pair: tuple[socket.socket, socket.socket], tmp_path: Path
-) -> None:
+def test_a_file_closes_when_its_last_region_has_left(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
     outgoing.extend([region(file, 0, 3)])
@@ -85,9 +85,7 @@ def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket]
     assert not file.acquire()
 
 
-def test_a_file_that_became_too_short_is_an_error(
-    pair: tuple[socket.socket, socket.socket], tmp_path: Path
-) -> None:
+def test_a_file_that_became_too_short_is_an_error(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
     outgoing.extend([region(file, 0, 5)])

@@ -1,0 +1,60 @@
+"""The log directories of a broker, each with the thread that waits for its disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafkacompat.disk import Disk
+    from kafkacompat.storage.log_directory import LogDirectory
+
+PartitionName: TypeAlias = "tuple[str, int]"
+
+
+@dataclass(eq=False)
+class Directory:
+    """One log directory and the partitions that live in it."""
+
+    storage: LogDirectory
+    disk: Disk
+    partitions: set[PartitionName] = field(default_factory=set)
+    offline: bool = False
+
+
+class Directories:
+    """All log directories: where a partition is, or where a new one goes."""
+
+    def __init__(self, directories: Sequence[Directory]) -> None:
+        self._all = list(directories)
+        self._home = {name: directory for directory in self._all for name in directory.partitions}
+
+    def __iter__(self) -> Iterable[Directory]:
+        return iter(self._all)
+
+    def home(self, name: PartitionName) -> Directory | None:
+        """The directory that a partition lives in, if there is one already."""
+        return self._home.get(name)
+
+    def place(self, name: PartitionName) -> Directory:
+        """Choose the directory with the fewest partitions for a new one.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR when every directory is offline.
+        """
+        online = [directory for directory in self._all if not directory.offline]
+        if not online:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
+        directory = min(online, key=lambda each: len(each.partitions))
+        directory.partitions.add(name)
+        self._home[name] = directory
+        return directory
+
+    def forget(self, name: PartitionName) -> None:
+        """A partition is gone."""
+        directory = self._home.pop(name, None)
+        if directory is not None:
+            directory.partitions.discard(name)

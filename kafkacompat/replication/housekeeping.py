@@ -1,0 +1,111 @@
+"""What a broker does to its logs by the clock: retention, flushing, checkpoints, forgetting idle producers.
+
+Each task looks at the logs on the reactor thread, where nothing changes under it, and leaves the files
+to the disk threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import LoopingCall
+
+from kafkacompat.storage.log_config import LONG_MAX
+from kafkacompat.timers import Clock, now_ms
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.replication.partition import Partition
+    from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.storage.segment import Segment
+
+log = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    """The tasks and their timers; the intervals are Kafka's properties."""
+
+    def __init__(self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager) -> None:
+        self._clock = clock
+        self._replicas = replicas
+        self._loops: list[LoopingCall] = []
+        self._intervals: dict[str, Callable[[], object]] = {
+            "log.retention.check.interval.ms": self.delete_expired_segments,
+            "log.flush.scheduler.interval.ms": self.flush_old_data,
+            "log.flush.offset.checkpoint.interval.ms": self.checkpoint,
+            "producer.id.expiration.check.interval.ms": self.expire_producers,
+        }
+        self._config = config
+
+    def start(self) -> None:
+        """Begin; each task runs for the first time after its interval."""
+        for name, task in self._intervals.items():
+            loop = LoopingCall(self._guarded, name, task)
+            loop.clock = self._clock  # type: ignore[assignment]
+            interval_ms = self._config.int(name)
+            # Kafka's "never" is the largest long, which no timer takes.
+            if interval_ms < LONG_MAX:
+                loop.start(max(interval_ms, 1) / 1000, now=False)
+                self._loops.append(loop)
+
+    def stop(self) -> None:
+        """Stop the timers."""
+        for loop in self._loops:
+            loop.stop()
+        self._loops.clear()
+
+    def _guarded(self, name: str, task: Callable[[], object]) -> None:
+        """A task that fails is logged and runs again at its next time."""
+        try:
+            task()
+        except Exception:
+            log.exception("the task of %s failed", name)
+
+    # The tasks
+
+    def delete_expired_segments(self) -> None:
+        """Retention: take what outlived its topic's limits out of the log, and the files off the disk later."""
+        for partition in list(self._replicas):
+            self._delete_expired(partition)
+
+    def _delete_expired(self, partition: Partition) -> None:
+        expired = partition.log.expired_segments(now_ms(self._clock), partition.high_watermark.offset)
+        if expired and expired[-1] is partition.log.segments.active:
+            # It goes once a new one has taken its place: the next round finds it sealed.
+            partition.roll()
+            expired.pop()
+        if expired:
+            log.info("%r: deleting %d expired segments", partition, len(expired))
+            partition.log.detach(expired)
+            self._clock.callLater(
+                partition.log.config.file_delete_delay_ms / 1000, self._delete_files, partition, expired
+            )
+
+    def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
+        deleting = partition.disk.run(partition.log.delete_segments, segments)
+        deleting.addErrback(partition.disk_failed)
+
+    def flush_old_data(self) -> None:
+        """flush.ms: sync what has waited too long for its disk."""
+        now = now_ms(self._clock)
+        for partition in list(self._replicas):
+            if partition.log.flush_is_due(now):
+                partition.flush().addErrback(lambda _: None)
+
+    def checkpoint(self) -> Deferred[Any]:
+        """Write what a restart should know: recovery points, log start offsets, high watermarks."""
+        return gatherResults(
+            [
+                directory.disk.run(directory.storage.checkpoint, logs)
+                for directory, logs in self._replicas.by_directory()
+            ]
+        )
+
+    def expire_producers(self) -> None:
+        """Forget producers that have been idle for producer.id.expiration.ms."""
+        now = now_ms(self._clock)
+        for partition in list(self._replicas):
+            partition.expire_producers(now)

@@ -1,0 +1,155 @@
+"""Every partition of this broker: finding one, opening and deleting them, moving their start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from twisted.internet.defer import Deferred, gatherResults, succeed
+
+from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.metadata.image import PartitionImage, TopicImage
+    from kafkacompat.storage.log_config import LogConfig
+
+log = logging.getLogger(__name__)
+
+LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
+
+
+class ReplicaManager:
+    """The partitions of this broker, by topic name and by topic id.
+
+    It is told of changes by the controller (`PartitionEvents`) and never looks at metadata itself.
+    ``log_config_of`` gives the effective configuration of a topic.
+    """
+
+    def __init__(self, directories: Directories, log_config_of: LogConfigOf, now_ms: Callable[[], int]) -> None:
+        self.directories = directories
+        self._log_config_of = log_config_of
+        self._now_ms = now_ms
+        self._partitions: dict[tuple[str | bytes, int], Partition] = {}
+        self._offline: set[tuple[str | bytes, int]] = set()
+
+    def __iter__(self) -> Iterator[Partition]:
+        """Every open partition once."""
+        return (partition for (topic, _), partition in self._partitions.items() if isinstance(topic, str))
+
+    def find(self, topic: str | bytes, index: int) -> Partition:
+        """The partition of a topic, named or by its id.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR.
+        """
+        partition = self._partitions.get((topic, index))
+        if partition is None:
+            raise self._absent(topic, index)
+        return partition
+
+    def _absent(self, topic: str | bytes, index: int) -> KafkaError:
+        if (topic, index) in self._offline:
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {topic!r}-{index} is offline")
+        if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic.hex()}")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic!r}-{index}")
+
+    # What the controller tells
+
+    def open_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Make or open the logs of a topic's partitions that are not open yet; fires when they take writes."""
+        missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
+        return gatherResults([self._open(topic, each) for each in missing], consumeErrors=True).addCallback(
+            lambda _: None
+        )
+
+    def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
+        name = (topic.name, image.partition)
+        try:
+            directory = self.directories.home(name) or self.directories.place(name)
+        except KafkaError as problem:
+            log.error("%s-%d cannot be opened: %s", *name, problem.detail)
+            self._offline |= {name, (topic.topic_id, image.partition)}
+            return succeed(None)
+        opening = directory.disk.run(
+            directory.storage.open_log,
+            topic.name,
+            image.partition,
+            topic.topic_id,
+            self._log_config_of(topic.name),
+            self._now_ms(),
+        )
+        return opening.addCallback(self._opened, directory, image.leader_epoch)
+
+    def _opened(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
+        partition = Partition(
+            opened, directory.disk, leader_epoch, lambda problem: self.directory_failed(directory, problem)
+        )
+        for topic in (partition.topic, opened.topic_id):
+            self._partitions[topic, partition.index] = partition
+
+    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Refuse a deleted topic's clients from now on; fires when its folders are renamed out of the way."""
+        deleting = [self._delete(topic, image.partition) for image in topic.partitions]
+        return gatherResults(deleting, consumeErrors=True).addCallback(lambda _: None)
+
+    def _delete(self, topic: TopicImage, index: int) -> Deferred[None]:
+        partition = self._partitions.pop((topic.name, index), None)
+        self._partitions.pop((topic.topic_id, index), None)
+        self._offline -= {(topic.name, index), (topic.topic_id, index)}
+        directory = self.directories.home((topic.name, index))
+        self.directories.forget((topic.name, index))
+        if partition is None or directory is None:
+            return succeed(None)
+        partition.close_to_clients(
+            KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
+        )
+        return directory.disk.run(directory.storage.delete_log, partition.log)
+
+    def configs_changed(self, topic: str) -> None:
+        """Take over a topic's new configuration."""
+        config = self._log_config_of(topic)
+        for partition in self:
+            if partition.topic == topic:
+                partition.log.config = config
+
+    # Failing disks
+
+    def directory_failed(self, directory: Directory, problem: BaseException) -> None:
+        """Take a log directory offline for good: its partitions refuse everything, the others go on."""
+        if directory.offline:
+            return
+        directory.offline = True
+        log.critical("log directory %s is taken offline: %s", directory.storage.path, problem)
+        refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
+        for name in directory.partitions:
+            partition = self._partitions.pop(name, None)
+            if partition is None:
+                continue
+            by_id = (partition.log.topic_id, partition.index)
+            self._partitions.pop(by_id, None)
+            self._offline |= {name, by_id}
+            partition.close_to_clients(refusal)
+
+    # Moving the start
+
+    def delete_records(self, partition: Partition, offset: int) -> Deferred[int]:
+        """Make a partition begin at *offset* (-1: at its high watermark); fires with where it begins now.
+
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that
+        is only compacted.
+        """
+        end = partition.high_watermark.offset
+        wanted = end if offset == -1 else offset
+        if "delete" not in partition.log.config.cleanup_policy:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
+        if not 0 <= wanted <= end:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{wanted} is not between 0 and {end}")
+        partition.log.advance_log_start_offset(wanted)
+        directory = self.directories.home((partition.topic, partition.index))
+        assert directory is not None
+        saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
+        return saving.addCallback(lambda _: partition.log.log_start_offset)
