@@ -119,7 +119,7 @@ def _snappy_compress(data: Buffer, level: int | None) -> bytes:
 def _snappy_decompress(data: Buffer, max_bytes: int) -> bytes:
     view = memoryview(data)
     if view[: len(_SNAPPY_MAGIC)] != _SNAPPY_MAGIC:
-        return _snappy_block(view, max_bytes)
+        return _snappy_block(view, max_bytes, max_bytes)
     if len(view) < len(_SNAPPY_HEADER):
         raise MalformedError("the header of framed snappy data is cut off")
     return _collect(_snappy_blocks(view[len(_SNAPPY_HEADER) :], max_bytes), max_bytes)
@@ -131,18 +131,18 @@ def _snappy_blocks(view: memoryview, max_bytes: int) -> Iterator[bytes]:
         end = 4 + int.from_bytes(view[:4], "big")
         if end > len(view):
             raise MalformedError(f"a snappy block ends at byte {end} of {len(view)}")
-        piece = _snappy_block(view[4:end], left)
+        piece = _snappy_block(view[4:end], left, max_bytes)
         left -= len(piece)
         view = view[end:]
         yield piece
 
 
-def _snappy_block(block: memoryview, max_bytes: int) -> bytes:
-    """Unpack one block, whose claim about its size the library would believe (CVE-2023-34455)."""
+def _snappy_block(block: memoryview, left_bytes: int, max_bytes: int) -> bytes:
+    """Unpack one block to at most *left_bytes*; the library would believe what it claims (CVE-2023-34455)."""
     import snappy
 
     claimed, _ = read_uvarint(block, 0)
-    if claimed > max_bytes:
+    if claimed > left_bytes:
         raise _too_large(max_bytes)
     if claimed > _SNAPPY_MAX_RATIO * len(block):
         raise MalformedError(f"a snappy block of {len(block)} bytes claims to hold {claimed}")

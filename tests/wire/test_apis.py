@@ -1,0 +1,94 @@
+"""All messages of all APIs: what is written is read again, and nothing else can be."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.wire.apis import APIS
+from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.fetch import FetchRequest, FetchTopic
+from kafkacompat.wire.compiler import decode, encode, reader
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.schema import Message
+from tests.wire.random_messages import Mode, make_message, seeded_random, versions_of
+
+# Those that Apache Kafka 4.3.1 advertises (without the unstable InitProducerId 6).
+SERVED = {
+    0: (3, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9), 12: (0, 4),
+    13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 18: (0, 4), 19: (2, 7), 20: (1, 6), 21: (0, 2), 22: (0, 5),
+    23: (2, 4), 32: (1, 4), 37: (0, 3), 42: (0, 2), 44: (0, 1), 60: (0, 2), 75: (0, 0),
+}  # fmt: skip
+MESSAGES = versions_of(*(message for api in APIS.values() for message in api))
+each_message = pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=[f"{cls.__name__}-{v}" for cls, v in MESSAGES])
+
+
+def test_the_table_has_the_versions_that_kafka_serves() -> None:
+    assert {key: (api.request.VERSIONS.first, api.request.VERSIONS.last) for key, api in APIS.items()} == SERVED
+
+
+@pytest.mark.parametrize("key", APIS)
+def test_request_and_response_belong_together(key: int) -> None:
+    request, response = APIS[key]
+    assert request.API_KEY == response.API_KEY == key
+    assert request.VERSIONS == response.VERSIONS
+    assert request.FLEXIBLE == response.FLEXIBLE
+    assert request.__name__.removesuffix("Request") == response.__name__.removesuffix("Response")
+
+
+@each_message
+@pytest.mark.parametrize("mode", Mode)
+def test_what_is_written_is_read_again(cls: type[Message], version: int, mode: Mode) -> None:
+    message = make_message(cls, version, seeded_random(), mode)
+    data = encode(message, version)
+    assert reader(cls, version)(data, 0) == (message, len(data))
+
+
+@each_message
+def test_a_message_cut_off_anywhere_is_refused(cls: type[Message], version: int) -> None:
+    data = encode(make_message(cls, version, seeded_random(), Mode.SMALL), version)
+    for end in range(len(data)):
+        with pytest.raises(MalformedError):
+            decode(cls, memoryview(data)[:end], version)
+
+
+@each_message
+def test_garbage_raises_nothing_but_malformed(cls: type[Message], version: int) -> None:
+    rng = seeded_random()
+    valid = encode(make_message(cls, version, rng, Mode.SMALL), version)
+    for _ in range(40):
+        data = bytearray(valid if rng.random() < 0.7 else rng.randbytes(rng.randint(0, 80)))
+        for _ in range(rng.randint(1, 4) if data else 0):
+            data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFE, 0xFF))
+        try:
+            decode(cls, data, version)
+        except MalformedError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"), [item for item in MESSAGES if item[1] in item[0].FLEXIBLE], ids=lambda item: str(item)
+)
+def test_an_unknown_tagged_field_is_skipped(cls: type[Message], version: int) -> None:
+    data = encode(cls(), version)
+    assert data.endswith(b"\0")
+    newer = data[:-1] + b"\x01" + b"\xe7\x07" + b"\x03" + b"new"
+    assert reader(cls, version)(newer, 0) == (cls(), len(newer))
+
+
+def test_bytes_behind_a_message_are_ignored() -> None:
+    assert decode(ApiVersionsRequest, b"abc", 0) == ApiVersionsRequest()
+
+
+def test_the_answer_to_an_unknown_version_has_the_bytes_of_kafka() -> None:
+    answer = ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ApiVersion(api_key=18, min_version=0, max_version=4)]
+    )
+    assert encode(answer, 0).hex() == "0023" + "00000001" + "0012" + "0000" + "0004"
+
+
+def test_a_field_that_a_version_lacks_is_read_as_its_default() -> None:
+    request = FetchRequest(session_epoch=5, rack_id="r", topics=[FetchTopic(topic="t", topic_id=b"x" * 16)])
+    read = decode(FetchRequest, encode(request, 4), 4)
+    assert (read.session_epoch, read.rack_id) == (-1, "")
+    assert read.topics == [FetchTopic(topic="t")]

@@ -1,0 +1,222 @@
+"""The walk over the records of a produced batch, against a slow one that reads field by field."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import MalformedError, read_varint, varint
+from kafkacompat.wire.record_batch import (
+    HEADER_SIZE,
+    BatchHeader,
+    InvalidRecordsError,
+    NewRecord,
+    assemble,
+    build_batch,
+    check_produce_version,
+    check_records,
+    read_header,
+)
+from tests.wire.random_messages import seeded_random
+
+BASE = 1_700_000_000_000
+LIMIT = 10_000_000
+
+
+def check(batch: bytes, *, keys: bool = False, oldest: int | None = None, newest: int | None = None) -> int:
+    return check_records(
+        batch,
+        read_header(batch),
+        keys_required=keys,
+        max_decompressed_bytes=LIMIT,
+        oldest_timestamp=oldest,
+        newest_timestamp=newest,
+    )
+
+
+def refused(
+    batch: bytes, *, keys: bool = False, oldest: int | None = None, newest: int | None = None
+) -> InvalidRecordsError:
+    with pytest.raises(InvalidRecordsError) as caught:
+        check(batch, keys=keys, oldest=oldest, newest=newest)
+    return caught.value
+
+
+def batch_of(timestamps: list[int], *, key: bytes | None = b"k", codec: int = 0) -> bytes:
+    return build_batch([(timestamp, key, b"v", []) for timestamp in timestamps], codec=codec)
+
+
+@pytest.mark.parametrize("codec", range(5))
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 128, 8191, 8192, 8193, 20_000])
+def test_sound_batches_pass_whatever_their_codec_and_size(codec: int, count: int) -> None:
+    assert check(batch_of([BASE + index for index in range(count)], codec=codec), keys=True) == BASE + count - 1
+
+
+@pytest.mark.parametrize("delta", [0, 63, 64, 8191, 8192, 10**6, 10**9, 2**31, 2**40, -1, -64, -65, -8193, -(10**9)])
+def test_the_largest_timestamp_is_found(delta: int) -> None:
+    assert check(batch_of([BASE, BASE + delta, BASE])) == max(BASE, BASE + delta)
+
+
+def test_the_largest_timestamp_is_found_though_all_lie_before_the_first_claimed() -> None:
+    batch = batch_of([BASE - 5, BASE - 9])
+    header = read_header(batch)._replace(base_timestamp=BASE)
+    body = b"".join(_record(index, delta) for index, delta in enumerate((-5, -9)))
+    assert check(assemble(header, body)) == BASE - 5
+
+
+def _record(index: int, timestamp_delta: int = 0, key: bytes | None = None) -> bytes:
+    sized_key = varint(-1) if key is None else varint(len(key)) + key
+    body = b"\0" + varint(timestamp_delta) + varint(index) + sized_key + varint(-1) + varint(0)
+    return varint(len(body)) + body
+
+
+def _batch(body: bytes, count: int) -> bytes:
+    header = read_header(batch_of([BASE]))
+    return assemble(header._replace(record_count=count, last_offset_delta=count - 1), body)
+
+
+BROKEN = {
+    "a missing record": _batch(_record(0), 2),
+    "a record too many": _batch(_record(0) + _record(1), 1),
+    "no record at all": _batch(b"", 1),
+    "offsets that start at one": _batch(_record(1), 1),
+    "offsets with a gap": _batch(_record(0) + _record(2), 2),
+    "offsets that stand still": _batch(_record(0) + _record(0), 2),
+    "a negative offset": _batch(_record(0) + _record(-1), 2),
+    "a gap behind the first block": _batch(b"".join(_record(i + (i > 70)) for i in range(100)), 100),
+    "a negative length": _batch(varint(-7) + _record(0)[1:], 1),
+    "a negative length in between": _batch(_record(0) + varint(-7) + _record(1)[1:] + _record(2), 3),
+    "a length beyond the batch": _batch(varint(100) + _record(0)[1:], 1),
+    "a length far beyond the batch": _batch(varint(2**31 - 1) + _record(0)[1:], 1),
+    "a length cut off": _batch(b"\xff", 1),
+    "a varint without an end": _batch(b"\x80" * 12, 1),
+    "a batch cut off": batch_of([BASE, BASE])[:-1],
+    "a gzip body that is none": assemble(read_header(batch_of([BASE], codec=1)), b"no gzip data"),
+    "an unknown codec": assemble(read_header(batch_of([BASE]))._replace(attributes=5), _record(0)),
+}
+
+
+@pytest.mark.parametrize("batch", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_batch_is_refused(batch: bytes) -> None:
+    problem = refused(batch)
+    assert problem.code is ErrorCode.INVALID_RECORD
+    assert problem.detail
+    assert problem.record_errors == []
+
+
+def test_a_bomb_is_too_large() -> None:
+    bomb = build_batch([(BASE, None, bytes(LIMIT), [])], codec=4)
+    assert refused(bomb).code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("timestamp", [BASE, BASE + 100, BASE + 10**6])
+@pytest.mark.parametrize("index", [0, 5, 64, 99, 8200])
+def test_records_without_a_key_are_named(index: int, timestamp: int) -> None:
+    records: list[NewRecord] = [(BASE, b"", b"v", [])] * 8300
+    records[index] = (timestamp, None, b"v", [])
+    problem = refused(build_batch(records), keys=True)
+    assert problem.code is ErrorCode.INVALID_RECORD
+    assert [number for number, _ in problem.record_errors] == [index]
+    assert "needs a key" in problem.detail
+
+
+def test_no_more_than_a_thousand_records_are_named() -> None:
+    assert len(refused(batch_of([BASE] * 3000, key=None), keys=True).record_errors) == 1000
+    assert len(refused(batch_of([BASE] * 3000), newest=BASE - 1).record_errors) == 1000
+
+
+def test_records_out_of_the_time_allowed_are_named() -> None:
+    problem = refused(batch_of([BASE, BASE + 11, BASE - 11, BASE + 10]), oldest=BASE - 10, newest=BASE + 10)
+    assert problem.code is ErrorCode.INVALID_TIMESTAMP
+    assert [number for number, _ in problem.record_errors] == [1, 2]
+
+
+def test_times_within_what_is_allowed_and_no_time_at_all_pass() -> None:
+    assert check(batch_of([BASE - 10, BASE + 10, -1]), oldest=BASE - 10, newest=BASE + 10) == BASE + 10
+    assert check(batch_of([-1, -1]), oldest=BASE, newest=BASE) == -1
+
+
+def test_a_bad_time_counts_more_than_a_missing_key() -> None:
+    assert refused(batch_of([BASE], key=None), keys=True, newest=BASE - 1).code is ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize(("base", "delta"), [(2**63 - 1, 1), (-(2**63), -1)])
+def test_a_time_that_fits_no_field_is_refused(base: int, delta: int) -> None:
+    batch = assemble(read_header(batch_of([BASE]))._replace(base_timestamp=base), _record(0, delta))
+    assert refused(batch).code is ErrorCode.INVALID_TIMESTAMP
+    assert refused(batch, newest=2**64).code is ErrorCode.INVALID_TIMESTAMP
+
+
+def _slowly(body: bytes, header: BatchHeader) -> tuple[int, list[int]] | None:
+    """(largest timestamp delta, records without a key), or None for a batch to be refused."""
+    position, deltas, without_key, padded = 0, [], [], body + bytes(40)
+    for index in range(header.record_count):
+        length, position = read_varint(body, position)
+        delta, field = read_varint(padded, position + 1)
+        offset, field = read_varint(padded, field)
+        if length < 0 or position + length > len(body) or offset != index:
+            return None
+        deltas.append(delta)
+        without_key += [index] if read_varint(padded, field)[0] < 0 else []
+        position += length
+    return (max(deltas, default=0), without_key) if position == len(body) else None
+
+
+def _random_batch(rng: random.Random) -> bytes:
+    spread = rng.choice((0, 3, 100, 10**4, 10**9, 2**45))
+    records: list[NewRecord] = []
+    for _ in range(rng.choice((1, 2, 5, 63, 64, 65, 130, 700))):
+        key = None if rng.random() < 0.01 else bytes(rng.choice((0, 3, 70)))
+        value = rng.randbytes(rng.choice((0, 5, 50, 60, 100, 200)))
+        records.append((BASE + rng.randint(-spread, spread), key, value, []))
+    if rng.random() < 0.2:
+        records[0] = (BASE, b"k", bytes(9000), [])
+    return build_batch(records)
+
+
+def _damage(rng: random.Random, batch: bytes) -> bytes:
+    data = bytearray(batch)
+    for _ in range(rng.choice((0, 0, 1, 1, 3))):
+        data[rng.randrange(HEADER_SIZE, len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+    if rng.random() < 0.1:
+        data[57:61] = (read_header(data).record_count + rng.choice((-1, 1))).to_bytes(4, "big")
+    return bytes(data)
+
+
+def test_the_quick_walk_finds_what_a_slow_one_finds() -> None:
+    rng = seeded_random()
+    for _ in range(600):
+        batch = _damage(rng, _random_batch(rng))
+        header, keys = read_header(batch), rng.random() < 0.5
+        try:
+            expected = _slowly(batch[HEADER_SIZE:], header)
+        except MalformedError:
+            expected = None
+        if expected is None:
+            assert refused(batch, keys=keys).record_errors == []
+        elif keys and expected[1]:
+            assert [index for index, _ in refused(batch, keys=True).record_errors] == expected[1]
+        else:
+            assert check(batch, keys=keys) == header.base_timestamp + expected[0]
+
+
+@pytest.mark.parametrize("records", [None, b"", memoryview(b"")])
+def test_a_partition_without_records_is_refused(records: bytes | None) -> None:
+    with pytest.raises(InvalidRecordsError) as caught:
+        check_produce_version(records, 9)
+    assert caught.value.code is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize(("version", "codec"), [(7, 4), (13, 4), (3, 3), (6, 0)])
+def test_a_codec_that_the_version_knows_passes(version: int, codec: int) -> None:
+    batch = batch_of([BASE], codec=codec)
+    assert check_produce_version(batch, version) is batch
+    assert check_produce_version(b"short", version) == b"short"
+
+
+def test_zstd_is_refused_of_clients_too_old_for_it() -> None:
+    with pytest.raises(KafkaError) as caught:
+        check_produce_version(batch_of([BASE], codec=4), 6)
+    assert caught.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

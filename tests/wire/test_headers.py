@@ -1,0 +1,48 @@
+"""Headers, and which version of them goes with which body."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.wire.apis import APIS
+from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.primitives import MalformedError
+
+HEADER = RequestHeader(request_api_key=3, request_api_version=9, correlation_id=7, client_id="id")
+
+
+@pytest.mark.parametrize(("version", "end"), [(1, ""), (2, "00")])
+def test_the_client_id_keeps_its_two_byte_length(version: int, end: str) -> None:
+    assert encode(HEADER, version).hex() == "0003" + "0009" + "00000007" + "00026964" + end
+    assert decode(RequestHeader, encode(HEADER, version), version) == HEADER
+
+
+def test_a_client_need_not_say_who_it_is() -> None:
+    assert decode(RequestHeader, bytes.fromhex("0003000900000007ffff00"), 2).client_id is None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_cut_header_is_refused(version: int) -> None:
+    data = encode(HEADER, version)
+    for end in range(len(data)):
+        with pytest.raises(MalformedError):
+            decode(RequestHeader, data[:end], version)
+
+
+@pytest.mark.parametrize(("version", "data"), [(0, "00000007"), (1, "0000000700")])
+def test_the_response_header_is_the_correlation_id(version: int, data: str) -> None:
+    assert encode(ResponseHeader(correlation_id=7), version).hex() == data
+
+
+@pytest.mark.parametrize(("key", "version", "request_header", "response_header"), [
+    (0, 8, 1, 0), (0, 9, 2, 1), (3, 8, 1, 0), (3, 9, 2, 1), (12, 3, 1, 0), (12, 4, 2, 1), (60, 0, 2, 1),
+    (18, 2, 1, 0), (18, 3, 2, 0), (18, 4, 2, 0), (18, 99, 2, 0),
+])  # fmt: skip
+def test_flexible_bodies_have_flexible_headers_except_the_answer_of_api_versions(
+    key: int, version: int, request_header: int, response_header: int
+) -> None:
+    api = APIS[key]
+    assert request_header_version(api.request, version) == request_header
+    assert response_header_version(api.request, version) == response_header
+    assert response_header_version(api.response, version) == response_header

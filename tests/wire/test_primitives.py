@@ -1,0 +1,60 @@
+"""Variable-length integers at the places where their length changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.wire.primitives import MalformedError, read_uvarint, read_varint, uvarint, varint
+
+UNSIGNED = [
+    (0, "00"),
+    (1, "01"),
+    (127, "7f"),
+    (128, "8001"),
+    (16383, "ff7f"),
+    (16384, "808001"),
+    (2**32 - 1, "ffffffff0f"),
+]
+ZIG_ZAG = [
+    (0, "00"),
+    (-1, "01"),
+    (1, "02"),
+    (63, "7e"),
+    (-64, "7f"),
+    (64, "8001"),
+    (-65, "8101"),
+    (2**31 - 1, "feffffff0f"),
+]
+LONGS = [(2**63 - 1, "feffffffffffffffff01"), (-(2**63), "ffffffffffffffffff01")]
+
+
+@pytest.mark.parametrize(("value", "encoded"), UNSIGNED)
+def test_unsigned_varints_have_their_known_bytes(value: int, encoded: str) -> None:
+    assert uvarint(value).hex() == encoded
+    assert read_uvarint(bytes.fromhex("aa" + encoded + "aa"), 1) == (value, 1 + len(encoded) // 2)
+
+
+@pytest.mark.parametrize(("value", "encoded"), ZIG_ZAG + LONGS)
+def test_zig_zag_varints_have_their_known_bytes(value: int, encoded: str) -> None:
+    assert varint(value).hex() == encoded
+    assert read_varint(bytes.fromhex("aa" + encoded + "aa"), 1) == (value, 1 + len(encoded) // 2)
+
+
+@pytest.mark.parametrize("read", [read_uvarint, read_varint])
+@pytest.mark.parametrize("data", [b"", b"\x80", b"\xff\xff"])
+def test_a_cut_varint_is_refused(read: object, data: bytes) -> None:
+    assert callable(read)
+    with pytest.raises(MalformedError, match="cut off"):
+        read(data, 0)
+
+
+@pytest.mark.parametrize("data", [b"\x80\x80\x80\x80\x80\x00", b"\xff\xff\xff\xff\x10"])
+def test_an_unsigned_varint_over_32_bits_is_refused(data: bytes) -> None:
+    with pytest.raises(MalformedError, match="32 bits"):
+        read_uvarint(data, 0)
+
+
+@pytest.mark.parametrize("data", [b"\x80" * 10 + b"\x00", b"\xff" * 9 + b"\x02"])
+def test_a_varint_over_64_bits_is_refused(data: bytes) -> None:
+    with pytest.raises(MalformedError, match="64 bits"):
+        read_varint(data, 0)

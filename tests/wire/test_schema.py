@@ -1,0 +1,194 @@
+"""What a declaration turns into: constructors, bytes, and errors for bytes that do not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from kafkacompat.wire.compiler import decode, encode, reader, writer
+from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
+from kafkacompat.wire.schema import (
+    MAX_VERSION,
+    Message,
+    Struct,
+    Versions,
+    array,
+    batches,
+    boolean,
+    bytestring,
+    float64,
+    int8,
+    int16,
+    int32,
+    string,
+    struct,
+    uint16,
+    uint32,
+    uuid,
+)
+
+
+class Point(Struct):
+    x: int = int16()
+    label: str | None = string(versions="1+", nullable="1+", default=None)
+    weight: int = int32(versions="2+", default=7, tag=0)
+
+
+class Drawing(Message, versions="0-2", flexible="2+"):
+    name: str = string()
+    points: list[Point] | None = array(Point, nullable="1+")
+    origin: Point | None = struct(Point, versions="1+", nullable="1+")
+    numbers: list[int] = array(int32())
+    tags: list[str] = array(string(), versions="2+", tag=3)
+
+
+class NewerPoint(Struct):
+    x: int = int16()
+    label: str | None = string(versions="1+", nullable="1+", default=None)
+    colour: str = string(versions="2+", tag=1)
+    history: list[int] = array(int32(), versions="2+", tag=500)
+
+
+class NewerDrawing(Message, versions="0-2", flexible="2+"):
+    name: str = string()
+    points: list[NewerPoint] | None = array(NewerPoint, nullable="1+")
+    origin: NewerPoint | None = struct(NewerPoint, versions="1+", nullable="1+")
+    numbers: list[int] = array(int32())
+    scale: int = int32(versions="2+", tag=0)
+
+
+class Kinds(Message, versions="0"):
+    small: int = int8()
+    port: int = uint16()
+    checksum: int = uint32()
+    ratio: float = float64()
+    flag: bool = boolean(default=True)
+    id: bytes = uuid()
+    ids: list[bytes] = array(uuid())
+    blob: bytes | None = bytestring(nullable="0+", default=None)
+
+
+class Carrier(Message, versions="0-1", flexible="1+"):
+    before: int = int16()
+    records: object = batches(nullable="0+")
+    after: int = int16()
+
+
+@dataclass
+class Region:
+    size_bytes: int
+
+
+@pytest.mark.parametrize(("text", "first", "last"), [("3+", 3, MAX_VERSION), ("0-4", 0, 4), ("7", 7, 7), ("", 1, 0)])
+def test_version_ranges_are_read_as_kafka_writes_them(text: str, first: int, last: int) -> None:
+    assert Versions.parse(text) == Versions(first, last)
+
+
+def test_a_version_range_contains_its_ends_and_nothing_else() -> None:
+    assert [version for version in range(-1, 7) if version in Versions(2, 4)] == [2, 3, 4]
+    assert list(Versions(2, 4)) == [2, 3, 4]
+
+
+def test_every_field_has_a_default_and_lists_are_not_shared() -> None:
+    assert Drawing() == Drawing(name="", points=[], origin=None, numbers=[], tags=[])
+    assert Drawing().points is not Drawing().points
+
+
+def test_messages_show_and_compare_their_fields() -> None:
+    assert repr(Point(x=1, label="a")) == "Point(x=1, label='a', weight=7)"
+    assert Point(x=1) != Point(x=2)
+    assert Point(x=1) != NewerPoint(x=1)
+
+
+def test_the_plain_form_has_fixed_lengths() -> None:
+    drawing = Drawing(name="ab", points=[Point(x=-1, label="lost in this version")], numbers=[5])
+    assert encode(drawing, 0).hex() == "00026162" + "00000001" + "ffff" + "00000001" + "00000005"
+    assert decode(Drawing, encode(drawing, 0), 0).points == [Point(x=-1)]
+
+
+def test_nulls_in_the_plain_form() -> None:
+    drawing = Drawing(points=None, origin=None)
+    assert encode(drawing, 1).hex() == "0000" + "ffffffff" + "ff" + "00000000"
+    assert decode(Drawing, encode(drawing, 1), 1) == drawing
+
+
+def test_the_flexible_form_has_compact_lengths_and_tagged_fields() -> None:
+    drawing = Drawing(name="ab", points=[Point(x=1, weight=8)], origin=Point(label="c"), numbers=[5], tags=["t"])
+    point = "0001" + "00" + "01" + "00" + "04" + "00000008"
+    origin = "01" + "0000" + "0263" + "00"
+    tagged = "01" + "03" + "03" + "02" + "0274"
+    assert encode(drawing, 2).hex() == "036162" + "02" + point + origin + "02" + "00000005" + tagged
+    assert decode(Drawing, encode(drawing, 2), 2) == drawing
+
+
+def test_unknown_tagged_fields_are_skipped_in_every_struct() -> None:
+    newer = NewerDrawing(
+        name="n",
+        points=[NewerPoint(x=1, colour="red", history=[1, 2]), NewerPoint(x=2, history=[3] * 200)],
+        origin=NewerPoint(colour="blue"),
+        scale=0,
+    )
+    assert decode(Drawing, encode(newer, 2), 2) == Drawing(name="n", points=[Point(x=1), Point(x=2)], origin=Point())
+
+
+def test_a_tagged_field_must_end_where_its_length_says() -> None:
+    data = bytearray(encode(Drawing(tags=["t"]), 2))
+    assert data[-4] == 3
+    data[-4] = 2
+    with pytest.raises(MalformedError):
+        decode(Drawing, data, 2)
+
+
+def test_every_fixed_kind_reads_what_it_wrote() -> None:
+    kinds = Kinds(small=-128, port=65535, checksum=2**32 - 1, ratio=-1.5, flag=False, id=b"i" * 16, ids=[ZERO_UUID])
+    assert decode(Kinds, encode(kinds, 0), 0) == kinds
+    assert decode(Kinds, encode(Kinds(blob=b""), 0), 0).blob == b""
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_records_are_read_without_a_copy(version: int) -> None:
+    data = encode(Carrier(before=1, records=b"abc", after=2), version)
+    carrier, position = reader(Carrier, version)(memoryview(data), 0)
+    assert position == len(data)
+    assert isinstance(carrier.records, memoryview)
+    assert carrier.records.obj is data
+    assert bytes(carrier.records) == b"abc"
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_region_stands_in_the_output_as_a_part_of_its_own(version: int) -> None:
+    region = Region(size_bytes=300)
+    parts = writer(Carrier, version)(Carrier(before=1, records=region, after=2))
+    assert parts[1] is region
+    joined = bytes(parts[0]) + bytes(300) + bytes(parts[2])  # type: ignore[arg-type]
+    assert joined == encode(Carrier(before=1, records=bytes(300), after=2), version)
+
+
+def test_missing_records_are_null_and_not_empty() -> None:
+    assert decode(Carrier, encode(Carrier(records=None), 1), 1).records is None
+    assert decode(Carrier, encode(Carrier(records=b""), 1), 1).records == b""
+
+
+@pytest.mark.parametrize("build", [reader, writer])
+def test_a_version_outside_the_declaration_is_a_mistake_of_the_caller(build: object) -> None:
+    assert callable(build)
+    with pytest.raises(ValueError, match="Drawing has no version 3; use one of 0-2"):
+        build(Drawing, 3)
+
+
+LIES = {
+    "a string of negative length": "fffe" + "00000000" * 2,
+    "a null string": "ffff" + "00000000" * 2,
+    "a string longer than the frame": "7fff6162",
+    "an array longer than the frame": "0000" + "7fffffff",
+    "a null array": "0000" + "ffffffff" + "00000000",
+    "a numbers array longer than the frame": "0000" + "00000000" + "00000002" + "00000001",
+    "text that is not UTF-8": "0001ff" + "00000000" * 2,
+}
+
+
+@pytest.mark.parametrize("data", LIES.values(), ids=LIES.keys())
+def test_bytes_that_lie_are_refused(data: str) -> None:
+    with pytest.raises(MalformedError):
+        decode(Drawing, bytes.fromhex(data), 0)
