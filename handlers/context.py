@@ -24,7 +24,7 @@ class UnanswerableError(Exception):
     """A request failed in a way that its response cannot say; the connection is closed."""
 
 
-ResponseType = TypeVar("ResponseType", bound="Response | None", covariant=True)
+ResponseType_co = TypeVar("ResponseType_co", bound="Response | None", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Services:
 
 
 @dataclass(slots=True)
-class Pending(Generic[ResponseType]):
+class Pending(Generic[ResponseType_co]):
     """An answer that comes later.
 
     The connection starts its next request once ``dispatched`` has fired (at once when it is None):
     everything that decides the order of effects must have happened by then.
     """
 
-    response: Deferred[ResponseType]
+    response: Deferred[ResponseType_co]
     dispatched: Deferred[None] | None = None

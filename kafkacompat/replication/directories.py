@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kafkacompat.disk import Disk
     from kafkacompat.storage.log_directory import LogDirectory
@@ -33,7 +33,7 @@ class Directories:
         self._all = list(directories)
         self._home = {name: directory for directory in self._all for name in directory.partitions}
 
-    def __iter__(self) -> Iterable[Directory]:
+    def __iter__(self) -> Iterator[Directory]:
         return iter(self._all)
 
     def home(self, name: PartitionName) -> Directory | None:

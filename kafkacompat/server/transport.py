@@ -34,7 +34,7 @@ class ZeroCopyTransport(tcp.Server):
     reactor thread; ``on_drained()`` is called whenever something has left the queue.
     """
 
-    bufferSize = READ_BYTES
+    bufferSize = READ_BYTES  # noqa: N815 (Twisted's name)
 
     read_ahead: ReadAhead | None = None
     on_drained: Callable[[], None] | None = None
