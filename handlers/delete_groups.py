@@ -1,0 +1,27 @@
+"""DeleteGroups (key 42), v0-2: delete empty groups and their offsets. v2 is flexible."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.waiting import respond
+from kafkacompat.wire.apis.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from kafkacompat.wire.errors import ErrorCode
+
+
+def handle_delete_groups(
+    request: DeleteGroupsRequest, context: RequestContext, services: Services
+) -> DeleteGroupsResponse | Pending[DeleteGroupsResponse]:
+    """Delete each group; the answer comes when the log knows that they are gone."""
+    group_ids = list(dict.fromkeys(request.groups_names))
+    outcomes = [services.group_coordinator.delete(group_id) for group_id in group_ids]
+    return respond(outcomes, partial(_response, group_ids))
+
+
+def _response(group_ids: list[str], codes: list[ErrorCode]) -> DeleteGroupsResponse:
+    results = [
+        DeletableGroupResult(group_id=group_id, error_code=code)
+        for group_id, code in zip(group_ids, codes, strict=True)
+    ]
+    return DeleteGroupsResponse(results=results)

@@ -1,0 +1,34 @@
+"""DescribeGroups (key 15), v0-6: groups with their members.
+
+v1 adds the throttle time, v3 what the client may do to a group (KIP-430), v4 instance ids (KIP-345), v5 is
+flexible. From v6 on a group that does not exist is an error (KIP-1043); before, it was only called Dead.
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+from kafkacompat.wire.errors import ErrorCode
+
+NOT_FOUND_VERSION = 6
+
+# The bits of AclOperation: without ACLs everybody may do everything that can be done to a group.
+READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = 1 << 3, 1 << 6, 1 << 8, 1 << 10, 1 << 11
+ALL_OPERATIONS = READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
+
+
+def handle_describe_groups(
+    request: DescribeGroupsRequest, context: RequestContext, services: Services
+) -> DescribeGroupsResponse:
+    """Describe each group."""
+    groups = [services.group_coordinator.describe(group_id) for group_id in request.groups]
+    for group in groups:
+        _in_version(group, request, context.api_version)
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _in_version(group: DescribedGroup, request: DescribeGroupsRequest, version: int) -> None:
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND and version < NOT_FOUND_VERSION:
+        group.error_code = ErrorCode.NONE
+    if request.include_authorized_operations and not group.error_code:
+        group.authorized_operations = ALL_OPERATIONS

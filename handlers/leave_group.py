@@ -1,0 +1,30 @@
+"""LeaveGroup (key 13), v0-5: take members out of their group.
+
+v1 adds the throttle time. v3 takes several members out, also by instance id (KIP-345); before, it was the one
+member named. v4 is flexible, v5 gives a reason for the log.
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from kafkacompat.wire.errors import ErrorCode
+
+SEVERAL_MEMBERS_VERSION = 3
+
+
+def handle_leave_group(request: LeaveGroupRequest, context: RequestContext, services: Services) -> LeaveGroupResponse:
+    """Take the members out at once."""
+    is_single = context.api_version < SEVERAL_MEMBERS_VERSION
+    members = [MemberIdentity(member_id=request.member_id)] if is_single else request.members
+    codes = services.group_coordinator.leave(request.group_id, members)
+    if isinstance(codes, ErrorCode):
+        return LeaveGroupResponse(error_code=codes)
+    if is_single:
+        return LeaveGroupResponse(error_code=codes[0])
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=code)
+            for member, code in zip(members, codes, strict=True)
+        ]
+    )

@@ -1,0 +1,103 @@
+"""OffsetCommit (key 8), v2-10: store how far a group has read.
+
+v2-4   the commit may name a retention time
+v3     throttle time
+v6     leader epochs (KIP-320)
+v7     static members (KIP-345)
+v8     flexible
+v9     an unknown group is GROUP_ID_NOT_FOUND; before, ILLEGAL_GENERATION
+v10    topics by id (KIP-848)
+
+Partitions that do not exist are refused one by one; what is wrong with the group is said of all the others.
+"""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.groups.group import Identity
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.metadata.image import TopicImage
+from kafkacompat.wire.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+GROUP_ID_NOT_FOUND_VERSION = 9
+TOPIC_ID_VERSION = 10
+
+
+def handle_offset_commit(
+    request: OffsetCommitRequest, context: RequestContext, services: Services
+) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
+    """Commit; the answer comes when the offsets are in the log."""
+    commit = _Commit(request, context, services)
+    response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
+    if not commit.offsets:
+        return response
+    identity = Identity(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+    codes = services.group_coordinator.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
+    if isinstance(codes, Deferred):
+        return Pending(codes.addCallback(commit.settled, response))
+    return commit.settled(codes, response)
+
+
+class _Commit:
+    """One request on its way; ``offsets`` are those of partitions that exist, ``_answers`` their places."""
+
+    def __init__(self, request: OffsetCommitRequest, context: RequestContext, services: Services) -> None:
+        self.offsets: list[OffsetToCommit] = []
+        self._answers: list[OffsetCommitResponsePartition] = []
+        self._version = context.api_version
+        self._image = services.metadata.image
+
+    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+        by_id = self._version >= TOPIC_ID_VERSION
+        image = self._image.topics_by_id.get(topic.topic_id) if by_id else self._image.topics.get(topic.name)
+        missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return OffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[self._partition(image, partition, missing) for partition in topic.partitions],
+        )
+
+    def _partition(
+        self, topic: TopicImage | None, partition: OffsetCommitRequestPartition, missing: ErrorCode
+    ) -> OffsetCommitResponsePartition:
+        index = partition.partition_index
+        answer = OffsetCommitResponsePartition(partition_index=index)
+        if topic is None:
+            answer.error_code = missing
+        elif not 0 <= index < len(topic.partitions):
+            answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            self._answers.append(answer)
+            self.offsets.append(_offset_to_commit(topic, partition))
+        return answer
+
+    def settled(self, codes: list[ErrorCode], response: OffsetCommitResponse) -> OffsetCommitResponse:
+        for answer, code in zip(self._answers, codes, strict=True):
+            answer.error_code = self._in_version(code)
+        return response
+
+    def _in_version(self, code: ErrorCode) -> ErrorCode:
+        if code is ErrorCode.GROUP_ID_NOT_FOUND and self._version < GROUP_ID_NOT_FOUND_VERSION:
+            return ErrorCode.ILLEGAL_GENERATION
+        return code
+
+
+def _offset_to_commit(topic: TopicImage, partition: OffsetCommitRequestPartition) -> OffsetToCommit:
+    return OffsetToCommit(
+        topic=topic.name,
+        topic_id=topic.topic_id,
+        partition=partition.partition_index,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata,
+    )

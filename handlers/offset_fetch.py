@@ -1,0 +1,165 @@
+"""OffsetFetch (key 9), v1-10: how far groups have read.
+
+v2     null topics: every partition with an offset; errors of the group are told at the top
+v3     throttle time
+v5     leader epochs (KIP-320)
+v6     flexible
+v7     require_stable: wait for open transactions (KIP-447); there are none
+v8     several groups (KIP-709), each with its own error
+v9     member id and epoch, for consumer groups (KIP-848); nothing to a classic group
+v10    topics by id (KIP-848)
+
+A partition without an offset, of a known group or not, has offset -1 and no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.commits import FetchedOffsets
+from kafkacompat.groups.offsets import CommittedOffset, OffsetTable
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.waiting import respond
+from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.wire.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+TOP_LEVEL_ERROR_VERSION = 2
+SEVERAL_GROUPS_VERSION = 8
+TOPIC_ID_VERSION = 10
+
+NO_OFFSET = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_timestamp_ms=-1)
+
+
+def handle_offset_fetch(
+    request: OffsetFetchRequest, context: RequestContext, services: Services
+) -> OffsetFetchResponse | Pending[OffsetFetchResponse]:
+    """Read each group's offsets; commits that are on their way are waited for."""
+    groups = [_group(wanted, context, services) for wanted in _wanted(request, context.api_version)]
+    return respond(groups, partial(_response, context.api_version))
+
+
+def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    """What is asked for, in the form of version 8."""
+    if version >= SEVERAL_GROUPS_VERSION:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+
+
+def _group(
+    wanted: OffsetFetchRequestGroup, context: RequestContext, services: Services
+) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
+    fill = partial(_fill, wanted, context.api_version, services)
+    fetched = services.group_coordinator.fetch_offsets(wanted.group_id)
+    return fetched.addCallback(fill) if isinstance(fetched, Deferred) else fill(fetched)
+
+
+def _fill(
+    wanted: OffsetFetchRequestGroup, version: int, services: Services, fetched: FetchedOffsets
+) -> OffsetFetchResponseGroup:
+    image = services.metadata.image
+    by_id = version >= TOPIC_ID_VERSION
+    if fetched.error_code:
+        topics = [_failed(topic, fetched.error_code) for topic in wanted.topics or ()]
+        told_at_top = version >= TOP_LEVEL_ERROR_VERSION
+        return OffsetFetchResponseGroup(
+            group_id=wanted.group_id, error_code=fetched.error_code, topics=[] if told_at_top else topics
+        )
+    if wanted.topics is None:
+        topics = list(_all_topics(fetched.offsets, image, by_id))
+    else:
+        topics = [_topic(topic, fetched.offsets, image, by_id) for topic in wanted.topics]
+    return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=topics)
+
+
+def _topic(
+    wanted: OffsetFetchRequestTopics, offsets: OffsetTable, image: MetadataImage, by_id: bool
+) -> OffsetFetchResponseTopics:
+    name = wanted.name
+    if by_id:
+        topic = image.topics_by_id.get(wanted.topic_id)
+        if topic is None:
+            return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+        name = topic.name
+    partitions = []
+    for index in wanted.partition_indexes:
+        committed = offsets.get(name, index)
+        if committed is None or not committed.is_of_topic(wanted.topic_id):
+            committed = NO_OFFSET
+        partitions.append(_partition(index, committed))
+    return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
+
+
+def _all_topics(offsets: OffsetTable, image: MetadataImage, by_id: bool) -> Iterator[OffsetFetchResponseTopics]:
+    """Every topic with offsets; asked for by id, a topic that is gone cannot be named and is left out."""
+    for name, partitions in offsets.by_topic.items():
+        topic = image.topics.get(name)
+        if topic is None and by_id:
+            continue
+        yield OffsetFetchResponseTopics(
+            name=name,
+            topic_id=topic.topic_id if topic else bytes(16),
+            partitions=[_partition(index, committed) for index, committed in partitions.items()],
+        )
+
+
+def _partition(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def _failed(wanted: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        name=wanted.name,
+        topic_id=wanted.topic_id,
+        partitions=[
+            OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, metadata="", error_code=code)
+            for index in wanted.partition_indexes
+        ],
+    )
+
+
+def _response(version: int, groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+    if version >= SEVERAL_GROUPS_VERSION:
+        return OffsetFetchResponse(groups=groups)
+    only = groups[0]
+    return OffsetFetchResponse(error_code=only.error_code, topics=[_in_old_form(topic) for topic in only.topics])
+
+
+def _in_old_form(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
+            )
+            for partition in topic.partitions
+        ],
+    )

@@ -1,0 +1,31 @@
+"""One response from several parts, each of which may have to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from twisted.internet.defer import Deferred, gatherResults
+
+from kafkacompat.handlers.context import Pending
+from kafkacompat.wire.schema import Response
+
+_Part = TypeVar("_Part")
+_ResponseType = TypeVar("_ResponseType", bound=Response)
+
+
+def respond(
+    parts: Sequence[_Part | Deferred[_Part]], build: Callable[[list[_Part]], _ResponseType]
+) -> _ResponseType | Pending[_ResponseType]:
+    """Build the response at once if no part has to wait, else when the last one is there."""
+    ready = [part for part in parts if not isinstance(part, Deferred)]
+    if len(ready) == len(parts):
+        return build(ready)
+    waiting = [part if isinstance(part, Deferred) else _done(part) for part in parts]
+    return Pending(gatherResults(waiting, consumeErrors=True).addCallback(build))
+
+
+def _done(part: _Part) -> Deferred[_Part]:
+    done: Deferred[_Part] = Deferred()
+    done.callback(part)
+    return done

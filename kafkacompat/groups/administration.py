@@ -1,0 +1,107 @@
+"""ListGroups, DescribeGroups and DeleteGroups."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.member import Member
+from kafkacompat.groups.shard import Registry
+from kafkacompat.groups.state import DEAD, EMPTY, STABLE
+from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroupMember
+from kafkacompat.wire.apis.list_groups import ListedGroup
+from kafkacompat.wire.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+GROUP_TYPE = "classic"
+
+DeleteAnswer: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
+
+
+class Administration:
+    """What is asked about groups from outside."""
+
+    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+        self._registry = registry
+        self._deletion = deletion
+
+    def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
+        """The groups in one of these states and of one of these types, whatever their case; nothing named: all."""
+        if self._registry.is_stopped:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if any(shard.is_loading for shard in self._registry.shards.values()):
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        wanted_states, wanted_types = _lower(states), _lower(types)
+        if wanted_types and GROUP_TYPE not in wanted_types:
+            return []
+        return [
+            ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=GROUP_TYPE,
+            )
+            for group in self._registry.groups.values()
+            if not wanted_states or group.state.value.lower() in wanted_states
+        ]
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """One group with its members; what they can and were assigned is told of a stable group only.
+
+        A group that does not exist has the code GROUP_ID_NOT_FOUND and is called Dead.
+        """
+        group = self._registry.find(group_id)
+        if isinstance(group, ErrorCode):
+            if group:
+                return DescribedGroup(group_id=group_id, error_code=group)
+            code = ErrorCode.GROUP_ID_NOT_FOUND
+            message = f"Group {group_id} not found."
+            return DescribedGroup(group_id=group_id, error_code=code, error_message=message, group_state=DEAD.value)
+        protocol = group.protocol_name if group.state is STABLE else None
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=group.state.value,
+            protocol_type=group.protocol_type or "",
+            protocol_data=protocol or "",
+            members=[_describe(member, protocol) for member in group.members.values()],
+        )
+
+    def delete(self, group_id: str) -> DeleteAnswer:
+        """Delete an empty group and its offsets, once the commits on their way have arrived."""
+        error = self._registry.check(group_id)
+        if error:
+            return error
+        waiting = self._registry.shard_for(group_id).writer.settled()
+        return waiting.addCallback(self._delete_settled, group_id) if waiting else self._delete(group_id)
+
+    def _delete_settled(self, is_settled: bool, group_id: str) -> DeleteAnswer:
+        return self._delete(group_id) if is_settled else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    def _delete(self, group_id: str) -> DeleteAnswer:
+        group = self._registry.find(group_id)
+        if isinstance(group, ErrorCode):
+            return group or ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not EMPTY:
+            return ErrorCode.NON_EMPTY_GROUP
+        log.info("group %s is deleted", group_id)
+        return self._deletion.delete(group)
+
+
+def _describe(member: Member, protocol: str | None) -> DescribedGroupMember:
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata(protocol) if protocol else b"",
+        member_assignment=member.assignment,
+    )
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in names)

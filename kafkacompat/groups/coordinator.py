@@ -1,0 +1,192 @@
+"""The group coordinator: what handlers call, and what tells it which partitions it leads.
+
+Each group lives in one partition of `__consumer_offsets`; whoever leads the partition coordinates the group.
+The parts: `joining` and `membership` answer members, `rebalance` moves groups from generation to generation
+as `state` allows, `commits` keeps offsets, `administration` tells and deletes, `expiration` tidies up,
+`loader` reads it all back from the log. Everything runs on the reactor thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.task import Cooperator
+from twisted.python.failure import Failure
+
+from kafkacompat.groups.administration import Administration, DeleteAnswer
+from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
+from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.expiration import Expiration
+from kafkacompat.groups.group import Identity, MemoryBudget
+from kafkacompat.groups.joining import JoinAnswer, Joiner, Joining
+from kafkacompat.groups.loader import Loader
+from kafkacompat.groups.membership import Membership, SyncAnswer
+from kafkacompat.groups.offsets_log import OffsetsLog
+from kafkacompat.groups.outbox import Outbox
+from kafkacompat.groups.rebalance import Rebalance
+from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.groups.shard import Registry, Shard
+from kafkacompat.groups.writer import Writer
+from kafkacompat.timers import Clock
+from kafkacompat.wire.apis.describe_groups import DescribedGroup
+from kafkacompat.wire.apis.join_group import JoinGroupRequest
+from kafkacompat.wire.apis.leave_group import MemberIdentity
+from kafkacompat.wire.apis.list_groups import ListedGroup
+from kafkacompat.wire.apis.sync_group import SyncGroupRequest
+from kafkacompat.wire.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+
+class GroupCoordinator:
+    """Coordinates the classic groups of the offsets partitions that this broker leads.
+
+    ``ensure_offsets_topic`` creates `__consumer_offsets` unless it is there, and fires when its partitions
+    have leaders. Where a method may have to wait it answers with the value or a Deferred of it; these
+    Deferreds do not fail.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: GroupSettings,
+        offsets_log: OffsetsLog,
+        ensure_offsets_topic: Callable[[], Deferred[None]],
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.ensure_offsets_topic = ensure_offsets_topic
+        self._clock = clock
+        self._settings = settings
+        self._log = offsets_log
+        self._outbox = Outbox()
+        self._registry = Registry(offsets_log)
+        self._budget = MemoryBudget(settings.member_metadata_max_bytes)
+        # One step a turn of the reactor, so that requests are answered in between.
+        later: Any = clock.callLater
+        self._cooperator = Cooperator(lambda: lambda: True, lambda step: later(0, step))
+        self._rebalance = Rebalance(clock, settings, self._registry, self._outbox)
+        self._joining = Joining(
+            clock, settings, self._registry, self._outbox, self._rebalance, self._budget, random_bytes
+        )
+        self._membership = Membership(self._registry, self._outbox, self._rebalance, self._joining.pending)
+        self._commits = Commits(clock, settings, self._registry, self._rebalance, self._budget)
+        deletion = Deletion(settings, self._registry, self._rebalance)
+        self._administration = Administration(self._registry, deletion)
+        self._expiration = Expiration(clock, settings, self._registry, deletion, self._cooperator)
+
+    # Which partitions are ours
+
+    def start(self) -> None:
+        """Begin to look for old offsets."""
+        self._expiration.start()
+
+    def stop(self) -> None:
+        """Tell everybody who waits to look for the coordinator again, and stop all timers."""
+        self._registry.is_stopped = True
+        self._expiration.stop()
+        for partition in list(self._registry.shards):
+            self.on_resignation(partition)
+
+    def on_election(self, partition: int) -> Deferred[None]:
+        """This broker leads a partition of the offsets topic: load its groups; fires when they can be used.
+
+        An empty partition can be used at once. A partition that is ours already is left as it is.
+        """
+        if partition in self._registry.shards:
+            return succeed(None)
+        shard = Shard(partition, Writer(partition, self._log, self._clock, self._settings))
+        self._registry.shards[partition] = shard
+        loader = Loader(shard, self._budget)
+        loading = maybeDeferred(self._load, loader.replay(self._log))
+        return loading.addCallbacks(
+            lambda _: self._outbox.run(self._loaded, shard, loader),
+            lambda failure: self._load_failed(failure, shard, loader),
+        )
+
+    def _load(self, steps: Iterator[None]) -> Deferred[Iterator[None]]:
+        for _ in steps:
+            return self._cooperator.coiterate(steps)
+        return succeed(steps)
+
+    def _loaded(self, shard: Shard, loader: Loader) -> None:
+        if not shard.is_active:
+            loader.discard()
+            return
+        shard.is_loading = False
+        self._registry.groups.update(loader.groups)
+        for group in loader.groups.values():
+            for member in group.members.values():
+                self._rebalance.restart_session(group, member)
+            if len(group.members) > self._settings.group_max_size:
+                self._rebalance.prepare(group, "group.max.size is smaller than it was")
+
+    def _load_failed(self, failure: Failure, shard: Shard, loader: Loader) -> None:
+        log.error("offsets partition %d cannot be loaded", shard.partition, exc_info=failure.value)
+        loader.discard()
+        if self._registry.shards.get(shard.partition) is shard:
+            del self._registry.shards[shard.partition]
+
+    def on_resignation(self, partition: int) -> None:
+        """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""
+        shard = self._registry.shards.pop(partition, None)
+        if shard is None:
+            return
+        shard.is_active = False
+        for group in self._registry.of_shard(shard):
+            self._outbox.run(self._rebalance.remove, group, ErrorCode.NOT_COORDINATOR)
+
+    def on_topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
+        """Forget the offsets of topics (name -> topic id) that were deleted."""
+        return self._expiration.topics_deleted(topics)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of the offsets topic that a group belongs to."""
+        return self._registry.partition_for(group_id)
+
+    # For members
+
+    def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+        """JoinGroup; the request's rebalance timeout is used as it stands."""
+        return self._outbox.run(self._joining.join, request, joiner)
+
+    def sync(self, request: SyncGroupRequest) -> SyncAnswer:
+        """SyncGroup."""
+        return self._outbox.run(self._membership.sync, request)
+
+    def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+        """Heartbeat."""
+        return self._membership.heartbeat(group_id, identity)
+
+    def leave(self, group_id: str, members: Sequence[MemberIdentity]) -> ErrorCode | list[ErrorCode]:
+        """LeaveGroup: one code for each member, or one for the whole request."""
+        return self._outbox.run(self._membership.leave, group_id, members)
+
+    # For offsets
+
+    def commit(
+        self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int = -1
+    ) -> CommitAnswer:
+        """OffsetCommit: one code for each offset."""
+        return self._outbox.run(self._commits.commit, group_id, identity, offsets, retention_time_ms)
+
+    def fetch_offsets(self, group_id: str) -> FetchAnswer:
+        """OffsetFetch for one group; the offsets are to be read, not kept."""
+        return self._commits.fetch(group_id)
+
+    # For administrators
+
+    def list(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> ErrorCode | list[ListedGroup]:
+        """ListGroups."""
+        return self._administration.list(states, types)
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """DescribeGroups for one group; one that does not exist has the code GROUP_ID_NOT_FOUND."""
+        return self._administration.describe(group_id)
+
+    def delete(self, group_id: str) -> DeleteAnswer:
+        """DeleteGroups for one group."""
+        return self._outbox.run(self._administration.delete, group_id)

@@ -1,0 +1,67 @@
+"""Deleting offsets and groups: tombstones first, in batches that the log takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from twisted.internet.defer import Deferred, DeferredList, succeed
+
+from kafkacompat.groups.group import Group
+from kafkacompat.groups.rebalance import Rebalance
+from kafkacompat.groups.records import Record, group_tombstone, offset_tombstone
+from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.groups.shard import Registry
+from kafkacompat.wire.errors import ErrorCode
+
+
+class Deletion:
+    """Writes tombstones and forgets what they delete."""
+
+    def __init__(self, settings: GroupSettings, registry: Registry, rebalance: Rebalance) -> None:
+        self._batch = settings.tombstones_a_batch
+        self._registry = registry
+        self._rebalance = rebalance
+
+    def delete(self, group: Group) -> Deferred[ErrorCode]:
+        """Delete an empty group with its offsets; it is gone at once, and back if the log refuses.
+
+        No commit may be on its way to the log: its record would come before the tombstones that miss it.
+        """
+        records = [offset_tombstone(group.group_id, topic, partition) for topic, partition, _ in group.offsets]
+        self._rebalance.remove(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        if not group.is_logged:
+            return succeed(ErrorCode.NONE)
+        return self._write(group, [*records, group_tombstone(group.group_id)]).addCallback(self._deleted, group)
+
+    def _deleted(self, outcome: ErrorCode, group: Group) -> ErrorCode:
+        if outcome and group.shard.is_active and group.group_id not in self._registry.groups:
+            group.restore()
+            self._registry.groups[group.group_id] = group
+        return outcome
+
+    def delete_offsets(self, group: Group, partitions: Iterable[tuple[str, int]]) -> Deferred[ErrorCode]:
+        """Delete some of a group's offsets; they stay visible until the log has the tombstones."""
+        doomed = list(partitions)
+
+        def decided(first: int, outcome: ErrorCode) -> None:
+            if not outcome:
+                for topic, partition in doomed[first : first + self._batch]:
+                    group.offsets.remove(topic, partition)
+
+        records = [offset_tombstone(group.group_id, topic, partition) for topic, partition in doomed]
+        return self._write(group, records, decided)
+
+    def _write(
+        self,
+        group: Group,
+        records: Sequence[Record],
+        decided: Callable[[int, ErrorCode], None] = lambda first, outcome: None,
+    ) -> Deferred[ErrorCode]:
+        """Write in batches; fires with the first error. ``decided`` gets the index of a batch's first record."""
+        writes = []
+        for first in range(0, len(records), self._batch):
+            part = records[first : first + self._batch]
+            writes.append(group.shard.writer.write(part, partial(decided, first)))
+        results = DeferredList(writes)
+        return results.addCallback(lambda pairs: next((code for _, code in pairs if code), ErrorCode.NONE))

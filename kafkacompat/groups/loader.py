@@ -1,0 +1,168 @@
+"""Rebuilds the groups of one partition of the offsets topic from its records, on start or on election."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+
+from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.member import Member
+from kafkacompat.groups.offsets import CommittedOffset
+from kafkacompat.groups.offsets_log import OffsetsLog
+from kafkacompat.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    read_key,
+    read_value,
+)
+from kafkacompat.groups.shard import Shard
+from kafkacompat.groups.state import EMPTY, STABLE
+from kafkacompat.wire.primitives import Buffer, MalformedError
+from kafkacompat.wire.record_batch import BatchHeader, Record, read_header, read_records
+
+log = logging.getLogger(__name__)
+
+RECORDS_A_TURN = 500
+NO_TIMEOUT = -1
+COMMIT_MARKER = 1
+
+
+class Loader:
+    """Replays one partition; ``groups`` is what its records amount to."""
+
+    def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
+        self.groups: dict[str, Group] = {}
+        self._shard = shard
+        self._budget = budget
+        self._skipped: Counter[str] = Counter()
+        # By producer id, the commits of its open transaction: key -> (offset of the record, commit).
+        self._open: dict[int, dict[tuple[str, str, int], tuple[int, CommittedOffset]]] = {}
+
+    def replay(self, offsets_log: OffsetsLog) -> Iterator[None]:
+        """Read the partition to its end, with a pause (a yield) before each piece of work.
+
+        An empty partition takes no pause, and the reading ends early when the shard is no longer ours. Raises
+        MalformedError for a batch that cannot be read; a record that cannot is left out.
+        """
+        count = 0
+        for batch in offsets_log.read(self._shard.partition):
+            header = read_header(batch)
+            for record in read_records(batch):
+                if count % RECORDS_A_TURN == 0:
+                    yield
+                    if not self._shard.is_active:
+                        return
+                count += 1
+                self._replay_record(header, record)
+        log.info("offsets partition %d: %d records, %d groups", self._shard.partition, count, len(self.groups))
+        for reason, records in self._skipped.items():
+            log.warning("offsets partition %d: %d records left out: %s", self._shard.partition, records, reason)
+        for group in self.groups.values():
+            group.subscribed_topics = group.compute_subscribed_topics()
+
+    def discard(self) -> None:
+        """Give back the memory of groups that are not wanted after all."""
+        for group_id in list(self.groups):
+            self._remove(group_id)
+
+    def _replay_record(self, header: BatchHeader, record: Record) -> None:
+        if header.is_control:
+            self._end_transaction(header.producer_id, record)
+            return
+        try:
+            key = read_key(record.key or b"")
+            if isinstance(key, OffsetCommitKey):
+                self._replay_offset(key, header, record)
+            elif isinstance(key, GroupMetadataKey):
+                self._replay_group(key, record.value)
+            else:
+                self._skipped["they are of groups of a kind that is not served here"] += 1
+        except MalformedError:
+            self._skipped["they are malformed"] += 1
+
+    # Offsets
+
+    def _replay_offset(self, key: OffsetCommitKey, header: BatchHeader, record: Record) -> None:
+        where = (key.group, key.topic, key.partition)
+        if record.value is None:
+            self._forget_earlier(where, record.offset)
+            if key.group in self.groups:
+                self.groups[key.group].offsets.remove(key.topic, key.partition)
+            return
+        committed = _committed_offset(read_value(OffsetCommitValue, record.value))
+        if header.is_transactional:
+            self._open.setdefault(header.producer_id, {})[where] = (record.offset, committed)
+        else:
+            self._put(where, record.offset, committed)
+
+    def _put(self, where: tuple[str, str, int], offset: int, committed: CommittedOffset) -> None:
+        self._forget_earlier(where, offset)
+        group_id, topic, partition = where
+        group = self.groups.get(group_id) or self._new_group(group_id, committed.commit_timestamp_ms)
+        group.offsets.put(topic, partition, committed)
+
+    def _forget_earlier(self, where: tuple[str, str, int], offset: int) -> None:
+        """A transaction that commits later does not undo what was stored after its record."""
+        for pending in self._open.values():
+            if where in pending and pending[where][0] < offset:
+                del pending[where]
+
+    def _end_transaction(self, producer_id: int, marker: Record) -> None:
+        pending = self._open.pop(producer_id, {})
+        if int.from_bytes((marker.key or b"")[2:4], "big") == COMMIT_MARKER:
+            for where, (offset, committed) in pending.items():
+                self._put(where, offset, committed)
+
+    # Groups
+
+    def _replay_group(self, key: GroupMetadataKey, data: Buffer | None) -> None:
+        if data is None:
+            self._remove(key.group)
+            return
+        value = read_value(GroupMetadataValue, data)
+        offsets = self.groups[key.group].offsets if key.group in self.groups else None
+        self._remove(key.group)
+        group = self._new_group(key.group, value.current_state_timestamp)
+        group.offsets = offsets or group.offsets
+        group.generation_id = value.generation
+        group.protocol_type = value.protocol_type or None
+        group.protocol_name = value.protocol
+        group.leader_id = value.leader
+        for member in {each.member_id: each for each in value.members}.values():
+            group.add(_member(member, value.protocol or ""), value.protocol_type)
+        group.state = STABLE if group.members else EMPTY
+
+    def _new_group(self, group_id: str, since_ms: int) -> Group:
+        group = Group(group_id, self._shard, self._budget, since_ms)
+        group.is_logged = True
+        self.groups[group_id] = group
+        return group
+
+    def _remove(self, group_id: str) -> None:
+        group = self.groups.pop(group_id, None)
+        if group is not None:
+            group.clear()
+
+
+def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
+    return CommittedOffset(
+        value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp, value.topic_id
+    )
+
+
+def _member(member: MemberMetadata, protocol: str) -> Member:
+    rebalance_timeout_ms = member.rebalance_timeout
+    return Member(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=max(0, member.session_timeout),
+        rebalance_timeout_ms=member.session_timeout if rebalance_timeout_ms == NO_TIMEOUT else rebalance_timeout_ms,
+        protocols=((protocol, member.subscription),),
+        assignment=member.assignment,
+    )

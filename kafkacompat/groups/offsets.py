@@ -1,0 +1,63 @@
+"""The offsets a group has committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkacompat.wire.primitives import ZERO_UUID
+
+NO_TIMESTAMP = -1
+
+
+class CommittedOffset(NamedTuple):
+    """One commit.
+
+    ``expire_timestamp_ms`` is -1 unless the client named a retention time of its own (OffsetCommit up to
+    version 4); ``topic_id`` is all zeros where the commit was made without one.
+    """
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int = NO_TIMESTAMP
+    topic_id: bytes = ZERO_UUID
+
+    def is_of_topic(self, topic_id: bytes) -> bool:
+        """Whether this commit may be meant for *topic_id*; all zeros on either side match anything."""
+        return topic_id in (ZERO_UUID, self.topic_id) or self.topic_id == ZERO_UUID
+
+
+class OffsetTable:
+    """The committed offsets of one group, by topic and partition."""
+
+    __slots__ = ("by_topic",)
+
+    def __init__(self) -> None:
+        self.by_topic: dict[str, dict[int, CommittedOffset]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_topic.values()))
+
+    def __iter__(self) -> Iterator[tuple[str, int, CommittedOffset]]:
+        for topic, partitions in self.by_topic.items():
+            for partition, committed in partitions.items():
+                yield topic, partition, committed
+
+    def get(self, topic: str, partition: int) -> CommittedOffset | None:
+        """The commit for one partition, if there is one."""
+        return self.by_topic.get(topic, {}).get(partition)
+
+    def put(self, topic: str, partition: int, committed: CommittedOffset) -> None:
+        """Store a commit in place of an earlier one."""
+        self.by_topic.setdefault(topic, {})[partition] = committed
+
+    def remove(self, topic: str, partition: int) -> None:
+        """Forget a commit; a partition without one is left as it is."""
+        partitions = self.by_topic.get(topic)
+        if partitions is None:
+            return
+        partitions.pop(partition, None)
+        if not partitions:
+            del self.by_topic[topic]

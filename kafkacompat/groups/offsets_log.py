@@ -1,0 +1,34 @@
+"""What the coordinator asks of the `__consumer_offsets` topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from kafkacompat.wire.primitives import Buffer
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class OffsetsLog(Protocol):
+    """The partitions of `__consumer_offsets`; every method is called on the reactor thread."""
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions the topic has; before it exists, how many it will get."""
+        ...
+
+    def append(self, partition: int, batch: bytes) -> Deferred[None]:
+        """Append one record batch as a producer with acks=all would.
+
+        Fires once the batch is durable; fails with KafkaError. Batches are in the log in the order of the
+        calls, but their Deferreds may fire in any order.
+        """
+        ...
+
+    def read(self, partition: int) -> Iterator[Buffer]:
+        """Yield every whole batch from the log's start to its end, reading a bounded piece at a time."""
+        ...

@@ -1,0 +1,169 @@
+"""The records of `__consumer_offsets`, in Kafka's own format.
+
+A key starts with an int16 that says what the record is about, a value with the int16 version it was
+written in; a null value deletes. Kafka's formatters and DumpLogSegments read these, and we read Kafka's.
+Of the kinds that Kafka writes, those of classic groups and of offsets are known here; the rest
+(consumer, share and streams groups) is left alone.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.primitives import Buffer, MalformedError
+from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string, uuid
+
+if TYPE_CHECKING:
+    from kafkacompat.groups.group import Group
+
+Record: TypeAlias = "tuple[bytes, bytes | None]"
+"""(key, value) as they stand in the log."""
+
+_MessageType = TypeVar("_MessageType", bound=Message)
+_PREFIX = struct.Struct(">h")
+
+
+class OffsetCommitKey(Message, versions="0"):
+    """Whose offset, in which partition."""
+
+    group: str = string()
+    topic: str = string()
+    partition: int = int32()
+
+
+class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
+    """A committed offset; only version 1 can hold a time of expiry, so only a commit that names one uses it."""
+
+    offset: int = int64()
+    leader_epoch: int = int32(versions="3+", default=-1)
+    metadata: str = string()
+    commit_timestamp: int = int64()
+    expire_timestamp: int = int64(versions="1", default=-1)
+    topic_id: bytes = uuid(versions="4+", tag=0)
+
+
+class GroupMetadataKey(Message, versions="0"):
+    """Which group."""
+
+    group: str = string()
+
+
+class MemberMetadata(Struct):
+    """One member of a generation."""
+
+    member_id: str = string()
+    group_instance_id: str | None = string(versions="3+", nullable="3+", default=None)
+    client_id: str = string()
+    client_host: str = string()
+    rebalance_timeout: int = int32(versions="1+", default=-1)
+    session_timeout: int = int32()
+    subscription: bytes = bytestring()
+    assignment: bytes = bytestring()
+
+
+class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
+    """A generation with its members and what they were assigned."""
+
+    protocol_type: str = string()
+    generation: int = int32()
+    protocol: str | None = string(nullable="0+")
+    leader: str | None = string(nullable="0+")
+    current_state_timestamp: int = int64(versions="2+", default=-1)
+    members: list[MemberMetadata] = array(MemberMetadata)
+
+
+OFFSET_COMMIT_TYPE = 1
+GROUP_METADATA_TYPE = 2
+KEY_TYPES: dict[int, type[OffsetCommitKey | GroupMetadataKey]] = {
+    0: OffsetCommitKey,  # as written before 0.9.0
+    OFFSET_COMMIT_TYPE: OffsetCommitKey,
+    GROUP_METADATA_TYPE: GroupMetadataKey,
+}
+
+OFFSET_VALUE_VERSION = 4
+OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
+GROUP_VALUE_VERSION = 4
+
+
+def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
+    """The record of one commit."""
+    expires = committed.expire_timestamp_ms != NO_TIMESTAMP
+    version = OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION
+    value = OffsetCommitValue(
+        offset=committed.offset,
+        leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        commit_timestamp=committed.commit_timestamp_ms,
+        expire_timestamp=committed.expire_timestamp_ms,
+        topic_id=committed.topic_id,
+    )
+    return _offset_key(group_id, topic, partition), _PREFIX.pack(version) + encode(value, version)
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
+    """The record that deletes a commit."""
+    return _offset_key(group_id, topic, partition), None
+
+
+def group_record(group: Group, assignments: Mapping[str, bytes]) -> Record:
+    """The record of a group's generation; a member without an assignment is given an empty one."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=group.state_timestamp_ms,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol_name),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in group.members.values()
+        ],
+    )
+    return _group_key(group.group_id), _PREFIX.pack(GROUP_VALUE_VERSION) + encode(value, GROUP_VALUE_VERSION)
+
+
+def group_tombstone(group_id: str) -> Record:
+    """The record that deletes a group."""
+    return _group_key(group_id), None
+
+
+def read_key(data: Buffer) -> OffsetCommitKey | GroupMetadataKey | None:
+    """Read a record's key; None for a kind that is not ours to know. Raises MalformedError."""
+    kind, rest = _split(data)
+    message = KEY_TYPES.get(kind)
+    return decode(message, rest, 0) if message else None
+
+
+def read_value(message: type[_MessageType], data: Buffer) -> _MessageType:
+    """Read a record's value; raises MalformedError, also for a version newer than Kafka 4.3's."""
+    version, rest = _split(data)
+    if version not in message.VERSIONS:
+        raise MalformedError(f"{message.__name__} has no version {version}")
+    return decode(message, rest, version)
+
+
+def _split(data: Buffer) -> tuple[int, Buffer]:
+    if len(data) < _PREFIX.size:
+        raise MalformedError(f"a record of {len(data)} bytes has no room for its version")
+    return _PREFIX.unpack_from(data)[0], data[_PREFIX.size :]
+
+
+def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+    return _PREFIX.pack(OFFSET_COMMIT_TYPE) + encode(key, 0)
+
+
+def _group_key(group_id: str) -> bytes:
+    return _PREFIX.pack(GROUP_METADATA_TYPE) + encode(GroupMetadataKey(group=group_id), 0)

@@ -1,0 +1,49 @@
+"""The broker properties that the group coordinator obeys, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+
+MINUTE_MS = 60_000
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """Kafka's property names in snake case, with Kafka's defaults; the last four are our own bounds.
+
+    A new member waits at most ``new_member_join_timeout_ms`` for its first generation: it has no id to send
+    heartbeats with, so nothing else shows that it is gone.
+    """
+
+    group_initial_rebalance_delay_ms: int = 3000
+    group_min_session_timeout_ms: int = 6000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4096
+    offsets_commit_timeout_ms: int = 5000
+    offsets_retention_ms: int = 10_080 * MINUTE_MS
+    offsets_retention_check_interval_ms: int = 600_000
+    offsets_topic_compression_codec: int = 0
+    new_member_join_timeout_ms: int = 5 * MINUTE_MS
+    member_metadata_max_bytes: int = 256 << 20
+    pending_members_max_bytes: int = 16 << 20
+    tombstones_a_batch: int = 1000
+
+    @classmethod
+    def from_config(cls, config: BrokerConfig) -> GroupSettings:
+        """Read the properties of one broker."""
+        return cls(
+            group_initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
+            group_min_session_timeout_ms=config.int("group.min.session.timeout.ms"),
+            group_max_session_timeout_ms=config.int("group.max.session.timeout.ms"),
+            group_max_size=config.int("group.max.size"),
+            offset_metadata_max_bytes=config.int("offset.metadata.max.bytes"),
+            offsets_commit_timeout_ms=config.int("offsets.commit.timeout.ms"),
+            offsets_retention_ms=config.int("offsets.retention.minutes") * MINUTE_MS,
+            offsets_retention_check_interval_ms=config.int("offsets.retention.check.interval.ms"),
+            offsets_topic_compression_codec=config.int("offsets.topic.compression.codec"),
+        )
