@@ -92,7 +92,7 @@ class Housekeeping:
         """flush.ms: sync what has waited too long for its disk."""
         now = now_ms(self._clock)
         for partition in list(self._replicas):
-            if partition.log.flush_is_due(now):
+            if partition.log.flush_is_overdue(now):
                 partition.flush().addErrback(lambda _: None)
 
     def checkpoint(self) -> Deferred[Any]:

@@ -17,7 +17,6 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.storage.log import AppendResult, FoundRecord, Log, OffsetPosition, RollNeededError
-from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -139,7 +138,7 @@ class Partition:
         if self.watchers:
             for fetch in list(self.watchers):
                 fetch.arrived(len(records))
-        if self.log.config.flush_messages != LONG_MAX and self.log.flush_is_due():
+        if result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
             return self.flush().addCallback(lambda _: result)
         return result
 

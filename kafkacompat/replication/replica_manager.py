@@ -134,6 +134,21 @@ class ReplicaManager:
             self._offline |= {name, by_id}
             partition.close_to_clients(refusal)
 
+    def by_directory(self) -> list[tuple[Directory, list[Log]]]:
+        """Every log directory that works, with the open logs in it."""
+        logs: dict[Directory, list[Log]] = {each: [] for each in self.directories if not each.offline}
+        for partition in self:
+            home = self.directories.home((partition.topic, partition.index))
+            if home in logs:
+                logs[home].append(partition.log)
+        return list(logs.items())
+
+    def wake_fetches(self) -> None:
+        """Answer every waiting fetch with what there is."""
+        for partition in self:
+            for fetch in list(partition.watchers):
+                fetch.wake()
+
     # Moving the start
 
     def delete_records(self, partition: Partition, offset: int) -> Deferred[int]:

@@ -6,7 +6,7 @@ Besides `handlers/per_partition` this is the only place where a `KafkaError` bec
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
@@ -56,6 +56,5 @@ class Dispatcher:
         field = handler.response.FIELDS.get("error_code")
         if field is None or incoming.api_version not in field.versions:
             raise UnanswerableError(f"{name} v{incoming.api_version} failed: {problem}")
-        response: Response = handler.response()
-        response.error_code = int(code)
-        return response
+        make: Callable[..., Response] = handler.response
+        return make(error_code=int(code))

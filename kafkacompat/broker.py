@@ -1,0 +1,216 @@
+"""The composition: every service of a broker from one configuration, started and stopped in order.
+
+Start: lock the log directories, read the metadata, open the logs, lead the partitions, load the groups,
+accept clients. Stop is the same backwards: accept nobody, answer what was asked, flush, checkpoint, unlock.
+"""
+
+from __future__ import annotations
+
+import logging
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+
+from kafkacompat.disk import DiskThread
+from kafkacompat.groups.coordinator import GroupCoordinator
+from kafkacompat.groups.offsets_topic import OffsetsTopic
+from kafkacompat.groups.replicated_log import ReplicatedOffsetsLog
+from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.handlers.context import Services
+from kafkacompat.metadata.codec import uuid_text
+from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.metadata.sqlite_store import SqliteStore
+from kafkacompat.metadata.store import StoreError
+from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.fetch_sessions import FetchSessions
+from kafkacompat.replication.housekeeping import Housekeeping
+from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.server.dispatcher import Dispatcher
+from kafkacompat.server.listener import ListenError, Server
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
+from kafkacompat.storage.meta_properties import read_meta_properties
+from kafkacompat.timers import now_ms
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.storage.segment_file import FileRegion
+
+log = logging.getLogger(__name__)
+
+# What keeps a broker from starting for a reason that its user can do something about.
+START_ERRORS = (LogDirectoryError, StoreError, ListenError)
+
+# How long clients may take to read their last answers before they are cut off.
+STOP_TIMEOUT_S = 5
+STOP_CHECK_S = 0.02
+
+
+class Broker:
+    """One node.
+
+    ``reactor`` is a Twisted reactor, ``rng`` the source of every id. After `start` the attributes name the
+    services and ``addresses`` what is listened on; `stop` fires when everything is on the disk.
+    """
+
+    def __init__(
+        self, reactor: Any, config: BrokerConfig, *, files: Files | None = None, rng: Random | None = None
+    ) -> None:
+        self.config = config
+        self.addresses: list[str] = []
+        self.cluster_id = ""
+        self._reactor = reactor
+        self._files = files or OsFiles()
+        self._rng = rng or SystemRandom()
+        self._disks: dict[str, DiskThread] = {}
+        self._directories: list[Directory] = []
+        self._store: SqliteStore | None = None
+        self._running = False
+
+    # Start
+
+    async def start(self) -> None:
+        """Serve.
+
+        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; nothing is
+        held then.
+        """
+        try:
+            await self._start()
+        except BaseException:
+            await self._let_go()
+            raise
+
+    async def _start(self) -> None:
+        await self._open_directories()
+        self._build()
+        self.cluster_id = await self.controller.load(self.cluster_id)
+        await self.controller.start()
+        await self._offsets_topic.lead()
+        self.group_coordinator.start()
+        self._listen()
+        self.housekeeping.start()
+        self._running = True
+
+    async def _open_directories(self) -> None:
+        self.cluster_id = self._known_cluster_id() or uuid_text(self._rng.randbytes(16))
+        for path in self.config.log_dirs:
+            disk = self._disk(path)
+            storage = await disk.run(
+                LogDirectory.open,
+                self._files,
+                path,
+                node_id=self.config.node_id,
+                cluster_id=self.cluster_id,
+                new_directory_id=self._rng.randbytes(16),
+            )
+            directory = Directory(storage, disk)
+            self._directories.append(directory)
+            stored = await disk.run(storage.partitions)
+            directory.partitions = {(each.topic, each.partition) for each in stored}
+
+    def _known_cluster_id(self) -> str | None:
+        """The cluster that the log directories belong to already."""
+        found = (read_meta_properties(self._files, path) for path in self.config.log_dirs)
+        return next((meta.cluster_id for meta in found if meta is not None and meta.cluster_id), None)
+
+    def _disk(self, path: str) -> DiskThread:
+        if path not in self._disks:
+            self._disks[path] = DiskThread(self._reactor, path)
+        return self._disks[path]
+
+    def _build(self) -> None:
+        config, clock = self.config, self._reactor
+        self.metadata = ImageHolder()
+        self.replica_manager = ReplicaManager(
+            Directories(self._directories), lambda topic: self.controller.log_config_of(topic), lambda: now_ms(clock)
+        )
+        path = config.metadata_log_dir
+        self._store = SqliteStore(path, self._disk(path))
+        self.controller = Controller(self._store, self.metadata, self.replica_manager, config, self._rng)
+        offsets_log = ReplicatedOffsetsLog(
+            self.replica_manager, self.metadata, clock, config.int("offsets.topic.num.partitions")
+        )
+        self.group_coordinator = GroupCoordinator(
+            clock,
+            GroupSettings.from_config(config),
+            offsets_log,
+            lambda: self._offsets_topic.ensure(),
+            self._rng.randbytes,
+        )
+        self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata, self.group_coordinator.on_election)
+        self.housekeeping = Housekeeping(clock, config, self.replica_manager)
+        self.server = self._build_server()
+
+    def _build_server(self) -> Server:
+        config = self.config
+        services = Services(
+            node_id=config.node_id,
+            clock=self._reactor,
+            config=config,
+            metadata=self.metadata,
+            controller=self.controller,
+            replica_manager=self.replica_manager,
+            fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
+            group_coordinator=self.group_coordinator,
+            served={key: handler.versions for key, handler in HANDLERS.items()},
+        )
+        return Server(
+            self._reactor,
+            Dispatcher(HANDLERS, services),
+            max_frame_bytes=config.int("socket.request.max.bytes"),
+            max_queued_bytes=config.int("queued.max.request.bytes"),
+            max_idle_ms=config.int("connections.max.idle.ms"),
+            read_ahead=self._read_ahead,
+        )
+
+    def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
+        """Any disk thread will do: it waits for its own disk most of the time."""
+        return self._directories[0].disk.run(region.load, offset, size_bytes)
+
+    def _listen(self) -> None:
+        for listener in self.config.listeners:
+            port = self.server.listen(listener.name, listener.host, listener.port)
+            host = f"[{listener.host}]" if ":" in listener.host else listener.host
+            self.addresses.append(f"{listener.name}://{host}:{port}")
+        self.server.start()
+
+    # Stop
+
+    async def stop(self) -> None:
+        """Finish what is in flight, flush, write checkpoints, let go of everything."""
+        if not self._running:
+            return
+        self._running = False
+        await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        self.housekeeping.stop()
+        self.group_coordinator.stop()
+        self.server.finish()
+        self.replica_manager.wake_fetches()
+        await self._clients_gone()
+        for directory, logs in self.replica_manager.by_directory():
+            await directory.disk.run(directory.storage.close, logs)
+            self._directories.remove(directory)
+        await self._let_go()
+
+    async def _clients_gone(self) -> None:
+        deadline = self._reactor.seconds() + STOP_TIMEOUT_S
+        while self.server.connections and self._reactor.seconds() < deadline:
+            await deferLater(self._reactor, STOP_CHECK_S)
+        for connection in list(self.server.connections):
+            connection.cut_off("the broker stops and the client does not read its answers")
+
+    async def _let_go(self) -> None:
+        if self._store is not None:
+            await self._store.close()
+        for directory in self._directories:
+            await directory.disk.run(directory.storage.release)
+        self._directories.clear()
+        for disk in self._disks.values():
+            disk.close()
+        self._disks.clear()

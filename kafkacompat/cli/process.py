@@ -1,0 +1,94 @@
+"""One broker as a process: the reactor, the signals, the ready line, the exit code."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.config import BrokerConfig
+
+EXIT_FAILED = 1
+
+
+def run(config: BrokerConfig) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code.
+
+    What keeps the broker from starting is one sentence on standard error.
+    """
+    reactor = _install_reactor()
+    from kafkacompat.broker import Broker
+
+    broker = Broker(reactor, config)
+    process = _Process(reactor, broker)
+    reactor.callWhenRunning(process.start)
+    reactor.addSystemEventTrigger("before", "shutdown", process.stop)
+    reactor.run()
+    return process.exit_code
+
+
+def _install_reactor() -> Any:
+    """The epoll reactor where there is one and the portable way was not asked for."""
+    if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
+        from twisted.internet.selectreactor import install
+    else:
+        from twisted.internet.epollreactor import install
+    install()
+    from twisted.internet import reactor
+
+    return reactor
+
+
+class _Process:
+    def __init__(self, reactor: Any, broker: Any) -> None:
+        self._reactor = reactor
+        self._broker = broker
+        self.exit_code = 0
+
+    def start(self) -> None:
+        from twisted.internet.defer import Deferred
+
+        Deferred.fromCoroutine(self._broker.start()).addCallbacks(self._ready, self._failed)
+
+    def stop(self) -> Any:
+        from twisted.internet.defer import Deferred
+
+        return Deferred.fromCoroutine(self._broker.stop()).addErrback(self._failed)
+
+    def _ready(self, _: object) -> None:
+        broker = self._broker
+        # What lives from here on lives long: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        print(
+            "kafkacompat ready",
+            *broker.addresses,
+            f"node.id={broker.config.node_id}",
+            f"cluster.id={broker.cluster_id}",
+            f"log.dirs={','.join(broker.config.log_dirs)}",
+            flush=True,
+        )
+
+    def _failed(self, failure: Failure) -> None:
+        from kafkacompat.broker import START_ERRORS
+
+        self.exit_code = EXIT_FAILED
+        if failure.check(*START_ERRORS):
+            print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
+        else:
+            logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)
+        if self._reactor.running:
+            self._reactor.callLater(0, self._stop_reactor)
+
+    def _stop_reactor(self) -> None:
+        from twisted.internet.error import ReactorNotRunning
+
+        try:
+            self._reactor.stop()
+        except ReactorNotRunning:
+            pass
