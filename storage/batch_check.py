@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from kafkacompat.storage.files import File
+from kafkacompat.storage.filesystem import File
 from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
 from kafkacompat.wire.checksum import crc32c
 from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 
 VERSION = "0"
 TEMPORARY_SUFFIX = ".tmp"

@@ -12,8 +12,8 @@ import fcntl
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
 
+from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
 from kafkacompat.wire.primitives import Buffer
 
 PORTABLE = os.environ.get("KAFKACOMPAT_PORTABLE") == "1"
@@ -27,111 +27,12 @@ LOAD_CHUNK = 256 * 1024
 COPY_CHUNK = 128 * 1024
 """Bytes copied at once towards a socket where there is no sendfile."""
 
-
-class DirectoryLockedError(Exception):
-    """Another process, or another part of this one, holds the lock."""
-
-
-class DiskUsage(NamedTuple):
-    """Bytes of the file system that a path lies on."""
-
-    total_bytes: int
-    free_bytes: int
+_HAS_NOWAIT = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
+_HAS_FDATASYNC = hasattr(os, "fdatasync")
 
 
-class File(Protocol):
-    """An open file: read anywhere, written only at its end."""
-
-    def append(self, parts: Sequence[Buffer], size_bytes: int) -> None:
-        """Write the parts, together `size_bytes` long, at the end; OSError when not all could be written."""
-
-    def pread(self, size_bytes: int, position: int) -> bytes:
-        """At most `size_bytes` bytes from `position`; fewer only at the end of the file."""
-
-    def pread_nowait(self, size_bytes: int, position: int) -> Buffer | None:
-        """Like pread, but None when it would wait for a disk, as far as the system can tell."""
-
-    def is_resident(self, position: int, size_bytes: int) -> bool:
-        """Whether reading the range would wait for no disk, as far as the system can tell."""
-
-    def load(self, position: int, size_bytes: int) -> None:
-        """Bring the range into the page cache."""
-
-    def sync(self) -> None:
-        """Return when the contents are on the disk."""
-
-    def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`."""
-
-    def size(self) -> int:
-        """Length in bytes."""
-
-    def fileno(self) -> int:
-        """The descriptor, for sendfile."""
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-
-
-class Lock(Protocol):
-    """A held lock."""
-
-    def release(self) -> None:
-        """Let it go."""
-
-
-class Files(Protocol):
-    """A file system. Every method may raise OSError; paths are absolute or relative strings."""
-
-    def open(self, path: str, *, create: bool = False) -> File:
-        """Open for reading and appending; FileNotFoundError unless `create`."""
-
-    def read(self, path: str) -> bytes:
-        """The whole contents."""
-
-    def size(self, path: str) -> int:
-        """Length in bytes."""
-
-    def modified_ms(self, path: str) -> int:
-        """Time of the last write, milliseconds since 1970."""
-
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory of that name."""
-
-    def is_directory(self, path: str) -> bool:
-        """Whether there is a directory of that name."""
-
-    def list(self, path: str) -> list[str]:
-        """Names in a directory, sorted."""
-
-    def make_directory(self, path: str) -> None:
-        """Create a directory and its parents; no error when it exists."""
-
-    def rename(self, old: str, new: str) -> None:
-        """Rename, replacing `new`."""
-
-    def remove(self, path: str) -> None:
-        """Remove a file."""
-
-    def remove_directory(self, path: str) -> None:
-        """Remove an empty directory."""
-
-    def sync_directory(self, path: str) -> None:
-        """Return when the directory's names are on the disk."""
-
-    def lock(self, path: str) -> Lock:
-        """Lock a file, created when absent, as Kafka does (fcntl); DirectoryLockedError when it is held."""
-
-    def disk_usage(self, path: str) -> DiskUsage:
-        """Total and free bytes of the file system the path lies on."""
-
-
-_sync: Callable[[int], None] = os.fdatasync if hasattr(os, "fdatasync") and not PORTABLE else os.fsync
-_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None) if hasattr(os, "preadv") and not PORTABLE else None
-
-
-class OsFile:
-    """An open file of the operating system."""
+class PortableFile:
+    """An open file of any POSIX system, which cannot tell what is in memory."""
 
     __slots__ = ("_fd",)
 
@@ -162,27 +63,10 @@ class OsFile:
 
     def pread_nowait(self, size_bytes: int, position: int) -> Buffer | None:
         """See File.pread_nowait."""
-        if _NOWAIT is None:
-            return self.pread(size_bytes, position)
-        data = bytearray(size_bytes)
-        try:
-            count = os.preadv(self._fd, [data], position, _NOWAIT)
-        except OSError as error:
-            return None if error.errno == errno.EAGAIN else self.pread(size_bytes, position)
-        return memoryview(data)[:count]
+        return self.pread(size_bytes, position)
 
     def is_resident(self, position: int, size_bytes: int) -> bool:
-        """See File.is_resident; always True where the system cannot tell."""
-        if _NOWAIT is None or size_bytes <= 0:
-            return True
-        scratch = [bytearray(1)]
-        last = position + size_bytes - 1
-        try:
-            for probe in range(position, last, RESIDENCY_STEP):
-                os.preadv(self._fd, scratch, probe, _NOWAIT)
-            os.preadv(self._fd, scratch, last, _NOWAIT)
-        except OSError as error:  # EAGAIN: on the disk only; any other: this file system cannot tell
-            return error.errno != errno.EAGAIN
+        """See File.is_resident."""
         return True
 
     def load(self, position: int, size_bytes: int) -> None:
@@ -193,7 +77,7 @@ class OsFile:
 
     def sync(self) -> None:
         """See File.sync."""
-        _sync(self._fd)
+        os.fsync(self._fd)
 
     def truncate(self, size_bytes: int) -> None:
         """See File.truncate."""
@@ -210,6 +94,37 @@ class OsFile:
     def close(self) -> None:
         """See File.close."""
         os.close(self._fd)
+
+
+class LinuxFile(PortableFile):
+    """An open file of Linux: cheaper to sync, and it tells what is in memory."""
+
+    __slots__ = ()
+
+    def pread_nowait(self, size_bytes: int, position: int) -> Buffer | None:
+        """See File.pread_nowait."""
+        data = bytearray(size_bytes)
+        try:
+            count = os.preadv(self._fd, [data], position, os.RWF_NOWAIT)
+        except OSError as error:  # EAGAIN: on the disk only; any other: this file system cannot tell
+            return None if error.errno == errno.EAGAIN else self.pread(size_bytes, position)
+        return memoryview(data)[:count]
+
+    def is_resident(self, position: int, size_bytes: int) -> bool:
+        """See File.is_resident."""
+        scratch = [bytearray(1)]
+        last = position + size_bytes - 1
+        try:
+            for probe in range(position, last, RESIDENCY_STEP):
+                os.preadv(self._fd, scratch, probe, os.RWF_NOWAIT)
+            os.preadv(self._fd, scratch, max(position, last), os.RWF_NOWAIT)
+        except OSError as error:
+            return error.errno != errno.EAGAIN
+        return True
+
+    def sync(self) -> None:
+        """See File.sync."""
+        os.fdatasync(self._fd)
 
 
 _locked_inodes: set[tuple[int, int]] = set()
@@ -234,12 +149,15 @@ class OsLock:
 
 
 class OsFiles:
-    """The operating system's file system."""
+    """The operating system's file system; `portable` keeps to what every POSIX system has."""
 
-    def open(self, path: str, *, create: bool = False) -> OsFile:
+    def __init__(self, portable: bool = PORTABLE) -> None:
+        self._file = PortableFile if portable or not (_HAS_NOWAIT and _HAS_FDATASYNC) else LinuxFile
+
+    def open(self, path: str, *, create: bool = False) -> PortableFile:
         """See Files.open."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(os.open(path, flags, 0o644))
+        return self._file(os.open(path, flags, 0o644))
 
     def read(self, path: str) -> bytes:
         """See Files.read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE, CorruptIndexError, OffsetIndex, TimeIndex
 
 INDEX_SUFFIX = ".index"

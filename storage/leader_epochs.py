@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_lines, write_lines
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 
 FILE_NAME = "leader-epoch-checkpoint"
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 
 from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.lookup import scan_headers
-from kafkacompat.storage.segment import LOG_SUFFIX, SUFFIXES, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, DELETED_SUFFIX, LOG_SUFFIX
 
-DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
-SEGMENT_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
 
 
 def clean_folder(files: Files, directory: str) -> list[int]:
@@ -67,7 +65,7 @@ class _Folder:
         logs = [name for name in swaps if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
         if logs:
             start, end = min(map(_base, logs)), max(map(self._end_offset, logs))
-            for suffix in SEGMENT_SUFFIXES:
+            for suffix in ALL_SUFFIXES:
                 for name in self._names(suffix):
                     if start <= _base(name) < end:
                         self._remove(name)
@@ -87,7 +85,7 @@ class _Folder:
         return end_offset
 
     def remove_orphans(self, bases: set[int]) -> None:
-        for suffix in SEGMENT_SUFFIXES:
+        for suffix in ALL_SUFFIXES:
             for name in self._names(suffix):
                 if _base(name) not in bases:
                     self._remove(name)

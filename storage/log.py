@@ -15,7 +15,7 @@ import os
 from struct import Struct
 from typing import NamedTuple
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_reading import LogReading

@@ -59,11 +59,9 @@ class LogMaintenance(LogState):
                 self._files.sync_directory(self.directory)
                 self.recovery_point = max(self.recovery_point, successor.base_offset)
 
-    def flush_is_due(self, now_ms: int = -1) -> bool:
-        """Whether flush.messages, or with `now_ms` flush.ms, asks for a flush. [loop]"""
-        unflushed = self.log_end_offset - self.recovery_point
-        waited_ms = now_ms - self._dirty_since_ms if self._dirty_since_ms >= 0 else 0
-        return unflushed >= self.config.flush_messages or waited_ms > self.config.flush_ms
+    def flush_is_overdue(self, now_ms: int) -> bool:
+        """Whether flush.ms asks for a flush. [loop]"""
+        return self._dirty_since_ms >= 0 and now_ms - self._dirty_since_ms > self.config.flush_ms
 
     def flush(self) -> int:
         """Put everything appended so far on the disk; returns the new recovery point. [disk]"""
@@ -74,23 +72,24 @@ class LogMaintenance(LogState):
                 active = self.segments.active
                 self._seal_through(active.base_offset - 1)
                 active.sync()
-                self.leader_epochs.write()
                 self.recovery_point = max(self.recovery_point, end_offset)
+            self.leader_epochs.write()
             return self.recovery_point
 
     def close(self) -> None:
         """Flush, write what a clean start reads, and give every file back. [disk; nothing else meanwhile]"""
-        if not self.offline:
-            self.flush()
-            with self._disk_operation():
-                active = self.segments.active
-                active.finish()
-                active.write_indexes()
-                self.leader_epochs.write()
-                if self._snapshots.offsets()[-1:] != [self.log_end_offset]:
-                    self._snapshots.write(self.log_end_offset, self.producer_state.producers.values())
-                self._files.sync_directory(self.directory)
+        if self.closed:
+            return
+        self.flush()
+        with self._disk_operation():
+            active = self.segments.active
+            active.finish()
+            active.write_indexes()
+            if self._snapshots.offsets()[-1:] != [self.log_end_offset]:
+                self._snapshots.write(self.log_end_offset, self.producer_state.producers.values())
+            self._files.sync_directory(self.directory)
         self.release()
+        self.closed = True
 
     def release(self) -> None:
         """Give every file back without writing anything; the log is offline then. [loop]"""
@@ -114,12 +113,15 @@ class LogMaintenance(LogState):
         self.leader_epochs.truncate_from_start(offset)
         return True
 
-    def expired_segments(self, now_ms: int, high_watermark: int | None = None) -> list[Segment]:
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget producers that have been idle for producer.id.expiration.ms. [loop]"""
+        self.producer_state.remove_expired(now_ms, self.config.producer_id_expiration_ms)
+
+    def expired_segments(self, high_watermark: int, now_ms: int) -> list[Segment]:
         """The oldest segments that retention lets go; see retention.py. [loop]
 
         When the active segment is among them, roll first.
         """
-        high_watermark = self.log_end_offset if high_watermark is None else high_watermark
         return expired_segments(
             self.segments, self.config, self.log_start_offset, self.log_end_offset, high_watermark, now_ms
         )
@@ -132,17 +134,24 @@ class LogMaintenance(LogState):
             self.segments.replace(list(self.segments)[len(segments) :])
             self.advance_log_start_offset(max(self.log_start_offset, self.segments[0].base_offset))
 
-    def delete_segments(self, segments: Sequence[Segment]) -> None:
-        """Remove the files of detached segments. [disk]
+    def mark_deleted(self, segments: Sequence[Segment]) -> None:
+        """Rename the files of detached segments, so that they count for nothing after a restart. [disk]
 
-        The oldest go first, so that a crash in between leaves no gap. Regions of them can still be sent.
+        The oldest go first: a crash in between leaves no gap. Regions of them can still be sent.
         """
+        with self._disk_operation():
+            for segment in segments:
+                segment.mark_deleted()
+                self._snapshots.remove(segment.base_offset)
+            self._files.sync_directory(self.directory)
+
+    def delete_segments(self, segments: Sequence[Segment]) -> None:
+        """Remove the files of detached segments, marked or not. [disk]"""
         with self._disk_operation():
             for segment in segments:
                 segment.unload()
                 segment.remove_files()
                 self._snapshots.remove(segment.base_offset)
-            self._files.sync_directory(self.directory)
 
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]

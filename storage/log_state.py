@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.reader import OffsetPosition, RecentBatches
 from kafkacompat.storage.recovery import LoadedLog
@@ -49,6 +49,8 @@ class LogState:
         self.truncated_bytes = loaded.truncated_bytes
         """What recovery cut off when the log was opened."""
         self.offline = False
+        self.closed = False
+        """Whether the log was closed in good order."""
 
     def __repr__(self) -> str:
         return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset} to {self.log_end_offset})"

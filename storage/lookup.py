@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from kafkacompat.storage.files import File
+from kafkacompat.storage.filesystem import File
 from kafkacompat.wire.record_batch import HEADER_SIZE, BatchHeader, read_header
 
 LENGTH_PREFIX = 12

@@ -7,7 +7,7 @@ import binascii
 import os
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, replace_file
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.wire.primitives import ZERO_UUID
 
 FILE_NAME = "partition.metadata"

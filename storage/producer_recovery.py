@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import scan_headers
 from kafkacompat.storage.producer_state import ProducerState

@@ -78,7 +78,7 @@ def read_region(
         at_upper = segment.base_offset == upper.segment_base_offset
         end = upper.position if at_upper else segment.size_bytes
         known = recent.get(offset) if segment is segments.active else None
-        file = segment.pin()
+        file = segment.pin(may_block=may_block)
         try:
             place = known or _find(segment, file, offset, may_block)
         except BaseException:

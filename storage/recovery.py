@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkacompat.storage.batch_check import sound_batches
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.leftovers import clean_folder
@@ -20,8 +20,9 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import scan_headers
 from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.producer_state import ProducerState
-from kafkacompat.storage.segment import LOG_SUFFIX, Segment
+from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.segments import Segments
 
 

@@ -7,27 +7,17 @@ memory) or *sealed* (it never changes; its file and indexes are opened when read
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
-from kafkacompat.storage.files import File, Files
-from kafkacompat.storage.index_files import (
-    INDEX_SUFFIX,
-    TIME_INDEX_SUFFIX,
-    read_indexes,
-    read_last_timestamp,
-    write_indexes,
-)
+from kafkacompat.storage.filesystem import File, Files
+from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, write_indexes
 from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.lookup import BatchPlace, ColdDataError, find_batch, scan_headers
 from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
+from kafkacompat.storage.segment_files import LOG_SUFFIX, SUFFIXES, SegmentFiles
 from kafkacompat.wire.primitives import Buffer
 
-LOG_SUFFIX = ".log"
-TXN_INDEX_SUFFIX = ".txnindex"
-__all__ = ["LOG_SUFFIX", "SUFFIXES", "TXN_INDEX_SUFFIX", "FileRegion", "Segment", "TornSegmentError"]
-
-SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+__all__ = ["FileRegion", "Segment", "TornSegmentError"]
 
 _REBUILD_INTERVAL = 4096
 
@@ -36,46 +26,31 @@ class TornSegmentError(OSError):
     """A write failed half-way and could not be taken back: the segment must not be used any more."""
 
 
-class Segment:
+class Segment(SegmentFiles):
     """One segment. Only the log that owns it writes to it, and only while it is the active one."""
 
     __slots__ = (
-        "_cache",
-        "_directory",
-        "_file",
-        "_files",
         "_offset_index",
         "_time_index",
         "_unindexed_bytes",
-        "base_offset",
         "created_ms",
         "first_timestamp",
         "max_timestamp",
-        "modified_ms",
         "offset_of_max_timestamp",
-        "sealed",
-        "size_bytes",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> None:
-        self._files = files
-        self._directory = directory
-        self._cache = cache
-        self._file: SegmentFile | None = None
+        super().__init__(files, directory, base_offset, cache)
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._unindexed_bytes = 0
-        self.base_offset = base_offset
-        self.size_bytes = 0
         self.created_ms = -1
         """When the segment became this log's active one, or took its first batch; -1 before."""
-        self.modified_ms = -1
         self.first_timestamp = -1
         """The first batch's maximum timestamp; segment.ms counts from it."""
         self.max_timestamp = -1
         self.offset_of_max_timestamp = base_offset
         """Last offset of the first batch that has the segment's maximum timestamp."""
-        self.sealed = True
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> Segment:
@@ -104,52 +79,18 @@ class Segment:
         )
         return segment
 
-    def measure(self) -> None:
-        """Take size and time of the log file from the file system. [disk]"""
-        self.size_bytes = self._files.size(self.path(LOG_SUFFIX))
-        self.modified_ms = self._files.modified_ms(self.path(LOG_SUFFIX))
-
     @property
     def latest_ms(self) -> int:
         """The largest timestamp, or the time of the last write where no record has one; retention.ms counts from it."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
 
-    def path(self, suffix: str) -> str:
-        """Name of one of the segment's files."""
-        return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}")
-
-    def __repr__(self) -> str:
-        return f"Segment(base_offset={self.base_offset}, size_bytes={self.size_bytes}, sealed={self.sealed})"
-
-    # --- the open file and the indexes ---
-
-    def pin(self) -> SegmentFile:
-        """The open log file, with one more use counted, which the caller has to release."""
-        file = self._file
-        if file is None or not file.acquire():
-            file = self._open()
-        if self.sealed:
-            self._cache.touch(self)
-        return file
-
-    def _open(self) -> SegmentFile:
-        opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)))
-        with self._cache.lock:
-            file = self._file
-            if file is None or not file.acquire():
-                file = self._file = opened
-                opened.acquire()
-        if file is not opened:
-            opened.release()
-        return file
+    # --- indexes ---
 
     def unload(self) -> None:
-        """Give back the file and the indexes; they are opened again when needed."""
+        """Give back the open file and the indexes; they are opened again when needed."""
         with self._cache.lock:
-            file, self._file = self._file, None
             self._offset_index = self._time_index = None
-        if file is not None:
-            file.release()
+        super().unload()
 
     def indexes(self, *, may_block: bool = True) -> tuple[OffsetIndex, TimeIndex]:
         """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
@@ -257,14 +198,6 @@ class Segment:
         """Take no more batches: the largest timestamp enters the time index. [loop]"""
         self.indexes()[1].maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
 
-    def sync(self) -> None:
-        """Put the log file's contents on the disk. [disk]"""
-        file = self.pin()
-        try:
-            file.file.sync()
-        finally:
-            file.release()
-
     def seal(self) -> None:
         """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
         self.sync()
@@ -275,12 +208,6 @@ class Segment:
     def write_indexes(self) -> None:
         """Put both indexes on the disk. [disk]"""
         write_indexes(self._files, self.path(""), self.indexes())
-
-    def remove_files(self) -> None:
-        """Remove the segment from the disk, the log file first: without it the others count for nothing. [disk]"""
-        for suffix in (*SUFFIXES, TXN_INDEX_SUFFIX):
-            if self._files.exists(self.path(suffix)):
-                self._files.remove(self.path(suffix))
 
     # --- finding and cutting ---
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Protocol
 
-from kafkacompat.storage.files import File
+from kafkacompat.storage.filesystem import File
 
 
 class SegmentFile:

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 from struct import Struct
 
-from kafkacompat.storage.files import Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.producer_state import Producer, StoredBatch
 from kafkacompat.wire.checksum import crc32c
 

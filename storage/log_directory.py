@@ -1,0 +1,244 @@
+"""One of the broker's log.dirs: a folder of partition folders, with Kafka's own files beside them.
+
+A directory is held by one process at a time (`.lock`), belongs to one node of one cluster
+(`meta.properties`), and remembers what a restart needs: how far each log is on the disk, where it begins, how
+far it was replicated, and whether the last process took its leave. Everything here is a disk operation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, replace_file, write_offsets
+from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage, Files, Lock
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties, write_meta_properties
+from kafkacompat.storage.partition_metadata import read_partition_metadata
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
+
+__all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
+
+LOCK = ".lock"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+_DELETE_SUFFIX = "-delete"
+_NOT_OURS = ("__cluster_metadata",)
+_CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
+
+
+class StoredPartition(NamedTuple):
+    """A partition that has a folder here; the id is all zeros when its partition.metadata is missing."""
+
+    topic: str
+    partition: int
+    topic_id: bytes
+
+
+class LogDirectory:
+    """A log directory that this process holds."""
+
+    def __init__(self, files: Files, path: str, lock: Lock, directory_id: bytes, clean_shutdown: bool) -> None:
+        self._files = files
+        self._lock = lock
+        self._cache = SegmentCache()
+        self.path = path
+        self.directory_id = directory_id
+        self.clean_shutdown = clean_shutdown
+        """Whether the process before this one wrote everything down."""
+        self._recovery_points = self._read(RECOVERY_POINTS)
+        self._log_start_offsets = self._read(LOG_START_OFFSETS)
+        self.high_watermarks = self._read(HIGH_WATERMARKS)
+        """(topic, partition) -> high watermark, as of the last checkpoint."""
+
+    @classmethod
+    def open(cls, files: Files, path: str, *, node_id: int, cluster_id: str, new_directory_id: bytes) -> LogDirectory:
+        """Take a directory, made when absent, for a node; `new_directory_id` is the id it gets if it has none.
+
+        Raises LogDirectoryError when another process holds it or it belongs to another node or cluster.
+        """
+        lock = _take(files, path)
+        try:
+            directory_id = _claim(files, path, node_id, cluster_id, new_directory_id)
+            marker = os.path.join(path, CLEAN_SHUTDOWN)
+            clean_shutdown = files.exists(marker)
+            if clean_shutdown:
+                # From now on this process has to take its leave itself.
+                files.remove(marker)
+                files.sync_directory(path)
+            directory = cls(files, path, lock, directory_id, clean_shutdown)
+            directory.remove_deleted()
+            return directory
+        except BaseException:
+            lock.release()
+            raise
+
+    def _read(self, name: str) -> dict[tuple[str, int], int]:
+        try:
+            return read_offsets(self._files, os.path.join(self.path, name))
+        except CorruptCheckpointError:
+            # As in Kafka: without the checkpoint more has to be read, nothing is lost.
+            return {}
+
+    def disk_usage(self) -> DiskUsage:
+        """Total and free bytes of the file system it lies on."""
+        return self._files.disk_usage(self.path)
+
+    # --- partitions ---
+
+    def partitions(self) -> list[StoredPartition]:
+        """Every partition that has a folder here."""
+        found = []
+        for name in self._files.list(self.path):
+            folder = os.path.join(self.path, name)
+            topic, dash, number = name.rpartition("-")
+            if dash and number.isdigit() and topic not in _NOT_OURS and self._files.is_directory(folder):
+                found.append(StoredPartition(topic, int(number), self._topic_id(folder)))
+        return found
+
+    def _topic_id(self, folder: str) -> bytes:
+        try:
+            return read_partition_metadata(self._files, folder)
+        except CorruptCheckpointError as error:
+            raise LogDirectoryError(f"{error}; restore the file or remove the partition's folder") from error
+
+    def folder(self, topic: str, partition: int) -> str:
+        """Where a partition's files are, or would be."""
+        return os.path.join(self.path, f"{topic}-{partition}")
+
+    def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
+        """Open a partition's log, with recovery if need be, or make it.
+
+        Raises KafkaError INCONSISTENT_TOPIC_ID when the folder belongs to an older topic of that name, and
+        KAFKA_STORAGE_ERROR when the disk fails.
+        """
+        folder, name = self.folder(topic, partition), (topic, partition)
+        try:
+            if not self._files.is_directory(folder):
+                return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
+            stored_id = self._topic_id(folder)
+            if stored_id not in (topic_id, ZERO_UUID):
+                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, f"{folder} belongs to another topic named {topic}")
+            return Log.open(
+                self._files,
+                folder,
+                topic,
+                partition,
+                topic_id,
+                config,
+                clean_shutdown=self.clean_shutdown,
+                recovery_point=self._recovery_points.get(name, 0),
+                log_start_offset=self._log_start_offsets.get(name, 0),
+                now_ms=now_ms,
+                cache=self._cache,
+            )
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {error}") from error
+
+    def delete_log(self, log: Log) -> None:
+        """Take a partition's folder out of the way; `remove_deleted` removes it."""
+        log.release()
+        name = (log.topic, log.partition)
+        for offsets in (self._recovery_points, self._log_start_offsets, self.high_watermarks):
+            offsets.pop(name, None)
+        gone = f"{log.topic}-{log.partition}.{os.urandom(16).hex()}{_DELETE_SUFFIX}"
+        self._files.rename(log.directory, os.path.join(self.path, gone))
+        self._files.sync_directory(self.path)
+
+    def remove_deleted(self) -> None:
+        """Remove the folders of deleted partitions."""
+        for name in self._files.list(self.path):
+            folder = os.path.join(self.path, name)
+            if name.endswith(_DELETE_SUFFIX) and self._files.is_directory(folder):
+                for file in self._files.list(folder):
+                    self._files.remove(os.path.join(folder, file))
+                self._files.remove_directory(folder)
+
+    # --- checkpoints ---
+
+    def checkpoint(self, logs: Iterable[Log], high_watermarks: Mapping[tuple[str, int], int] | None = None) -> None:
+        """Write down what a restart needs of these logs; others keep what was written of them last.
+
+        Without `high_watermarks` a log is taken to be replicated to its end.
+        """
+        for log in logs:
+            name = (log.topic, log.partition)
+            self._recovery_points[name] = log.recovery_point
+            self.high_watermarks[name] = (high_watermarks or {}).get(name, log.log_end_offset)
+            self._note_log_start_offset(log)
+        self._write(RECOVERY_POINTS, self._recovery_points)
+        self._write(LOG_START_OFFSETS, self._log_start_offsets)
+        self._write(HIGH_WATERMARKS, self.high_watermarks)
+
+    def save_log_start_offset(self, log: Log) -> None:
+        """Make a log's new beginning survive a crash."""
+        self._note_log_start_offset(log)
+        self._write(LOG_START_OFFSETS, self._log_start_offsets)
+
+    def _note_log_start_offset(self, log: Log) -> None:
+        name = (log.topic, log.partition)
+        if log.log_start_offset > log.segments[0].base_offset:
+            self._log_start_offsets[name] = log.log_start_offset
+        else:
+            self._log_start_offsets.pop(name, None)
+
+    def _write(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        write_offsets(self._files, os.path.join(self.path, name), offsets)
+
+    def close(self, logs: Iterable[Log]) -> None:
+        """Take leave: close the logs, write the checkpoints and the clean shutdown marker, give up the lock.
+
+        When anything of it fails the marker is not written and the next start recovers.
+        """
+        logs = list(logs)
+        try:
+            for log in logs:
+                if not log.offline:
+                    log.close()
+            self.checkpoint(logs)
+            if all(log.closed for log in logs):
+                replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
+        finally:
+            self._lock.release()
+
+    def release(self) -> None:
+        """Give up the lock without writing anything: the next start recovers."""
+        self._lock.release()
+
+
+def _take(files: Files, path: str) -> Lock:
+    try:
+        files.make_directory(path)
+        return files.lock(os.path.join(path, LOCK))
+    except DirectoryLockedError as error:
+        detail = f"log directory {path} is in use by another broker; stop that one or set log.dirs to another directory"
+        raise LogDirectoryError(detail) from error
+    except OSError as error:
+        raise LogDirectoryError(
+            f"log directory {path} cannot be used ({error}); set log.dirs to another one"
+        ) from error
+
+
+def _claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
+    meta = read_meta_properties(files, path)
+    if meta is not None:
+        if meta.node_id not in (None, node_id):
+            raise LogDirectoryError(
+                f"log directory {path} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
+            )
+        if meta.cluster_id not in (None, cluster_id):
+            raise LogDirectoryError(
+                f"log directory {path} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
+            )
+        if None not in meta and meta.directory_id is not None:
+            return meta.directory_id
+    directory_id = (meta.directory_id if meta else None) or new_directory_id
+    write_meta_properties(files, path, node_id, cluster_id, directory_id)
+    return directory_id

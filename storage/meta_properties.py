@@ -1,0 +1,67 @@
+"""meta.properties: which node of which cluster a log directory belongs to. Format: docs/format/checkpoints.md."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from kafkacompat.storage.checkpoints import replace_file
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.partition_metadata import uuid_bytes, uuid_text
+
+FILE_NAME = "meta.properties"
+
+_NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+
+
+class LogDirectoryError(Exception):
+    """A log directory that must not be used; the text says in one sentence why and what to do."""
+
+
+class MetaProperties(NamedTuple):
+    """Whose a log directory is; None stands for what a file of version 0 may leave out."""
+
+    node_id: int | None
+    cluster_id: str | None
+    directory_id: bytes | None
+
+
+def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
+    """Read version 0 or 1; None when there is no file. Raises LogDirectoryError. [disk]"""
+    path = os.path.join(directory, FILE_NAME)
+    if not files.exists(path):
+        return None
+    fields = _properties(files.read(path).decode("utf-8", "replace"))
+    version = fields.get("version", "0")
+    if version not in _NODE_ID_KEYS:
+        raise LogDirectoryError(f"{path} has version {version}, but only 0 and 1 are known; use another log directory")
+    try:
+        return MetaProperties(
+            int(fields[_NODE_ID_KEYS[version]]) if _NODE_ID_KEYS[version] in fields else None,
+            fields.get("cluster.id"),
+            uuid_bytes(fields["directory.id"]) if "directory.id" in fields else None,
+        )
+    except ValueError as error:
+        raise LogDirectoryError(f"{path} is damaged ({error}); restore it or use another log directory") from error
+
+
+def _properties(text: str) -> dict[str, str]:
+    fields = {}
+    for line in map(str.strip, text.splitlines()):
+        if line and line[0] not in "#!":
+            name, _, value = line.partition("=")
+            # Java's writer puts a backslash before = and : and nothing else of what can appear here.
+            fields[name.strip()] = value.strip().replace("\\", "")
+    return fields
+
+
+def write_meta_properties(files: Files, directory: str, node_id: int, cluster_id: str, directory_id: bytes) -> None:
+    """Write version 1. [disk]"""
+    fields = {
+        "version": "1",
+        "node.id": str(node_id),
+        "cluster.id": cluster_id,
+        "directory.id": uuid_text(directory_id),
+    }
+    text = "#\n" + "".join(f"{name}={value}\n" for name, value in fields.items())
+    replace_file(files, os.path.join(directory, FILE_NAME), text.encode())

@@ -1,0 +1,110 @@
+"""The files of one segment: their names, and the log file while it is open."""
+
+from __future__ import annotations
+
+import os
+
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.lookup import ColdDataError
+from kafkacompat.storage.segment_file import SegmentCache, SegmentFile
+
+LOG_SUFFIX = ".log"
+TXN_INDEX_SUFFIX = ".txnindex"
+DELETED_SUFFIX = ".deleted"
+SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
+
+
+class SegmentFiles:
+    """What a segment has on the disk. A sealed one's log file is opened when needed and closed by the cache."""
+
+    __slots__ = (
+        "_cache",
+        "_directory",
+        "_file",
+        "_files",
+        "_renamed",
+        "base_offset",
+        "modified_ms",
+        "sealed",
+        "size_bytes",
+    )
+
+    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> None:
+        self._files = files
+        self._directory = directory
+        self._cache = cache
+        self._file: SegmentFile | None = None
+        self._renamed = ""
+        self.base_offset = base_offset
+        self.size_bytes = 0
+        """Length of the log file as far as it is written."""
+        self.modified_ms = -1
+        """Time of the last write."""
+        self.sealed = True
+
+    def __repr__(self) -> str:
+        return f"Segment(base_offset={self.base_offset}, size_bytes={self.size_bytes}, sealed={self.sealed})"
+
+    def path(self, suffix: str) -> str:
+        """Name of one of the segment's files."""
+        return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}{self._renamed}")
+
+    def measure(self) -> None:
+        """Take size and time of the log file from the file system. [disk]"""
+        self.size_bytes = self._files.size(self.path(LOG_SUFFIX))
+        self.modified_ms = self._files.modified_ms(self.path(LOG_SUFFIX))
+
+    def pin(self, *, may_block: bool = True) -> SegmentFile:
+        """The open log file, with one more use counted, which the caller has to release.
+
+        Raises ColdDataError when it would have to be opened and `may_block` is False.
+        """
+        file = self._file
+        if file is None or not file.acquire():
+            if not may_block:
+                raise ColdDataError
+            file = self._open()
+        if self.sealed:
+            self._cache.touch(self)
+        return file
+
+    def _open(self) -> SegmentFile:
+        opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)))
+        with self._cache.lock:
+            file = self._file
+            if file is None or not file.acquire():
+                file = self._file = opened
+                opened.acquire()
+        if file is not opened:
+            opened.release()
+        return file
+
+    def unload(self) -> None:
+        """Give back the open file; it is opened again when needed."""
+        with self._cache.lock:
+            file, self._file = self._file, None
+        if file is not None:
+            file.release()
+
+    def sync(self) -> None:
+        """Put the log file's contents on the disk. [disk]"""
+        file = self.pin()
+        try:
+            file.file.sync()
+        finally:
+            file.release()
+
+    def mark_deleted(self) -> None:
+        """Rename the files to what a start removes, the log file first. [disk]"""
+        for suffix in ALL_SUFFIXES:
+            if self._files.exists(self.path(suffix)):
+                self._files.rename(self.path(suffix), self.path(suffix) + DELETED_SUFFIX)
+        self._renamed = DELETED_SUFFIX
+
+    def remove_files(self) -> None:
+        """Remove the segment from the disk, the log file first: without it the others count for nothing. [disk]"""
+        for suffix in ALL_SUFFIXES:
+            if self._files.exists(self.path(suffix)):
+                self._files.remove(self.path(suffix))
