@@ -1,0 +1,160 @@
+"""Keys and values of the metadata store: the paths and the JSON of ZooKeeper-mode Kafka's znodes.
+
+=====================================  =================================================================
+/cluster/id                            {"version":"1","id":...}
+/brokers/topics/T                      {"version":3,"topic_id":...,"partitions":{"0":[1]},...}
+/brokers/topics/T/partitions/N/state   {"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}
+/config/<kind>/<name>                  {"version":1,"config":{...}}; kinds are topics, brokers, groups, ...
+/latest_producer_id_block              {"version":1,"broker":1,"block_start":"0","block_end":"999"}
+=====================================  =================================================================
+
+A partition's epoch is the version of its state.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.store import Entry, StoreError
+
+CLUSTER_ID = "/cluster/id"
+PRODUCER_IDS = "/latest_producer_id_block"
+
+_TOPICS = "/brokers/topics/"
+_CONFIG_FOLDERS = {
+    ResourceType.TOPIC: "topics",
+    ResourceType.BROKER: "brokers",
+    ResourceType.GROUP: "groups",
+    ResourceType.CLIENT_METRICS: "client-metrics",
+}
+_CONFIG_TYPES = {folder: resource for resource, folder in _CONFIG_FOLDERS.items()}
+_DEFAULT_NAME = "<default>"
+
+
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """Encode a store's value."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def uuid_text(uuid: bytes) -> str:
+    """A UUID as Kafka writes it: base64 for addresses, without padding."""
+    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def parse_uuid(text: str) -> bytes:
+    """Read what `uuid_text` writes; raises ValueError."""
+    uuid = base64.urlsafe_b64decode(text + "==")
+    if len(uuid) != 16:
+        raise ValueError(f"{text} is no UUID")
+    return uuid
+
+
+def cluster_id_entry(cluster_id: str) -> bytes:
+    """The value of /cluster/id."""
+    return to_json({"version": "1", "id": cluster_id})
+
+
+def producer_ids_entry(node_id: int, block: range) -> bytes:
+    """The value of /latest_producer_id_block: the block handed out last."""
+    return to_json({"version": 1, "broker": node_id, "block_start": str(block.start), "block_end": str(block.stop - 1)})
+
+
+def next_producer_id(entry: Entry | None) -> int:
+    """The first producer id that was never handed out."""
+    return 0 if entry is None else int(_read(PRODUCER_IDS, entry)["block_end"]) + 1
+
+
+def topic_entries(topic: TopicImage) -> dict[str, bytes]:
+    """The keys and values that make up one topic."""
+    folder = f"{_TOPICS}{topic.name}"
+    entries = {
+        folder: to_json(
+            {
+                "version": 3,
+                "topic_id": uuid_text(topic.topic_id),
+                "partitions": {str(each.partition): each.replicas for each in topic.partitions},
+                "adding_replicas": {},
+                "removing_replicas": {},
+            }
+        )
+    }
+    for each in topic.partitions:
+        entries[f"{folder}/partitions/{each.partition}/state"] = to_json(
+            {
+                "controller_epoch": 1,
+                "leader": each.leader,
+                "version": 1,
+                "leader_epoch": each.leader_epoch,
+                "isr": each.in_sync_replicas,
+            }
+        )
+    return entries
+
+
+def config_key(resource: ConfigKey) -> str:
+    """The key of one resource's configuration."""
+    kind, name = resource
+    return f"/config/{_CONFIG_FOLDERS[ResourceType(kind)]}/{quote(name, safe='') or _DEFAULT_NAME}"
+
+
+def config_entry(configs: Mapping[str, str]) -> bytes:
+    """The value of one resource's configuration."""
+    return to_json({"version": 1, "config": dict(configs)})
+
+
+def decode_image(entries: Mapping[str, Entry]) -> MetadataImage:
+    """Build the image of everything in a store; brokers are not in it.
+
+    Raises StoreError for a value that is not what its key promises.
+    """
+    topics: dict[str, TopicImage] = {}
+    configs: dict[ConfigKey, dict[str, str]] = {}
+    cluster_id = ""
+    for key, entry in entries.items():
+        folder, _, name = key.rpartition("/")
+        if f"{folder}/" == _TOPICS:
+            topics[name] = _decode_topic(name, entries)
+        elif folder.startswith("/config/"):
+            resource = (_CONFIG_TYPES[folder.removeprefix("/config/")], "" if name == _DEFAULT_NAME else unquote(name))
+            configs[resource] = _read(key, entry)["config"]
+        elif key == CLUSTER_ID:
+            cluster_id = _read(key, entry)["id"]
+    return MetadataImage(cluster_id=cluster_id, configs=configs).with_topics(topics)
+
+
+def _decode_topic(name: str, entries: Mapping[str, Entry]) -> TopicImage:
+    key = f"{_TOPICS}{name}"
+    value = _read(key, entries[key])
+    try:
+        replicas = {int(index): tuple(nodes) for index, nodes in value["partitions"].items()}
+        partitions = [_decode_partition(name, index, replicas[index], entries) for index in range(len(replicas))]
+        return TopicImage(name, parse_uuid(value["topic_id"]), tuple(partitions))
+    except (KeyError, ValueError) as problem:
+        raise _damaged(key, problem) from problem
+
+
+def _decode_partition(name: str, index: int, replicas: tuple[int, ...], entries: Mapping[str, Entry]) -> PartitionImage:
+    key = f"{_TOPICS}{name}/partitions/{index}/state"
+    if key not in entries:
+        # The controller makes the state after the topic, and may have been stopped in between.
+        return PartitionImage(index, NO_LEADER, -1, replicas, (), -1)
+    value = _read(key, entries[key])
+    in_sync = tuple(value["isr"])
+    return PartitionImage(index, value["leader"], value["leader_epoch"], replicas, in_sync, entries[key].version)
+
+
+def _read(key: str, entry: Entry) -> Any:
+    try:
+        return json.loads(entry.value)
+    except ValueError as problem:
+        raise _damaged(key, problem) from problem
+
+
+def _damaged(key: str, problem: Exception) -> StoreError:
+    return StoreError(f"the metadata is damaged at {key}: {problem}")

@@ -1,0 +1,128 @@
+"""Configurations changed while the broker runs: set, delete, append and subtract, by Kafka's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
+from kafkacompat.config.resources import (
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    ResourceType,
+    check_broker_configs,
+    check_client_metrics_configs,
+    check_group_configs,
+)
+from kafkacompat.config.topics import check_topic_configs
+from kafkacompat.config.values import format_value
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.effective import effective_config
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+MAX_VALUE_LENGTH = 32767
+
+
+class Operation(IntEnum):
+    """What is done to one config, by the numbers of IncrementalAlterConfigs."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigOperation(NamedTuple):
+    """One config's change; ``value`` is None only for DELETE."""
+
+    name: str
+    operation: Operation
+    value: str | None
+
+
+_TABLES: Mapping[int, Mapping[str, Property]] = {
+    ResourceType.TOPIC: TOPIC_CONFIGS,
+    ResourceType.BROKER: PROPERTIES,
+    ResourceType.GROUP: GROUP_CONFIGS,
+    ResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIGS,
+}
+
+
+def alter_configs(
+    draft: Draft, config: BrokerConfig, resource: ResourceType, name: str, operations: Sequence[ConfigOperation]
+) -> None:
+    """Change one resource's configuration.
+
+    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION) and then changed nothing.
+    """
+    _check_name(config, resource, name)
+    configs = dict(draft.configs.get((resource, name), {}))
+    for operation in operations:
+        _apply(configs, resource, operation)
+    _check_configs(draft, config, resource, name, configs)
+    if resource == ResourceType.TOPIC and name not in draft.topics:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    draft.put_config((resource, name), configs)
+
+
+def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
+    if resource == ResourceType.BROKER:
+        if name not in ("", str(config.node_id)):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {config.node_id}")
+    elif not name:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"A {resource.name.lower().replace('_', ' ')} resource needs a name"
+        )
+
+
+def _apply(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
+    if change.operation == Operation.DELETE:
+        configs.pop(change.name, None)
+        return
+    if change.value is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value")
+    value = change.value
+    if change.operation != Operation.SET:
+        value = _changed_list(configs, resource, change, value)
+    if len(value) > MAX_VALUE_LENGTH:
+        reason = f"the value of {change.name} has {len(value)} characters, more than {MAX_VALUE_LENGTH}"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
+    configs[change.name] = value
+
+
+def _changed_list(configs: dict[str, str], resource: ResourceType, change: ConfigOperation, value: str) -> str:
+    """Add elements to a list or take them away; where nothing was set, the config's own default is changed."""
+    known = _TABLES[resource].get(change.name)
+    if known is None or known.kind != "list":
+        reason = f"{change.name} is no list, so nothing can be appended or subtracted"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
+    current = configs.get(change.name, format_value(known.default_value) or "")
+    items = [item for item in current.split(",") if item]
+    for item in value.split(","):
+        if change.operation == Operation.SUBTRACT and item in items:
+            items.remove(item)
+        elif change.operation == Operation.APPEND and item not in items:
+            items.append(item)
+    return ",".join(items)
+
+
+def _check_configs(
+    draft: Draft, config: BrokerConfig, resource: ResourceType, name: str, configs: Mapping[str, str]
+) -> None:
+    code = ErrorCode.INVALID_CONFIG
+    try:
+        if resource == ResourceType.TOPIC:
+            check_topic_configs(effective_config(config, draft.configs), configs)
+        elif resource == ResourceType.GROUP:
+            check_group_configs(config, configs)
+        elif resource == ResourceType.CLIENT_METRICS:
+            code = ErrorCode.INVALID_REQUEST
+            check_client_metrics_configs(configs)
+        else:
+            # Kafka has no INVALID_CONFIG for brokers: its clients know a bad value by this code.
+            code = ErrorCode.INVALID_REQUEST
+            check_broker_configs(configs, per_broker=bool(name))
+            effective_config(config, {**draft.configs, (resource, name): configs})
+    except ConfigError as problem:
+        raise KafkaError(code, str(problem)) from problem

@@ -1,0 +1,254 @@
+"""The one who changes the cluster's metadata: plan, commit to the store, tell the replicas, publish.
+
+Changes are made one after the other. Each is planned on a draft of the committed image and committed by
+compare-and-set; a conflict reloads the store and plans again. Then the difference between what was told
+last and what is committed is told to the replicas, and the new image is published: a leader is named
+only once its partition takes writes, and a deleted topic is not found any more when its files go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata import codec
+from kafkacompat.metadata.config_changes import ConfigOperation, alter_configs
+from kafkacompat.metadata.difference import difference
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.effective import EffectiveConfig
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, ImageHolder, MetadataImage, TopicImage
+from kafkacompat.metadata.ledger import Ledger
+from kafkacompat.metadata.producer_ids import ProducerIds
+from kafkacompat.metadata.store import MetadataStore, StoreError
+from kafkacompat.metadata.topic_changes import (
+    MorePartitions,
+    NewTopic,
+    TopicChanges,
+    delete_topic,
+    elect_leaders,
+    new_topic_id,
+)
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.errors import KafkaError
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+Arguments = ParamSpec("Arguments")
+Outcome: TypeAlias = "KafkaError | None"
+
+
+class PartitionEvents(Protocol):
+    """What the replicas of this broker are told. Every topic is told with all its partitions."""
+
+    def open_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Make or open the partitions that are not open yet; fires when they take writes."""
+
+    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Delete a topic's partitions; fires when a topic of the same name may be made."""
+
+    def configs_changed(self, topic: str) -> None:
+        """Take over a topic's new configuration (`Controller.log_config_of`)."""
+
+
+class Controller:
+    """The controller of a single node, over any `MetadataStore`.
+
+    Use `load`, then `start`, then the others. Failures are KafkaError, of the store KAFKA_STORAGE_ERROR;
+    ``producer_ids`` hands out producer ids.
+    """
+
+    def __init__(
+        self, store: MetadataStore, holder: ImageHolder, events: PartitionEvents, config: BrokerConfig, rng: Random
+    ) -> None:
+        self.producer_ids = ProducerIds(lambda: _deferred(self._ledger.allocate_producer_ids(config.node_id)))
+        self._ledger = Ledger(store, self._with_this_broker)
+        self._holder = holder
+        self._events = events
+        self._static_config = config
+        self._rng = rng
+        self._lock = DeferredLock()
+        self._told = MetadataImage()
+        self._closed: set[tuple[bytes, int]] = set()
+        self._effective = EffectiveConfig(config)
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's configuration under what was changed while it ran."""
+        return self._effective.config
+
+    def log_config_of(self, topic: str) -> LogConfig:
+        """What the log of a topic is told, also of one that is not published yet."""
+        return self._effective.log_config(self._ledger.image.config(ResourceType.TOPIC, topic))
+
+    # Start
+
+    def load(self, cluster_id: str | None) -> Deferred[str]:
+        """Read the store; fires with the cluster's id, a new one if neither the store nor the caller has any.
+
+        Fails with StoreError when the store belongs to another cluster than *cluster_id*.
+        """
+        return _deferred(self._load(cluster_id))
+
+    async def _load(self, cluster_id: str | None) -> str:
+        await self._ledger.load()
+        stored = self._ledger.image.cluster_id
+        if stored and cluster_id and stored != cluster_id:
+            reason = f"the metadata belongs to the cluster {stored} and the log directories to {cluster_id}"
+            raise StoreError(f"{reason}: start with directories of one cluster")
+        if not stored:
+            stored = cluster_id or codec.uuid_text(new_topic_id(self._rng))
+            await self._ledger.set_cluster_id(stored)
+        return stored
+
+    def _with_this_broker(self, image: MetadataImage) -> MetadataImage:
+        node_id = self._static_config.node_id
+        rack = self._static_config.optional_string("broker.rack")
+        broker = BrokerImage(node_id, rack, self._static_config.advertised_listeners)
+        return replace(image, controller_id=node_id, brokers={node_id: broker})
+
+    def start(self) -> Deferred[None]:
+        """Lead every partition of this node under a new epoch, open them all and publish the first image."""
+        return self._lock.run(_deferred_function(self._start))
+
+    async def _start(self) -> None:
+        await self._ledger.commit(lambda draft: elect_leaders(draft, self._static_config.node_id))
+        await self._tell()
+
+    # Changes
+
+    def create_topics(
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> Deferred[list[TopicImage | KafkaError]]:
+        """Make topics; fires with each one's image or what is wrong with it, when their leaders take writes."""
+
+        def plan(draft: Draft) -> list[TopicImage | KafkaError]:
+            changes = TopicChanges(self.config, self._rng)
+            changes.check_size(wanted)
+            return [_outcome(changes.create, draft, topic) for topic in wanted]
+
+        return self._change(plan, validate_only)
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
+        """Delete topics; fires with None or what is wrong for each, when topics of their names may be made."""
+        return self._change(lambda draft: _each(topic_ids, lambda uuid: delete_topic(draft, uuid)), False)
+
+    def create_partitions(
+        self, wanted: Sequence[MorePartitions], *, validate_only: bool = False
+    ) -> Deferred[list[Outcome]]:
+        """Add partitions to topics; fires with None or what is wrong for each, when the new ones take writes."""
+
+        def plan(draft: Draft) -> list[Outcome]:
+            changes = TopicChanges(self.config, self._rng)
+            return _each(wanted, lambda more: changes.grow(draft, more))
+
+        return self._change(plan, validate_only)
+
+    def alter_configs(
+        self,
+        wanted: Sequence[tuple[ResourceType, str, Sequence[ConfigOperation]]],
+        *,
+        validate_only: bool = False,
+    ) -> Deferred[list[Outcome]]:
+        """Change the configurations of resources; fires with None or what is wrong for each."""
+
+        def plan(draft: Draft) -> list[Outcome]:
+            return _each(wanted, lambda each: alter_configs(draft, self._static_config, *each))
+
+        return self._change(plan, validate_only)
+
+    def _change(self, plan: Callable[[Draft], Result], validate_only: bool) -> Deferred[Result]:
+        async def change() -> Result:
+            if validate_only:
+                return plan(Draft(self._ledger.image))
+            result = await self._ledger.commit(plan)
+            await self._tell()
+            return result
+
+        return self._lock.run(_deferred_function(change))
+
+    # Replicas
+
+    async def _tell(self) -> None:
+        """Tell the replicas what they do not know yet, and publish."""
+        old, new = self._told, self._ledger.image
+        if new.configs != old.configs:
+            self._effective.update(new.configs)
+        steps = difference(old, new)
+        if steps.deleted:
+            opening = {topic.topic_id for topic in steps.opened}
+            open_now = (
+                old.topics_by_id.get(uuid) if uuid in opening else topic for uuid, topic in new.topics_by_id.items()
+            )
+            self._publish(new.with_topics({topic.name: topic for topic in open_now if topic is not None}))
+            await gatherResults([self._delete(topic) for topic in steps.deleted])
+        await gatherResults([self._open(topic, old.topics_by_id.get(topic.topic_id)) for topic in steps.opened])
+        self._told = new
+        self._publish(new)
+        for topic in steps.reconfigured:
+            self._events.configs_changed(topic)
+
+    def _publish(self, image: MetadataImage) -> None:
+        """Publish an image that names no leader for partitions that could not be opened."""
+        names = {image.topics_by_id[uuid].name for uuid, _ in self._closed if uuid in image.topics_by_id}
+        masked = {name: self._without_leaders(image.topics[name]) for name in names}
+        self._holder.publish(image.with_topics({**image.topics, **masked}) if masked else image)
+
+    def _without_leaders(self, topic: TopicImage) -> TopicImage:
+        partitions = (
+            each._replace(leader=NO_LEADER) if (topic.topic_id, each.partition) in self._closed else each
+            for each in topic.partitions
+        )
+        return topic._replace(partitions=tuple(partitions))
+
+    def _open(self, topic: TopicImage, known: TopicImage | None) -> Deferred[None]:
+        """Open what is not open yet; what cannot be opened has no leader until the next start."""
+
+        async def open_topic() -> None:
+            try:
+                await self._events.open_partitions(topic)
+            except Exception:
+                log.exception("the partitions of %s cannot be opened", topic.name)
+                count = 0 if known is None else len(known.partitions)
+                self._closed |= {(topic.topic_id, each.partition) for each in topic.partitions[count:]}
+
+        return _deferred(open_topic())
+
+    def _delete(self, topic: TopicImage) -> Deferred[None]:
+        async def delete_topic() -> None:
+            try:
+                await self._events.delete_partitions(topic)
+            except Exception:
+                log.exception("the partitions of %s cannot be deleted", topic.name)
+
+        return _deferred(delete_topic())
+
+
+def _deferred(coroutine: Coroutine[Deferred[Any], Any, Result]) -> Deferred[Result]:
+    return Deferred.fromCoroutine(coroutine)
+
+
+def _deferred_function(function: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Callable[[], Deferred[Result]]:
+    return lambda: Deferred.fromCoroutine(function())
+
+
+def _each(items: Sequence[Item], change: Callable[[Item], None]) -> list[Outcome]:
+    """Make one change an item; an item that fails leaves the others alone."""
+    return [_outcome(change, item) for item in items]
+
+
+def _outcome(
+    change: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result | KafkaError:
+    try:
+        return change(*args, **kwargs)
+    except KafkaError as problem:
+        return problem

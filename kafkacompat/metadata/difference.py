@@ -1,0 +1,38 @@
+"""What has to be done on a broker for one image to take another's place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.image import MetadataImage, TopicImage
+
+
+class Difference(NamedTuple):
+    """Topics to delete, topics with partitions to open, and topics whose configuration changed."""
+
+    deleted: list[TopicImage]
+    opened: list[TopicImage]
+    reconfigured: list[str]
+
+
+def difference(old: MetadataImage, new: MetadataImage) -> Difference:
+    """Compare two images; a topic made again under its old name is deleted and opened."""
+    deleted = [topic for topic in old.topics.values() if topic.topic_id not in new.topics_by_id]
+    opened = [topic for topic in new.topics.values() if _partitions(old, topic) < len(topic.partitions)]
+    return Difference(deleted, opened, _reconfigured(old, new))
+
+
+def _partitions(old: MetadataImage, topic: TopicImage) -> int:
+    before = old.topics_by_id.get(topic.topic_id)
+    return 0 if before is None else len(before.partitions)
+
+
+def _reconfigured(old: MetadataImage, new: MetadataImage) -> list[str]:
+    if old.configs == new.configs:
+        return []
+    kept = [name for name, topic in new.topics.items() if topic.topic_id in old.topics_by_id]
+    resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
+    if any(kind == ResourceType.BROKER for kind, _ in resources):
+        return kept
+    return [name for name in kept if (ResourceType.TOPIC, name) in resources]

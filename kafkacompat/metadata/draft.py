@@ -1,0 +1,87 @@
+"""A change in the making: a copy of the image to work on, and the store's changes it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.codec import config_entry, config_key, topic_entries
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
+from kafkacompat.metadata.store import ABSENT, Change
+from kafkacompat.metadata.topic_names import unify
+
+
+class Draft:
+    """Starts as *image*; plans read it and change it, and nothing else knows of it until it is committed."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._before = image
+        self._touched: set[str] = set()
+        self._touched_configs: set[ConfigKey] = set()
+        self.brokers = image.brokers
+        self.topics = dict(image.topics)
+        self.topics_by_id = dict(image.topics_by_id)
+        self._unified: dict[str, str] | None = None
+        self.configs = dict(image.configs)
+
+    def put_topic(self, topic: TopicImage) -> None:
+        """Add a topic, or put it in the place of the one with its name."""
+        self._touched.add(topic.name)
+        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        if self._unified is not None:
+            self._unified[unify(topic.name)] = topic.name
+
+    def drop_topic(self, name: str) -> None:
+        """Remove a topic with its configuration."""
+        self._touched.add(name)
+        del self.topics_by_id[self.topics.pop(name).topic_id]
+        self._unified = None
+        self.put_config((ResourceType.TOPIC, name), {})
+
+    def put_config(self, resource: ConfigKey, configs: Mapping[str, str]) -> None:
+        """Set a resource's whole configuration; an empty one is removed."""
+        self._touched_configs.add(resource)
+        if configs:
+            self.configs[resource] = configs
+        else:
+            self.configs.pop(resource, None)
+
+    def colliding(self, name: str) -> str | None:
+        """The topic whose name differs from *name* only in '.' and '_'."""
+        if self._unified is None:
+            self._unified = {unify(topic): topic for topic in self.topics}
+        return self._unified.get(unify(name))
+
+    def image(self) -> MetadataImage:
+        """The image as it is now."""
+        return replace(self._before, configs=self.configs, topics=self.topics, topics_by_id=self.topics_by_id)
+
+    def changes(self, versions: Mapping[str, int]) -> list[Change]:
+        """What has to change in a store whose keys have these *versions*."""
+        before = self._entries(self._before.topics, self._before.configs)
+        after = self._entries(self.topics, self.configs)
+        keys = [*after, *(key for key in before if key not in after)]
+        return [
+            Change(key, versions.get(key, ABSENT), after.get(key)) for key in keys if before.get(key) != after.get(key)
+        ]
+
+    def _entries(
+        self, topics: Mapping[str, TopicImage], configs: Mapping[ConfigKey, Mapping[str, str]]
+    ) -> dict[str, bytes]:
+        """Keys and values of what was touched."""
+        entries: dict[str, bytes] = {}
+        for name in self._touched & topics.keys():
+            entries.update(topic_entries(topics[name]))
+        for resource in self._touched_configs & configs.keys():
+            entries[config_key(resource)] = config_entry(configs[resource])
+        return entries
+
+
+def apply_versions(versions: dict[str, int], changes: Iterable[Change]) -> None:
+    """Bring *versions* up to date with changes that were made."""
+    for change in changes:
+        if change.value is None:
+            del versions[change.key]
+        else:
+            versions[change.key] = change.expected_version + 1

@@ -1,0 +1,74 @@
+"""The cluster as everybody sees it: an immutable image, replaced as a whole when something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafkacompat.config.resources import ResourceType
+
+NO_LEADER = -1
+
+
+class BrokerImage(NamedTuple):
+    """A live broker; ``endpoints`` gives host and port of each listener that has a fixed address."""
+
+    node_id: int
+    rack: str | None
+    endpoints: Mapping[str, tuple[str, int]]
+
+
+class PartitionImage(NamedTuple):
+    """Who holds a partition; ``leader`` is NO_LEADER while nobody takes its writes."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync_replicas: tuple[int, ...]
+    partition_epoch: int
+
+
+class TopicImage(NamedTuple):
+    """A topic; ``partitions`` are numbered from 0 without gaps."""
+
+    name: str
+    topic_id: bytes
+    partitions: tuple[PartitionImage, ...]
+
+
+ConfigKey = tuple[int, str]
+"""What a configuration belongs to: a ResourceType and a name ("" is every broker)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataImage:
+    """Brokers, topics and configurations at one moment; ``version`` grows with each image published."""
+
+    version: int = 0
+    cluster_id: str = ""
+    controller_id: int = NO_LEADER
+    brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
+    topics: Mapping[str, TopicImage] = field(default_factory=dict)
+    topics_by_id: Mapping[bytes, TopicImage] = field(default_factory=dict)
+    configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
+
+    def config(self, resource: ResourceType, name: str) -> Mapping[str, str]:
+        """What was set for one resource; empty when nothing was."""
+        return self.configs.get((resource, name), {})
+
+    def with_topics(self, topics: Mapping[str, TopicImage]) -> MetadataImage:
+        """The image with these topics instead of its own."""
+        return replace(self, topics=topics, topics_by_id={topic.topic_id: topic for topic in topics.values()})
+
+
+class ImageHolder:
+    """Holds the image that request handlers read."""
+
+    def __init__(self) -> None:
+        self.image = MetadataImage()
+
+    def publish(self, image: MetadataImage) -> None:
+        """Make *image* the one that is read from now on, under the next version."""
+        self.image = replace(image, version=self.image.version + 1)

@@ -1,0 +1,92 @@
+"""The committed metadata: plans become changes of the store, and its newest image."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kafkacompat.metadata import codec
+from kafkacompat.metadata.draft import Draft, apply_versions
+from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.producer_ids import BLOCK_SIZE
+from kafkacompat.metadata.store import ABSENT, Change, ConflictError, MetadataStore, StoreError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 10
+
+Result = TypeVar("Result")
+
+
+class Ledger:
+    """Commits plans to a store by compare-and-set; ``image`` is what the store holds.
+
+    ``complete`` adds to an image what is not in the store. The caller makes one commit at a time.
+    """
+
+    def __init__(self, store: MetadataStore, complete: Callable[[MetadataImage], MetadataImage]) -> None:
+        self.image = MetadataImage()
+        self._store = store
+        self._complete = complete
+        self._versions: dict[str, int] = {}
+        self._stale = False
+
+    async def load(self) -> None:
+        """Read everything; raises StoreError."""
+        entries = await self._store.load()
+        self._versions = {key: entry.version for key, entry in entries.items()}
+        self.image = self._complete(codec.decode_image(entries))
+        self._stale = False
+
+    async def set_cluster_id(self, cluster_id: str) -> None:
+        """Give a store that has no cluster id one; raises StoreError and ConflictError."""
+        await self._store.compare_and_set([Change(codec.CLUSTER_ID, ABSENT, codec.cluster_id_entry(cluster_id))])
+        await self.load()
+
+    async def commit(self, plan: Callable[[Draft], Result]) -> Result:
+        """Plan on the newest image until the store takes it; a plan that changes nothing is not stored.
+
+        Raises KafkaError: the plan's own, KAFKA_STORAGE_ERROR of the store.
+        """
+        try:
+            for _ in range(MAX_ATTEMPTS):
+                if self._stale:
+                    await self.load()
+                draft = Draft(self.image)
+                result = plan(draft)
+                changes = draft.changes(self._versions)
+                if not changes or await self._compare_and_set(changes):
+                    apply_versions(self._versions, changes)
+                    self.image = draft.image()
+                    return result
+        except StoreError as problem:
+            # Whether the change was made is not known: ask the store before the next one.
+            self._stale = True
+            log.error("a change of metadata failed: %s", problem)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)) from problem
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the metadata is changed faster than it can be read")
+
+    async def _compare_and_set(self, changes: Sequence[Change]) -> bool:
+        try:
+            await self._store.compare_and_set(changes)
+        except ConflictError:
+            self._stale = True
+            return False
+        return True
+
+    async def allocate_producer_ids(self, node_id: int) -> range:
+        """Take the next block of producer ids; it is in the store before anybody gets an id of it."""
+        try:
+            for _ in range(MAX_ATTEMPTS):
+                entry = await self._store.get(codec.PRODUCER_IDS)
+                first = codec.next_producer_id(entry)
+                block = range(first, first + BLOCK_SIZE)
+                version = ABSENT if entry is None else entry.version
+                change = Change(codec.PRODUCER_IDS, version, codec.producer_ids_entry(node_id, block))
+                if await self._compare_and_set([change]):
+                    return block
+        except StoreError as problem:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)) from problem
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "producer ids are taken faster than they can be read")

@@ -1,0 +1,50 @@
+"""Producer ids, which no two producers of a cluster may ever share: handed out of blocks of 1000."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+
+BLOCK_SIZE = 1000
+
+
+class ProducerIds:
+    """Hands out ids; ``allocate`` fires with a block that nobody else gets."""
+
+    def __init__(self, allocate: Callable[[], Deferred[range]]) -> None:
+        self._allocate = allocate
+        self._block = iter(range(0))
+        self._waiting: deque[Deferred[int]] = deque()
+        self._allocating = False
+
+    def next(self) -> Deferred[int]:
+        """Fire with an id that was never given before; fails when no new block can be had."""
+        if not self._waiting:
+            producer_id = next(self._block, None)
+            if producer_id is not None:
+                return succeed(producer_id)
+        waiter: Deferred[int] = Deferred()
+        self._waiting.append(waiter)
+        if not self._allocating:
+            self._allocating = True
+            self._allocate().addCallbacks(self._allocated, self._failed)
+        return waiter
+
+    def _allocated(self, block: range) -> None:
+        self._allocating = False
+        self._block = iter(block)
+        waiting, self._waiting = self._waiting, deque()
+        for waiter in waiting:
+            self._serve(waiter)
+
+    def _serve(self, waiter: Deferred[int]) -> None:
+        self.next().addCallbacks(waiter.callback, waiter.errback)
+
+    def _failed(self, failure: Failure) -> None:
+        self._allocating = False
+        waiting, self._waiting = self._waiting, deque()
+        for waiter in waiting:
+            waiter.errback(failure)

@@ -1,0 +1,119 @@
+"""The metadata of a single node: one SQLite file, durable at every commit.
+
+Every statement runs on the disk thread that is passed in. The file is held exclusively: WAL needs one sync
+a commit then, and no shared memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.disk import Disk
+from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, StoreError
+
+FILE_NAME = "kafkacompat-metadata.sqlite"
+FORMAT_VERSION = 1
+
+_SETTINGS = ("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+_TABLE = "CREATE TABLE IF NOT EXISTS metadata (key TEXT PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL)"
+_PUT = "INSERT INTO metadata (key, version, value) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET version = \
+excluded.version, value = excluded.value"
+
+
+class SqliteStore:
+    """A `MetadataStore` in *directory*, which exists; the file is made at the first use."""
+
+    def __init__(self, directory: str, disk: Disk) -> None:
+        self.path = Path(directory) / FILE_NAME
+        self._disk = disk
+        self._connection: sqlite3.Connection | None = None
+
+    def load(self) -> Deferred[Mapping[str, Entry]]:
+        """See MetadataStore.load."""
+        return self._disk.run(self._load)
+
+    def get(self, key: str) -> Deferred[Entry | None]:
+        """See MetadataStore.get."""
+        return self._disk.run(self._get, key)
+
+    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+        """See MetadataStore.compare_and_set."""
+        return self._disk.run(self._compare_and_set, changes)
+
+    def close(self) -> Deferred[None]:
+        """See MetadataStore.close."""
+        return self._disk.run(self._close)
+
+    # On the disk thread from here on.
+
+    def _load(self) -> dict[str, Entry]:
+        with self._reporting() as connection:
+            rows = connection.execute("SELECT key, value, version FROM metadata")
+            return {key: Entry(value, version) for key, value, version in rows}
+
+    def _get(self, key: str) -> Entry | None:
+        with self._reporting() as connection:
+            row = connection.execute("SELECT value, version FROM metadata WHERE key = ?", (key,)).fetchone()
+            return Entry(*row) if row else None
+
+    def _compare_and_set(self, changes: Sequence[Change]) -> None:
+        with self._reporting() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for change in changes:
+                    _apply(connection, change)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _reporting(self) -> Iterator[sqlite3.Connection]:
+        """The connection, opened at the first use; turns SQLite's errors into StoreError."""
+        try:
+            if self._connection is None:
+                self._connection = self._open()
+            yield self._connection
+        except sqlite3.Error as problem:
+            raise StoreError(f"the metadata in {self.path} cannot be used: {problem}") from problem
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=0)
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            _check_format(connection, self.path)
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > FORMAT_VERSION:
+        raise StoreError(f"{path} has format {version}, newer than {FORMAT_VERSION}: it needs a newer kafkacompat")
+
+
+def _apply(connection: sqlite3.Connection, change: Change) -> None:
+    row = connection.execute("SELECT version FROM metadata WHERE key = ?", (change.key,)).fetchone()
+    version = row[0] if row else ABSENT
+    if version != change.expected_version:
+        raise ConflictError(f"{change.key} has version {version}, not {change.expected_version}")
+    if change.value is None:
+        connection.execute("DELETE FROM metadata WHERE key = ?", (change.key,))
+    else:
+        connection.execute(_PUT, (change.key, version + 1, change.value))

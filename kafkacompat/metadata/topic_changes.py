@@ -1,0 +1,190 @@
+"""Topics made, grown and deleted: the rules of Kafka's controller, on a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from kafkacompat.config import BrokerConfig, ConfigError
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.config.topics import check_topic_configs
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.image import NO_LEADER, TopicImage
+from kafkacompat.metadata.placement import check_assignment, new_partition, place
+from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+DEFAULT = -1
+"""A count that is left to the broker's configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic asked for; ``assignments`` are (partition, replicas) picked by hand."""
+
+    name: str
+    partition_count: int = DEFAULT
+    replication_factor: int = DEFAULT
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """The partitions a topic shall have in all; ``assignments`` are the new ones' replicas, None for any."""
+
+    name: str
+    partition_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+class TopicChanges:
+    """Plans changes of topics under a broker's *config*; every method raises KafkaError and then changed nothing."""
+
+    def __init__(self, config: BrokerConfig, rng: Random) -> None:
+        self._config = config
+        self._rng = rng
+
+    def check_size(self, wanted: Sequence[NewTopic]) -> None:
+        """Refuse a request for more partitions than one may ask for (POLICY_VIOLATION)."""
+        default = self._config.int("num.partitions")
+        counts = (
+            len(new.assignments) or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
+            for new in wanted
+        )
+        _check_count(sum(counts))
+
+    def create(self, draft: Draft, new: NewTopic) -> TopicImage:
+        """Make one topic."""
+        if new.name == CLUSTER_METADATA_TOPIC:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{new.name} cannot be created: Kafka's controllers use it")
+        check_topic_name(new.name)
+        if new.name in draft.topics:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+        if other := draft.colliding(new.name):
+            reason = f"Topic '{new.name}' collides with existing topic: {other}"
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+        configs = self._configs(new)
+        replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
+        partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
+        topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
+        draft.put_topic(topic)
+        draft.put_config((ResourceType.TOPIC, new.name), configs)
+        return topic
+
+    def _configs(self, new: NewTopic) -> dict[str, str]:
+        nulls = [name for name, value in new.configs.items() if value is None]
+        if nulls:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Topic configs need a value: {', '.join(nulls)} have none")
+        configs = {name: value for name, value in new.configs.items() if value is not None}
+        try:
+            check_topic_configs(self._config, configs)
+        except ConfigError as problem:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(problem)) from problem
+        return configs
+
+    def _placed(self, draft: Draft, new: NewTopic) -> list[tuple[int, ...]]:
+        if new.replication_factor < DEFAULT or new.replication_factor == 0:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, f"A replication factor is 1 or more, not {new.replication_factor}"
+            )
+        if new.partition_count < DEFAULT or new.partition_count == 0:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS, f"A topic has 1 partition or more, not {new.partition_count}"
+            )
+        count, factor = new.partition_count, new.replication_factor
+        if count == DEFAULT:
+            count = self._config.int("num.partitions")
+        if factor == DEFAULT:
+            factor = self._config.int("default.replication.factor")
+        return place(draft.brokers.keys(), count, factor, self._rng)
+
+    def _assigned(self, draft: Draft, new: NewTopic) -> list[Sequence[int]]:
+        for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
+            if count != DEFAULT:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"With a manual assignment the {words} is -1, not {count}")
+        replicas: dict[int, Sequence[int]] = {}
+        factor = None
+        for index, nodes in new.assignments:
+            if index in replicas:
+                raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Partition {index} is assigned twice")
+            check_assignment(nodes, draft.brokers.keys(), factor)
+            replicas[index] = nodes
+            factor = len(nodes)
+        if sorted(replicas) != list(range(len(replicas))):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions are numbered from 0 without gaps")
+        return [replicas[index] for index in range(len(replicas))]
+
+    def grow(self, draft: Draft, more: MorePartitions) -> None:
+        """Add partitions to one topic."""
+        topic = draft.topics.get(more.name)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{more.name}'")
+        have = len(topic.partitions)
+        if more.partition_count <= have:
+            reason = f"Topic '{more.name}' has {have} partition(s): {more.partition_count} would not be more"
+            raise KafkaError(ErrorCode.INVALID_PARTITIONS, reason)
+        _check_count(more.partition_count - have)
+        replicas = self._added_replicas(draft, topic, more)
+        added = (new_partition(have + index, nodes) for index, nodes in enumerate(replicas))
+        draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
+
+    def _added_replicas(self, draft: Draft, topic: TopicImage, more: MorePartitions) -> Sequence[Sequence[int]]:
+        count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
+        if more.assignments is None:
+            return place(draft.brokers.keys(), count, factor, self._rng)
+        if len(more.assignments) != count:
+            reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+        for nodes in more.assignments:
+            check_assignment(nodes, draft.brokers.keys(), factor)
+        return more.assignments
+
+
+def _check_count(partitions: int) -> None:
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        reason = f"{partitions} partitions are more than one request may ask for, {MAX_PARTITIONS_PER_REQUEST}"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
+
+
+def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
+    """A random UUID (version 4, as Kafka's) that is not taken and does not begin with '-' as text.
+
+    Ids are given on command lines, where a leading '-' would make them an option.
+    """
+    while True:
+        bits = rng.getrandbits(128) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
+        uuid = bits.to_bytes(16, "big")
+        if uuid[0] >> 2 != 62 and uuid not in taken:
+            return uuid
+
+
+def elect_leaders(draft: Draft, node_id: int) -> None:
+    """Make *node_id* the leader of all its partitions, each under a new epoch.
+
+    A leader that was stopped may have lost records it had taken: the new epoch lets consumers notice (KIP-320).
+    """
+    for topic in list(draft.topics.values()):
+        partitions = []
+        for each in topic.partitions:
+            leader = node_id if node_id in each.replicas else NO_LEADER
+            in_sync = (node_id,) if leader == node_id else each.in_sync_replicas
+            partitions.append(
+                each._replace(
+                    leader=leader,
+                    leader_epoch=each.leader_epoch + 1,
+                    in_sync_replicas=in_sync,
+                    partition_epoch=each.partition_epoch + 1,
+                )
+            )
+        draft.put_topic(topic._replace(partitions=tuple(partitions)))
+
+
+def delete_topic(draft: Draft, topic_id: bytes) -> None:
+    """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID."""
+    topic = draft.topics_by_id.get(topic_id)
+    if topic is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_id.hex()}")
+    draft.drop_topic(topic.name)

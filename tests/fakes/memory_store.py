@@ -1,0 +1,58 @@
+"""A metadata store in memory, which can be made to conflict and to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, StoreError
+
+
+class MemoryStore:
+    """Passes the same tests as `SqliteStore`.
+
+    ``before_write`` is called before each write, for a test to change ``entries`` as another controller
+    would; while ``failing`` is set nothing can be read or written; ``lose_answers`` makes writes fail after
+    they were done.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.before_write: Callable[[], None] = lambda: None
+        self.failing = False
+        self.lose_answers = False
+        self.writes: list[Sequence[Change]] = []
+
+    def load(self) -> Deferred[Mapping[str, Entry]]:
+        return maybeDeferred(self._load)
+
+    def get(self, key: str) -> Deferred[Entry | None]:
+        return maybeDeferred(lambda: self._load().get(key))
+
+    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+        return maybeDeferred(self._compare_and_set, changes)
+
+    def close(self) -> Deferred[None]:
+        return maybeDeferred(lambda: None)
+
+    def _load(self) -> dict[str, Entry]:
+        if self.failing:
+            raise StoreError("the store is failing, as it was told to")
+        return dict(self.entries)
+
+    def _compare_and_set(self, changes: Sequence[Change]) -> None:
+        self.before_write()
+        entries = self._load()
+        for change in changes:
+            version = entries[change.key].version if change.key in entries else ABSENT
+            if version != change.expected_version:
+                raise ConflictError(f"{change.key} has version {version}")
+            if change.value is None:
+                entries.pop(change.key, None)
+            else:
+                entries[change.key] = Entry(change.value, version + 1)
+        self.entries = entries
+        self.writes.append(changes)
+        if self.lose_answers:
+            raise StoreError("the answer is lost, as it was told to be")

@@ -1,0 +1,35 @@
+"""What a controller tells the replicas, kept for a test to look at and to answer."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred, fail, succeed
+
+from kafkacompat.metadata.image import TopicImage
+
+
+class RecordingEvents:
+    """Keeps what it is told in ``told``; with ``hold`` it answers only when a test fires ``waiting``."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.hold = False
+        self.waiting: list[Deferred[None]] = []
+        self.broken: set[str] = set()
+
+    def open_partitions(self, topic: TopicImage) -> Deferred[None]:
+        return self._tell("open", topic.name)
+
+    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
+        return self._tell("delete", topic.name)
+
+    def configs_changed(self, topic: str) -> None:
+        self.told.append(("configure", topic))
+
+    def _tell(self, what: str, topic: str) -> Deferred[None]:
+        self.told.append((what, topic))
+        if topic in self.broken:
+            return fail(OSError(f"{topic} is broken, as it was told to be"))
+        if not self.hold:
+            return succeed(None)
+        self.waiting.append(Deferred())
+        return self.waiting[-1]

@@ -1,0 +1,143 @@
+"""Configs set, deleted, appended to and subtracted from."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation, alter_configs
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.effective import EffectiveConfig
+from kafkacompat.metadata.image import MetadataImage, TopicImage
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+CONFIG = BrokerConfig.load("node.id=1")
+TOPIC = (ResourceType.TOPIC, "t")
+
+
+def draft(**configs: str) -> Draft:
+    on = Draft(MetadataImage())
+    on.put_topic(TopicImage("t", b"i" * 16, ()))
+    on.put_config(TOPIC, {name.replace("_", "."): value for name, value in configs.items()})
+    return on
+
+
+def change(on: Draft, name: str, operation: Operation, value: str | None = None) -> dict[str, str]:
+    alter_configs(on, CONFIG, *TOPIC, [ConfigOperation(name, operation, value)])
+    return dict(on.configs.get(TOPIC, {}))
+
+
+def test_set_and_delete() -> None:
+    on = draft()
+    assert change(on, "retention.ms", Operation.SET, "5") == {"retention.ms": "5"}
+    assert change(on, "segment.ms", Operation.SET, "6") == {"retention.ms": "5", "segment.ms": "6"}
+    assert change(on, "retention.ms", Operation.DELETE) == {"segment.ms": "6"}
+    assert change(on, "never.was.there", Operation.DELETE) == {"segment.ms": "6"}
+    assert change(on, "segment.ms", Operation.DELETE) == {}
+    assert TOPIC not in on.configs
+
+
+def test_append_and_subtract_start_from_the_default() -> None:
+    on = draft()
+    assert change(on, "cleanup.policy", Operation.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
+    assert change(on, "cleanup.policy", Operation.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
+    assert change(on, "cleanup.policy", Operation.SUBTRACT, "delete,nothing") == {"cleanup.policy": "compact"}
+    assert change(draft(), "cleanup.policy", Operation.SUBTRACT, "delete") == {"cleanup.policy": ""}
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "operation", "code"),
+    [
+        (ResourceType.TOPIC, "", ConfigOperation("retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.SET, "x"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.TOPIC, "t", ConfigOperation("no.such", Operation.SET, "x"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.TOPIC, "t", ConfigOperation("no.such", Operation.SUBTRACT, "1"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.SET, None), ErrorCode.INVALID_REQUEST),
+        (
+            ResourceType.TOPIC,
+            "t",
+            ConfigOperation("leader.replication.throttled.replicas", Operation.SET, "0:1," * 10_000),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            ResourceType.TOPIC,
+            "other",
+            ConfigOperation("retention.ms", Operation.SET, "1"),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ),
+        (ResourceType.BROKER, "2", ConfigOperation("log.retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "x", ConfigOperation("log.retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "1", ConfigOperation("log.retention.ms", Operation.SET, "x"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "1", ConfigOperation("log.retention.ms", Operation.SET, "0"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "1", ConfigOperation("log.dirs", Operation.SET, "/x"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "1", ConfigOperation("listeners", Operation.SET, "X://:1"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "", ConfigOperation("ssl.keystore.type", Operation.SET, "X"), ErrorCode.INVALID_REQUEST),
+        (ResourceType.BROKER, "1", ConfigOperation("foo", Operation.APPEND, "x"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.GROUP, "", ConfigOperation("streams.num.standby.replicas", Operation.SET, "1"), None),
+        (
+            ResourceType.GROUP,
+            "g",
+            ConfigOperation("consumer.session.timeout.ms", Operation.SET, "1"),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (ResourceType.CLIENT_METRICS, "m", ConfigOperation("interval.ms", Operation.SET, "1"), None),
+        (ResourceType.CLIENT_METRICS, "", ConfigOperation("interval.ms", Operation.SET, "100"), None),
+    ],
+)
+def test_refuses_as_kafka_does(
+    resource: ResourceType, name: str, operation: ConfigOperation, code: ErrorCode | None
+) -> None:
+    on = draft()
+    with pytest.raises(KafkaError) as problem:
+        alter_configs(on, CONFIG, resource, name, [operation])
+    assert problem.value.code == (code or ErrorCode.INVALID_REQUEST)
+    assert on.configs == {}
+
+
+def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
+    on = draft(segment_ms="1")
+    operations = [
+        ConfigOperation("retention.ms", Operation.SET, "5"),
+        ConfigOperation("segment.bytes", Operation.SET, "5"),
+    ]
+    with pytest.raises(KafkaError):
+        alter_configs(on, CONFIG, *TOPIC, operations)
+    assert on.configs == {TOPIC: {"segment.ms": "1"}}
+
+
+def test_the_lag_of_a_topic_is_held_against_the_brokers_as_it_was_changed() -> None:
+    on = draft()
+    operations = [ConfigOperation("log.cleaner.max.compaction.lag.ms", Operation.SET, "10")]
+    alter_configs(on, CONFIG, ResourceType.BROKER, "", operations)
+    with pytest.raises(KafkaError):
+        change(on, "min.compaction.lag.ms", Operation.SET, "11")
+
+
+def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
+    on = draft()
+    for name in ("", "1"):
+        operations = [
+            ConfigOperation("log.retention.ms", Operation.SET, "5"),
+            ConfigOperation("my.plugin", Operation.SET, "x"),
+        ]
+        alter_configs(on, CONFIG, ResourceType.BROKER, name, operations)
+    assert on.configs[ResourceType.BROKER, ""] == on.configs[ResourceType.BROKER, "1"]
+
+
+def test_the_configuration_in_effect() -> None:
+    effective = EffectiveConfig(CONFIG)
+    assert effective.log_config({}).retention_ms == 604_800_000
+    effective.update(
+        {(ResourceType.BROKER, ""): {"log.retention.ms": "5"}, (ResourceType.BROKER, "1"): {"log.roll.ms": "6"}}
+    )
+    assert (effective.log_config({}).retention_ms, effective.log_config({}).segment_ms) == (5, 6)
+    assert effective.log_config({"retention.ms": "7"}).retention_ms == 7
+    assert effective.log_config({}) is effective.log_config({})
+
+
+def test_changes_that_do_not_fit_the_properties_file_any_more_are_left_out() -> None:
+    effective = EffectiveConfig(CONFIG)
+    effective.update({(ResourceType.BROKER, "1"): {"queued.max.request.bytes": "1"}})
+    assert effective.config is CONFIG

@@ -1,0 +1,351 @@
+"""The controller: committed first, then told to the replicas, then published."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from twisted.internet.defer import Deferred, succeed
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata import codec
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation
+from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
+from kafkacompat.metadata.store import Entry, StoreError
+from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.partition_events import RecordingEvents
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
+
+CONFIG = BrokerConfig.load("node.id=1\nbroker.rack=r1\nadvertised.listeners=PLAINTEXT://kafka:9092")
+
+
+class Node:
+    """A node over *store*, started; made again over the same store it is the node after a restart."""
+
+    def __init__(self, store: MemoryStore | None = None, *, cluster_id: str | None = None, seed: int = 1) -> None:
+        self.store = store or MemoryStore()
+        self.events = RecordingEvents()
+        self.holder = ImageHolder()
+        self.controller = Controller(self.store, self.holder, self.events, CONFIG, Random(seed))
+        self.cluster_id = outcome(self.controller.load(cluster_id))
+        outcome(self.controller.start())
+
+    def create(self, name: str, partitions: int = 1, **configs: str) -> TopicImage:
+        wanted = NewTopic(name, partitions, 1, configs={key.replace("_", "."): text for key, text in configs.items()})
+        (topic,) = outcome(self.controller.create_topics([wanted]))
+        assert isinstance(topic, TopicImage)
+        return topic
+
+    def configure(self, resource: ResourceType, name: str, key: str, value: str) -> KafkaError | None:
+        operation = ConfigOperation(key, Operation.SET, value)
+        (result,) = outcome(self.controller.alter_configs([(resource, name, [operation])]))
+        return result
+
+
+def test_the_first_image_shows_this_broker() -> None:
+    node = Node()
+    image = node.holder.image
+    assert image.version == 1
+    assert (image.cluster_id, image.controller_id) == (node.cluster_id, 1)
+    assert image.brokers[1].rack == "r1"
+    assert image.brokers[1].endpoints == {"PLAINTEXT": ("kafka", 9092)}
+    assert len(codec.parse_uuid(node.cluster_id)) == 16
+
+
+def test_the_clusters_id_is_kept_and_held_against_the_log_directories() -> None:
+    store = Node(cluster_id="given").store
+    assert Node(store).cluster_id == "given"
+    assert Node(store, cluster_id="given").cluster_id == "given"
+    with pytest.raises(StoreError, match="the cluster given and the log directories to other"):
+        Node(store, cluster_id="other")
+
+
+def test_a_topic_is_published_once_its_partitions_take_writes() -> None:
+    node = Node()
+    node.events.hold = True
+    creating = node.controller.create_topics([NewTopic("t", 2, 1)])
+    assert "/brokers/topics/t" in node.store.entries
+    assert node.events.told == [("open", "t")]
+    assert not has_fired(creating) and node.holder.image.topics == {}
+    node.events.waiting.pop().callback(None)
+    (topic,) = outcome(creating)
+    assert node.holder.image.topics == {"t": topic}
+    assert isinstance(topic, TopicImage)
+    assert node.holder.image.topics_by_id == {topic.topic_id: topic}
+    assert node.holder.image.version == 2
+
+
+def test_the_log_configuration_is_known_when_the_partitions_are_opened() -> None:
+    node = Node()
+    node.events.hold = True
+    node.controller.create_topics([NewTopic("t", 1, 1, configs={"retention.ms": "5"})])
+    assert node.controller.log_config_of("t").retention_ms == 5
+
+
+def test_a_topic_that_is_not_allowed_leaves_the_others_alone() -> None:
+    node = Node()
+    results = outcome(node.controller.create_topics([NewTopic("a b", 1, 1), NewTopic("t", 1, 1), NewTopic("t", 1, 1)]))
+    codes = [result.code if isinstance(result, KafkaError) else ErrorCode.NONE for result in results]
+    assert codes == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
+    assert list(node.holder.image.topics) == ["t"]
+
+
+def test_a_request_for_too_much_fails_as_a_whole() -> None:
+    node = Node()
+    too_much = node.controller.create_topics([NewTopic("a", 1, 1), NewTopic("b", 10_000, 1)])
+    assert refusal(too_much) == ErrorCode.POLICY_VIOLATION
+    assert node.holder.image.topics == {}
+
+
+def test_validate_only_changes_nothing() -> None:
+    node = Node()
+    node.create("t")
+    entries, told = dict(node.store.entries), list(node.events.told)
+    (topic,) = outcome(node.controller.create_topics([NewTopic("v", 3, 1)], validate_only=True))
+    assert isinstance(topic, TopicImage) and len(topic.partitions) == 3
+    assert outcome(node.controller.create_partitions([MorePartitions("t", 9)], validate_only=True)) == [None]
+    operation = ConfigOperation("retention.ms", Operation.SET, "5")
+    change = (ResourceType.TOPIC, "t", [operation])
+    assert outcome(node.controller.alter_configs([change], validate_only=True)) == [None]
+    assert node.store.entries == entries
+    assert node.events.told == told
+    assert list(node.holder.image.topics) == ["t"] and node.holder.image.configs == {}
+
+
+def test_a_deleted_topic_is_gone_before_its_files_go() -> None:
+    node = Node()
+    topic = node.create("t", retention_ms="5")
+    node.events.hold = True
+    deleting = node.controller.delete_topics([topic.topic_id])
+    assert node.events.told[-1] == ("delete", "t")
+    assert node.holder.image.topics == {} and node.holder.image.topics_by_id == {}
+    assert not has_fired(deleting)
+    node.events.waiting.pop().callback(None)
+    assert outcome(deleting) == [None]
+    assert [key for key in node.store.entries if "/t" in key] == []
+
+
+def test_a_topic_may_be_made_again_and_is_another_one() -> None:
+    node = Node()
+    first = node.create("t")
+    assert outcome(node.controller.delete_topics([first.topic_id])) == [None]
+    assert node.create("t").topic_id != first.topic_id
+
+
+def test_making_a_topic_again_waits_for_the_old_ones_files() -> None:
+    node = Node()
+    topic = node.create("t")
+    node.events.hold = True
+    node.controller.delete_topics([topic.topic_id])
+    node.controller.create_topics([NewTopic("t", 1, 1)])
+    assert node.events.told == [("open", "t"), ("delete", "t")]
+    node.events.waiting.pop().callback(None)
+    assert node.events.told[-1] == ("open", "t")
+
+
+def test_deleting_what_is_not_there() -> None:
+    node = Node()
+    topic = node.create("t")
+    results = outcome(node.controller.delete_topics([b"x" * 16, topic.topic_id, topic.topic_id]))
+    assert [result and result.code for result in results] == [
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        None,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    ]
+
+
+def test_partitions_added_are_published_once_they_take_writes() -> None:
+    node = Node()
+    node.create("t", 2)
+    node.events.hold = True
+    growing = node.controller.create_partitions([MorePartitions("t", 5), MorePartitions("u", 5)])
+    assert len(node.holder.image.topics["t"].partitions) == 2
+    node.events.waiting.pop().callback(None)
+    results = outcome(growing)
+    assert results[0] is None and results[1] is not None
+    assert len(node.holder.image.topics["t"].partitions) == 5
+
+
+def test_a_changed_topic_config_reaches_its_logs() -> None:
+    node = Node()
+    node.create("t")
+    node.create("u")
+    told = len(node.events.told)
+    assert node.configure(ResourceType.TOPIC, "t", "retention.ms", "5") is None
+    assert node.events.told[told:] == [("configure", "t")]
+    assert node.controller.log_config_of("t").retention_ms == 5
+    assert node.holder.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "5"}
+
+
+def test_a_changed_broker_config_reaches_every_log() -> None:
+    node = Node()
+    node.create("t")
+    node.create("u", retention_ms="7")
+    told = len(node.events.told)
+    assert node.configure(ResourceType.BROKER, "", "log.retention.ms", "5") is None
+    assert node.events.told[told:] == [("configure", "t"), ("configure", "u")]
+    assert node.controller.config.int("log.retention.ms") == 5
+    assert [node.controller.log_config_of(name).retention_ms for name in ("t", "u")] == [5, 7]
+
+
+def test_a_groups_config_is_kept_and_reaches_no_log() -> None:
+    node = Node()
+    node.create("t")
+    told = len(node.events.told)
+    assert node.configure(ResourceType.GROUP, "g", "consumer.session.timeout.ms", "50000") is None
+    assert node.events.told[told:] == []
+    assert Node(node.store).holder.image.config(ResourceType.GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
+
+
+def test_after_a_restart_everything_is_there_under_new_leader_epochs() -> None:
+    node = Node()
+    topic = node.create("t", 2, retention_ms="5")
+    assert node.configure(ResourceType.BROKER, "1", "log.roll.ms", "6") is None
+    again = Node(node.store, seed=2)
+    assert again.cluster_id == node.cluster_id
+    restarted = again.holder.image.topics["t"]
+    assert restarted.topic_id == topic.topic_id
+    assert [(each.leader, each.leader_epoch, each.partition_epoch) for each in restarted.partitions] == [(1, 1, 1)] * 2
+    assert again.events.told == [("open", "t")]
+    config = again.controller.log_config_of("t")
+    assert (config.retention_ms, config.segment_ms) == (5, 6)
+    assert Node(node.store).holder.image.topics["t"].partitions[0].leader_epoch == 2
+
+
+def test_nothing_is_published_before_the_partitions_are_open() -> None:
+    store = Node().store
+    first = Node(store)
+    first.create("t")
+    events, holder = RecordingEvents(), ImageHolder()
+    events.hold = True
+    controller = Controller(store, holder, events, CONFIG, Random(1))
+    outcome(controller.load(None))
+    starting = controller.start()
+    assert holder.image.version == 0 and not has_fired(starting)
+    events.waiting.pop().callback(None)
+    outcome(starting)
+    assert list(holder.image.topics) == ["t"]
+
+
+def test_what_cannot_be_opened_has_no_leader() -> None:
+    node = Node()
+    node.create("t", 2)
+    node.events.broken = {"t", "u"}
+    node.create("u")
+    assert outcome(node.controller.create_partitions([MorePartitions("t", 3)])) == [None]
+    assert [each.leader for each in node.holder.image.topics["t"].partitions] == [1, 1, NO_LEADER]
+    assert node.holder.image.topics["u"].partitions[0].leader == NO_LEADER
+    node.events.broken = set()
+    node.create("v")
+    assert node.holder.image.topics["u"].partitions[0].leader == NO_LEADER
+    assert Node(node.store).holder.image.topics["u"].partitions[0].leader == 1
+
+
+def test_files_that_cannot_be_deleted_do_not_bring_a_topic_back() -> None:
+    node = Node()
+    topic = node.create("t")
+    node.events.broken = {"t"}
+    assert outcome(node.controller.delete_topics([topic.topic_id])) == [None]
+    assert node.holder.image.topics == {}
+
+
+def test_a_conflict_is_planned_again_on_what_the_other_one_wrote() -> None:
+    node = Node()
+    other = Node(seed=5)
+    theirs = other.create("t", 3)
+
+    def interfere() -> None:
+        node.store.before_write = lambda: None
+        node.store.entries.update({key: entry for key, entry in other.store.entries.items() if "/topics/" in key})
+
+    node.store.before_write = interfere
+    results = outcome(node.controller.create_topics([NewTopic("t", 1, 1), NewTopic("u", 1, 1)]))
+    assert isinstance(results[0], KafkaError) and results[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert node.holder.image.topics["t"].topic_id == theirs.topic_id
+    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
+
+
+def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
+    node = Node()
+    node.create("t")
+    other = Node(seed=5)
+    other.create("t")
+    assert outcome(other.controller.create_partitions([MorePartitions("t", 3)])) == [None]
+
+    def interfere() -> None:
+        node.store.before_write = lambda: None
+        node.store.entries = {key: entry for key, entry in node.store.entries.items() if "/topics/" not in key}
+        node.store.entries.update({key: entry for key, entry in other.store.entries.items() if "/topics/" in key})
+
+    node.store.before_write = interfere
+    assert outcome(node.controller.create_partitions([MorePartitions("t", 4)])) == [None]
+    assert node.events.told == [("open", "t"), ("delete", "t"), ("open", "t")]
+    assert len(node.holder.image.topics["t"].partitions) == 4
+
+
+def test_endless_conflicts_end_in_an_error() -> None:
+    node = Node()
+
+    def interfere() -> None:
+        entry = node.store.entries.get("/cluster/id")
+        assert entry is not None
+        node.store.entries["/brokers/topics/t"] = Entry(b"{}", 0)
+        node.store.load = lambda: succeed({"/cluster/id": entry})  # type: ignore[method-assign]
+
+    node.store.before_write = interfere
+    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert node.holder.image.topics == {}
+
+
+def test_a_failing_store_changes_nothing_and_is_asked_again() -> None:
+    node = Node()
+    node.store.failing = True
+    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.events.told == [] and node.holder.image.topics == {}
+    node.store.failing = False
+    node.create("t")
+
+
+def test_a_change_whose_answer_was_lost_is_found_at_the_next_one() -> None:
+    node = Node()
+    node.store.lose_answers = True
+    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.KAFKA_STORAGE_ERROR
+    node.store.lose_answers = False
+    node.create("u")
+    assert sorted(node.holder.image.topics) == ["t", "u"]
+    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
+
+
+def test_producer_ids_are_never_given_twice() -> None:
+    node = Node()
+    first = [outcome(node.controller.producer_ids.next()) for _ in range(1001)]
+    assert first == list(range(1001))
+    assert outcome(Node(node.store).controller.producer_ids.next()) == 2000
+
+
+def test_a_producer_id_comes_after_its_block_is_stored() -> None:
+    node = Node()
+    node.store.failing = True
+    assert refusal(node.controller.producer_ids.next()) == ErrorCode.KAFKA_STORAGE_ERROR
+    node.store.failing = False
+    node.store.before_write = lambda: (
+        node.store.entries.setdefault(codec.PRODUCER_IDS, Entry(codec.producer_ids_entry(2, range(1000)), 0)) and None
+    )
+    assert outcome(node.controller.producer_ids.next()) == 1000
+
+
+def test_changes_are_made_one_after_the_other() -> None:
+    node = Node()
+    node.events.hold = True
+    waiting: list[Deferred[list[TopicImage | KafkaError]]] = [
+        node.controller.create_topics([NewTopic(name, 1, 1)]) for name in ("a", "b")
+    ]
+    assert node.events.told == [("open", "a")]
+    node.events.waiting.pop().callback(None)
+    assert has_fired(waiting[0]) and node.events.told == [("open", "a"), ("open", "b")]
+    node.events.waiting.pop().callback(None)
+    assert has_fired(waiting[1])

@@ -1,0 +1,35 @@
+"""Producer ids out of blocks."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kafkacompat.metadata.producer_ids import ProducerIds
+from tests.kafkacompat.metadata.deferreds import outcome
+
+
+def test_many_who_wait_share_one_allocation_in_order() -> None:
+    blocks: list[Deferred[range]] = []
+    ids = ProducerIds(lambda: blocks.append(Deferred()) or blocks[-1])  # type: ignore[func-returns-value]
+    waiting = [ids.next() for _ in range(5)]
+    assert len(blocks) == 1
+    blocks[0].callback(range(3))
+    assert [outcome(waiter) for waiter in waiting[:3]] == [0, 1, 2]
+    assert len(blocks) == 2
+    late = ids.next()
+    blocks[1].callback(range(10, 20))
+    assert [outcome(waiter) for waiter in [*waiting[3:], late, ids.next()]] == [10, 11, 12, 13]
+
+
+def test_a_failed_allocation_fails_those_who_wait_and_is_tried_again() -> None:
+    blocks: list[Deferred[range]] = []
+    ids = ProducerIds(lambda: blocks.append(Deferred()) or blocks[-1])  # type: ignore[func-returns-value]
+    waiting = [ids.next(), ids.next()]
+    blocks[0].errback(OSError("no"))
+    for waiter in waiting:
+        with pytest.raises(OSError):
+            outcome(waiter)
+    again = ids.next()
+    blocks[1].callback(range(7, 8))
+    assert outcome(again) == 7

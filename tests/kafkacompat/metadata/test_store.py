@@ -1,0 +1,102 @@
+"""The contract of metadata stores, and what SQLite adds to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkacompat.metadata.sqlite_store import FILE_NAME, SqliteStore
+from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, MetadataStore, StoreError
+from tests.fakes.disk import ImmediateDisk, ManualDisk
+from tests.fakes.memory_store import MemoryStore
+from tests.kafkacompat.metadata.deferreds import outcome
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> MetadataStore:
+    makers: dict[str, Callable[[], MetadataStore]] = {
+        "memory": MemoryStore,
+        "sqlite": lambda: SqliteStore(str(tmp_path), ImmediateDisk()),
+    }
+    return makers[request.param]()
+
+
+def test_versions_start_at_0_and_count_changes(store: MetadataStore) -> None:
+    outcome(store.compare_and_set([Change("/a", ABSENT, b"1"), Change("/b", ABSENT, b"2")]))
+    outcome(store.compare_and_set([Change("/a", 0, b"3")]))
+    assert outcome(store.load()) == {"/a": Entry(b"3", 1), "/b": Entry(b"2", 0)}
+    assert outcome(store.get("/a")) == Entry(b"3", 1)
+    assert outcome(store.get("/c")) is None
+
+
+def test_a_deleted_key_is_absent_and_starts_anew(store: MetadataStore) -> None:
+    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
+    outcome(store.compare_and_set([Change("/a", 0, None)]))
+    assert outcome(store.get("/a")) is None
+    outcome(store.compare_and_set([Change("/a", ABSENT, b"2")]))
+    assert outcome(store.get("/a")) == Entry(b"2", 0)
+
+
+@pytest.mark.parametrize("expected", [ABSENT, 1, 7])
+def test_a_conflict_changes_nothing(store: MetadataStore, expected: int) -> None:
+    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
+    with pytest.raises(ConflictError):
+        outcome(store.compare_and_set([Change("/new", ABSENT, b"x"), Change("/a", expected, b"2")]))
+    assert outcome(store.load()) == {"/a": Entry(b"1", 0)}
+    outcome(store.compare_and_set([Change("/a", 0, b"2")]))
+
+
+def test_deleting_what_is_absent_is_a_conflict(store: MetadataStore) -> None:
+    with pytest.raises(ConflictError):
+        outcome(store.compare_and_set([Change("/a", 0, None)]))
+
+
+def test_sqlite_keeps_everything_when_it_is_opened_again(tmp_path: Path) -> None:
+    first = SqliteStore(str(tmp_path), ImmediateDisk())
+    outcome(first.compare_and_set([Change("/a", ABSENT, b"\x00\xff")]))
+    outcome(first.close())
+    outcome(first.close())
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+    assert outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load()) == {"/a": Entry(b"\x00\xff", 0)}
+
+
+def test_sqlite_does_nothing_on_the_callers_thread(tmp_path: Path) -> None:
+    disk = ManualDisk()
+    loading = SqliteStore(str(tmp_path), disk).load()
+    assert not loading.called and list(tmp_path.iterdir()) == []
+    disk.work()
+    assert outcome(loading) == {}
+
+
+def test_sqlite_syncs_every_commit(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path), ImmediateDisk())
+    outcome(store.load())
+    connection = store._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_sqlite_is_held_by_one_store(tmp_path: Path) -> None:
+    first = SqliteStore(str(tmp_path), ImmediateDisk())
+    outcome(first.compare_and_set([Change("/a", ABSENT, b"1")]))
+    with pytest.raises(StoreError, match=r"cannot be used: database is locked"):
+        outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
+
+
+def test_sqlite_refuses_a_newer_format(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreError, match="needs a newer kafkacompat"):
+        outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
+
+
+def test_sqlite_says_in_one_sentence_that_a_file_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"not a database, but long enough to be looked at" * 40)
+    with pytest.raises(StoreError) as problem:
+        outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
+    assert FILE_NAME in str(problem.value) and "\n" not in str(problem.value)

@@ -1,0 +1,210 @@
+"""Kafka's rules for making and growing topics, on a draft."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.internal_topics import auto_created
+from kafkacompat.metadata.topic_changes import (
+    MorePartitions,
+    NewTopic,
+    TopicChanges,
+    delete_topic,
+    elect_leaders,
+    new_topic_id,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+CONFIG = BrokerConfig.load("node.id=1\nnum.partitions=4\ndefault.replication.factor=2")
+CHANGES = TopicChanges(CONFIG, Random(1))
+
+
+def draft(*nodes: int) -> Draft:
+    brokers = {node: BrokerImage(node, None, {}) for node in nodes or (1, 2, 3)}
+    return Draft(MetadataImage(brokers=brokers))
+
+
+def refused(new: NewTopic, on: Draft | None = None) -> ErrorCode:
+    on = on or draft()
+    before = dict(on.topics)
+    with pytest.raises(KafkaError) as problem:
+        CHANGES.create(on, new)
+    assert on.topics == before
+    assert problem.value.detail and "\n" not in problem.value.detail
+    return problem.value.code
+
+
+def test_replicas_go_round_and_the_first_one_leads() -> None:
+    topic = CHANGES.create(draft(), NewTopic("t", 3, 2))
+    replicas = [partition.replicas for partition in topic.partitions]
+    assert sorted(replicas) == [(1, 2), (2, 3), (3, 1)]
+    for index, partition in enumerate(topic.partitions):
+        assert partition == PartitionImage(index, replicas[index][0], 0, replicas[index], replicas[index], 0)
+
+
+def test_the_first_leader_differs_from_topic_to_topic() -> None:
+    leaders = {CHANGES.create(draft(), NewTopic("t", 1, 1)).partitions[0].leader for _ in range(50)}
+    assert leaders == {1, 2, 3}
+
+
+def test_counts_left_open_are_the_brokers() -> None:
+    topic = CHANGES.create(draft(), NewTopic("t"))
+    assert [len(partition.replicas) for partition in topic.partitions] == [2, 2, 2, 2]
+
+
+def test_manual_assignment_in_any_order() -> None:
+    topic = CHANGES.create(draft(), NewTopic("t", assignments=[(1, [3, 1]), (0, [2, 3])]))
+    assert [partition.replicas for partition in topic.partitions] == [(2, 3), (3, 1)]
+
+
+def test_configs_are_kept_with_the_topic() -> None:
+    on = draft()
+    CHANGES.create(on, NewTopic("t", 1, 1, configs={"retention.ms": "5"}))
+    assert on.configs == {(ResourceType.TOPIC, "t"): {"retention.ms": "5"}}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "a/b", "x" * 250])
+def test_invalid_names(name: str) -> None:
+    assert refused(NewTopic(name, 1, 1)) == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_valid_names() -> None:
+    on = draft()
+    for name in ("x" * 249, "A-z_0.9", "__consumer_offsets", "-"):
+        CHANGES.create(on, NewTopic(name, 1, 1))
+
+
+def test_existing_and_colliding_names() -> None:
+    on = draft()
+    CHANGES.create(on, NewTopic("a.b", 1, 1))
+    assert refused(NewTopic("a.b", 1, 1), on) == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert refused(NewTopic("a_b", 1, 1), on) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    CHANGES.create(on, NewTopic("a-b", 1, 1))
+    delete_topic(on, on.topics["a.b"].topic_id)
+    CHANGES.create(on, NewTopic("a_b", 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        (NewTopic("__cluster_metadata", 1, 1), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", -2, 1), ErrorCode.INVALID_PARTITIONS),
+        (NewTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 0, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, 4), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", 1, -1, assignments=[(0, [1])]), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", -1, 1, assignments=[(0, [1])]), ErrorCode.INVALID_REQUEST),
+        (NewTopic("t", assignments=[(0, [1]), (0, [2])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments=[(1, [1])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments=[(0, [])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments=[(0, [9])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments=[(0, [1, 1])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", assignments=[(0, [1]), (1, [1, 2])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewTopic("t", 1, 1, configs={"no.such": "1"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("t", 1, 1, configs={"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("t", 1, 1, configs={"retention.ms": None}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("t", 0, 1, configs={"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_refuses_as_kafka_does(new: NewTopic, code: ErrorCode) -> None:
+    assert refused(new) == code
+
+
+@pytest.mark.parametrize(
+    ("wanted", "allowed"),
+    [
+        ([NewTopic("t", 10_000, 1)], True),
+        ([NewTopic("t", 10_001, 1)], False),
+        ([NewTopic("t", 2**31 - 1, 1)], False),
+        ([NewTopic("a", 9_997, 1), NewTopic("b")], False),
+        ([NewTopic("a", 9_996, 1), NewTopic("b"), NewTopic("c", -7)], True),
+        ([NewTopic("a", assignments=[(index, [1]) for index in range(10_001)])], False),
+    ],
+)
+def test_one_request_may_not_ask_for_too_many_partitions(wanted: list[NewTopic], allowed: bool) -> None:
+    if allowed:
+        return CHANGES.check_size(wanted)
+    with pytest.raises(KafkaError) as problem:
+        CHANGES.check_size(wanted)
+    assert problem.value.code == ErrorCode.POLICY_VIOLATION
+
+
+def grown(more: MorePartitions) -> TopicImage:
+    on = draft()
+    CHANGES.create(on, NewTopic("t", 2, 2))
+    CHANGES.grow(on, more)
+    return on.topics["t"]
+
+
+def test_grown_partitions_have_the_topics_replication_factor() -> None:
+    topic = grown(MorePartitions("t", 5))
+    assert [partition.partition for partition in topic.partitions] == [0, 1, 2, 3, 4]
+    assert {len(partition.replicas) for partition in topic.partitions} == {2}
+
+
+def test_grown_partitions_may_be_assigned() -> None:
+    topic = grown(MorePartitions("t", 4, [[3, 1], [1, 2]]))
+    assert [partition.replicas for partition in topic.partitions[2:]] == [(3, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (MorePartitions("other", 5), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (MorePartitions("t", 2), ErrorCode.INVALID_PARTITIONS),
+        (MorePartitions("t", 1), ErrorCode.INVALID_PARTITIONS),
+        (MorePartitions("t", -1), ErrorCode.INVALID_PARTITIONS),
+        (MorePartitions("t", 2**31 - 1), ErrorCode.POLICY_VIOLATION),
+        (MorePartitions("t", 4, [[1, 2]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (MorePartitions("t", 3, [[1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (MorePartitions("t", 3, [[9, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (MorePartitions("t", 3, [[1, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (MorePartitions("t", 3, [[]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_refuses_growth_as_kafka_does(more: MorePartitions, code: ErrorCode) -> None:
+    with pytest.raises(KafkaError) as problem:
+        grown(more)
+    assert problem.value.code == code
+
+
+def test_topic_ids_are_random_uuids_that_no_command_line_takes_for_an_option() -> None:
+    rng = Random(3)
+    ids = [new_topic_id(rng) for _ in range(2000)]
+    assert len(set(ids)) == 2000
+    assert {uuid[6] >> 4 for uuid in ids} == {4} and {uuid[8] >> 6 for uuid in ids} == {2}
+    assert all(uuid[0] >> 2 != 62 for uuid in ids)
+
+
+def test_a_topic_id_that_is_taken_is_not_given_again() -> None:
+    first = new_topic_id(Random(3))
+    assert new_topic_id(Random(3), {first}) != first
+
+
+def test_an_election_gives_each_partition_a_new_epoch() -> None:
+    on = draft(1, 2)
+    on.put_topic(
+        TopicImage("t", b"i" * 16, (PartitionImage(0, 1, 4, (1, 2), (2,), 6), PartitionImage(1, 2, 0, (2,), (2,), 0)))
+    )
+    elect_leaders(on, 1)
+    assert on.topics["t"].partitions == (
+        PartitionImage(0, 1, 5, (1, 2), (1,), 7),
+        PartitionImage(1, -1, 1, (2,), (2,), 1),
+    )
+
+
+def test_topics_that_are_made_by_asking_for_them() -> None:
+    offsets = auto_created("__consumer_offsets", CONFIG)
+    assert offsets is not None
+    assert (offsets.partition_count, offsets.replication_factor) == (50, 3)
+    assert offsets.configs["cleanup.policy"] == "compact" and offsets.configs["segment.bytes"] == "104857600"
+    assert auto_created("__transaction_state", CONFIG) is None
+    assert auto_created("orders", CONFIG) == NewTopic("orders", -1, -1)
