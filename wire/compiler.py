@@ -32,6 +32,9 @@ Part: TypeAlias = "Buffer | Region"
 ReadFunction: TypeAlias = Callable[[Buffer, int], "tuple[Any, int]"]
 WriteFunction: TypeAlias = Callable[[Any], "list[Part]"]
 
+MAX_ELEMENTS = 1_000_000
+"""Elements that all arrays of one message may have together: two bytes can stand for an object of two hundred."""
+
 FIXED = {
     "int8": "b",
     "int16": "h",
@@ -133,6 +136,10 @@ def _bad_length(name: str, length: int) -> MalformedError:
     return MalformedError(f"{name} has the length {length}")
 
 
+def _too_many(name: str) -> MalformedError:
+    return MalformedError(f"{name} brings the arrays of one message to more than {MAX_ELEMENTS} elements")
+
+
 class _Source:
     """Lines of a function under construction, with the names it refers to."""
 
@@ -203,8 +210,8 @@ class _ReadBuilder(_Builder):
     def build(self, message: type[Message]) -> ReadFunction:
         out = self.out
         out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
-        out.names.update(MalformedError=MalformedError, text=str, raw=bytes)
-        out.emit("size = len(data)")
+        out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
+        out.emit(f"size = len(data); left = {MAX_ELEMENTS}")
         out.emit("try:")
         out.depth += 1
         result = self._struct(message)
@@ -305,6 +312,8 @@ class _ReadBuilder(_Builder):
         target = out.fresh(name + "_")
         opened = self._null_branch(name, field, length, target)
         out.emit(f"if {length} > size - pos: raise bad_length({name!r}, {length})")
+        out.emit(f"left -= {length}")
+        out.emit(f"if left < 0: raise too_many({name!r})")
         if field.element.kind in FIXED and field.element.kind != "uuid":
             self._fixed_array(target, length, FIXED[field.element.kind])
         else:
