@@ -1,0 +1,32 @@
+"""A partition over a real log in a temporary folder, whose disk works when a test says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import AppendResult, Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.disk import ManualDisk
+
+NOW_MS = 1_700_000_000_000
+TOPIC_ID = b"t" * 16
+
+
+def batch(value: bytes = b"v" * 100, count: int = 1) -> bytes:
+    return build_batch([(NOW_MS, b"k", value, [])] * count)
+
+
+class World:
+    def __init__(self, folder: Path, config: LogConfig | None = None, *, topic: str = "t", index: int = 0) -> None:
+        self.disk = ManualDisk()
+        self.failures: list[BaseException] = []
+        log = Log.create(OsFiles(), str(folder / f"{topic}-{index}"), topic, index, TOPIC_ID, config or LogConfig())
+        self.partition = Partition(log, self.disk, 3, self.failures.append)
+
+    def append(self, content: bytes | None = None) -> AppendResult:
+        result = self.partition.append(content or batch(), NOW_MS)
+        assert isinstance(result, AppendResult)
+        return result

@@ -1,0 +1,160 @@
+"""Fetches over several partitions: limits, waiting, and cold data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kafkacompat.replication.fetch_sessions import WantedPartition
+from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch, read_partitions, release_all
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.lookup import ColdDataError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.kafkacompat.replication.partitions import NOW_MS, World, batch
+
+SIZE = len(batch())
+
+
+class Cluster:
+    def __init__(self, folder: Path, count: int = 2) -> None:
+        self.clock = Clock()
+        self.worlds = [World(folder, index=index) for index in range(count)]
+
+    def find(self, wanted: WantedPartition) -> Partition:
+        if wanted.partition >= len(self.worlds):
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self.worlds[wanted.partition].partition
+
+    def fetch(
+        self, offsets: list[int], *, min_bytes: int = 1, max_wait_ms: int = 500
+    ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+        wanted = [WantedPartition("t", index, offset, 1_000_000) for index, offset in enumerate(offsets)]
+        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
+
+
+def measured(found: list[FetchedPartition]) -> list[int]:
+    result = [each.size_bytes for each in found]
+    release_all(found)
+    return result
+
+
+def arrived(waiting: object) -> list[list[int]]:
+    assert isinstance(waiting, Deferred)
+    results: list[list[int]] = []
+    waiting.addCallback(lambda found: results.append(measured(found)))
+    return results
+
+
+def test_what_is_there_is_answered_at_once(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    cluster.worlds[1].append()
+    found = cluster.fetch([0, 0])
+    assert isinstance(found, list)
+    assert measured(found) == [0, SIZE]
+
+
+def test_nothing_is_answered_when_time_is_up(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    results = arrived(cluster.fetch([0, 0]))
+    cluster.clock.advance(0.499)
+    assert results == []
+    cluster.clock.advance(0.001)
+    assert results == [[0, 0]]
+    assert not cluster.worlds[0].partition.watchers
+
+
+def test_the_batches_of_one_turn_are_answered_together(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    results = arrived(cluster.fetch([0, 0]))
+    cluster.worlds[0].append()
+    cluster.worlds[1].append()
+    assert results == []
+    cluster.clock.advance(0)
+    assert results == [[SIZE, SIZE]]
+    cluster.clock.advance(1)
+    assert len(results) == 1
+
+
+def test_min_bytes_count_over_all_partitions_and_what_was_there_before(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    cluster.worlds[0].append()
+    results = arrived(cluster.fetch([0, 0], min_bytes=3 * SIZE))
+    cluster.worlds[1].append()
+    cluster.clock.advance(0)
+    assert results == []
+    cluster.worlds[1].append()
+    cluster.clock.advance(0)
+    assert results == [[SIZE, 2 * SIZE]]
+
+
+def test_an_error_does_not_wait(tmp_path: Path) -> None:
+    found = Cluster(tmp_path).fetch([0, 0, 0])
+    assert isinstance(found, list)
+    assert [each.error_code for each in found] == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_a_partition_that_goes_away_ends_the_waiting(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    results = arrived(cluster.fetch([0, 0]))
+    cluster.worlds[0].partition.close_to_clients(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    cluster.clock.advance(0)
+    assert len(results) == 1
+
+
+def test_giving_up_leaves_nothing_behind(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    waiting = cluster.fetch([0, 0])
+    assert isinstance(waiting, Deferred)
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    assert cluster.clock.getDelayedCalls() == []
+    assert not cluster.worlds[0].partition.watchers
+
+
+def test_only_the_first_batch_may_be_larger_than_the_limit(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    for world in cluster.worlds:
+        world.append()
+    wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(2)]
+    assert measured(read_partitions(cluster.find, wanted, 10)) == [SIZE, 0]
+    assert measured(read_partitions(cluster.find, wanted, SIZE + 10)) == [SIZE, 0]
+    assert measured(read_partitions(cluster.find, wanted, 2 * SIZE)) == [SIZE, SIZE]
+
+
+def test_the_limit_of_one_partition_holds_too(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    for _ in range(3):
+        cluster.worlds[0].append()
+    wanted = [WantedPartition("t", 0, 0, 2 * SIZE + 10)]
+    assert measured(read_partitions(cluster.find, wanted, 1_000_000)) == [2 * SIZE + 10]
+
+
+def test_cold_data_is_fetched_from_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(tmp_path, 1)
+    world = cluster.worlds[0]
+    world.append()
+    log, read, cold = world.partition.log, world.partition.log.read, [True]
+
+    def read_or_raise(*args: object, may_block: bool = True, **kwargs: object) -> object:
+        if not may_block and cold[0]:
+            raise ColdDataError
+        cold[0] = False
+        return read(*args, may_block=may_block, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(log, "read", read_or_raise)
+    results = arrived(cluster.fetch([0]))
+    assert results == []
+    world.disk.work()
+    assert results == [[SIZE]]
+
+
+def test_appending_while_a_fetch_waits_costs_no_file(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1)
+    results = arrived(cluster.fetch([0], min_bytes=10 * SIZE))
+    for _ in range(9):
+        cluster.worlds[0].partition.append(batch(), NOW_MS)
+        cluster.clock.advance(0)
+    assert results == []
