@@ -1,0 +1,58 @@
+"""`kafkacompat` and its subcommands, with their options in Kafka's words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kafkacompat import __version__
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kafkacompat", message="%(prog)s %(version)s")
+def main() -> None:
+    """A broker that speaks the Kafka protocol.
+
+    Without a properties file `kafkacompat serve` is a complete broker for development: node 1 on
+    127.0.0.1:9092, data in ./kafkacompat-data, topics created when they are first used.
+    """
+
+
+def _read_override(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    overrides = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{text!r} is not of the form name=value")
+        overrides[name.strip()] = value.strip()
+    return overrides
+
+
+@main.command()
+@click.argument("properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_read_override,
+    help="Set a property, over the file and the defaults. May be given many times.",
+)
+def serve(properties: Path | None, overrides: dict[str, str]) -> None:
+    """Serve until SIGTERM.
+
+    PROPERTIES is a server.properties file as Kafka takes it; with one, Kafka's defaults hold. When clients can connect,
+    a line beginning "kafkacompat ready" is printed with the listeners, the node's id, the cluster's id and the data
+    directories. Logs go to standard error.
+
+    \b
+    Examples:
+      kafkacompat serve
+      kafkacompat serve --override listeners=PLAINTEXT://127.0.0.1:0 --override log.dirs=/tmp/data
+      kafkacompat serve config/server.properties --override node.id=2
+    """
+    from kafkacompat.cli.serve import serve as run
+
+    sys.exit(run(properties, overrides))

@@ -1,0 +1,35 @@
+"""`kafkacompat serve`: from a properties file and overrides to a running process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafkacompat.cli.process import run
+from kafkacompat.config import BrokerConfig, ConfigError
+
+EXIT_BAD_CONFIG = 2
+
+log = logging.getLogger(__name__)
+
+
+def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
+    """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        text = properties.read_text(encoding="utf-8", errors="replace") if properties is not None else None
+        config = BrokerConfig.load(text, overrides)
+    except (ConfigError, OSError) as problem:
+        print(f"kafkacompat: {problem}", file=sys.stderr)
+        return EXIT_BAD_CONFIG
+    _warn(config)
+    return run(config)
+
+
+def _warn(config: BrokerConfig) -> None:
+    if config.unknown:
+        log.warning("properties that are not known and have no effect: %s", ", ".join(config.unknown))
+    if config.without_effect:
+        log.warning("properties that are accepted but have no effect here: %s", ", ".join(config.without_effect))
