@@ -8,7 +8,7 @@ A message is a class; each field is declared once, with the versions it exists i
         member_id: str = string()
         group_instance_id: str | None = string(versions="3+", nullable="3+", default=None)
 
-Declaring compiles nothing: `kafkacompat.wire.compiler` builds the constructor of a class when its
+Declaring compiles nothing: `kafkacompat.wire.compiler` and its parts build the constructor of a class when its
 first instance is made, and the read and write function of a version when they are first asked for.
 
 Version ranges are written as Kafka writes them: ``"3+"``, ``"0-4"``, ``"7"`` or ``""`` (never).
@@ -205,7 +205,7 @@ class Struct:
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
-            from kafkacompat.wire.compiler import compile_constructor
+            from kafkacompat.wire.compile_constructor import compile_constructor
 
             cls = type(self)
             cls.__init__ = compile_constructor(cls)

@@ -1,0 +1,201 @@
+"""Building read functions: one flat function a message and version.
+
+Neighbouring fixed-width fields are unpacked together, nested structs are inlined, each struct ends in one
+call of its constructor. Every read is checked against the end of the frame.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkacompat.wire.compile_source import FIXED, Builder, ReadFunction, compile_source, shared_default
+from kafkacompat.wire.primitives import MalformedError, read_uvarint
+from kafkacompat.wire.schema import Field, Message, Struct
+
+MAX_ELEMENTS = 1_000_000
+"""Elements that all arrays of one message may have together: two bytes can stand for an object of two hundred."""
+
+
+def _overrun(position: int, size: int) -> MalformedError:
+    return MalformedError(f"a field ends at byte {position} of a frame that holds {size}")
+
+
+def _bad_length(name: str, length: int) -> MalformedError:
+    return MalformedError(f"{name} has the length {length}")
+
+
+def _too_many(name: str) -> MalformedError:
+    return MalformedError(f"{name} brings the arrays of one message to more than {MAX_ELEMENTS} elements")
+
+
+class ReadBuilder(Builder):
+    """Writes the source of a read function: locals, then one constructor call a struct."""
+
+    def build(self, message: type[Message]) -> ReadFunction:
+        out = self.out
+        out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
+        out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
+        out.emit(f"size = len(data); left = {MAX_ELEMENTS}")
+        out.emit("try:")
+        out.depth += 1
+        result = self._struct(message)
+        out.emit(f"return {result}, pos")
+        out.depth -= 1
+        out.emit("except (error, IndexError):")
+        out.emit("    raise overrun(pos, size) from None")
+        out.emit("except UnicodeDecodeError as problem:")
+        out.emit("    raise MalformedError(f'a string is not UTF-8: {problem}') from None")
+        source = ["def read(data, pos):", *out.lines]
+        function: ReadFunction = compile_source(
+            source, "read", out.names, f"<{message.__name__} v{self.version} reader>"
+        )
+        return function
+
+    def _struct(self, cls: type[Struct]) -> str:
+        out = self.out
+        values: dict[str, str] = {}
+        for run in self._runs(cls):
+            if run[0][1].kind in FIXED:
+                targets = [out.fresh(name + "_") for name, _ in run]
+                self._fixed(targets, [field for _, field in run])
+                values.update(zip((name for name, _ in run), targets, strict=True))
+            else:
+                (name, field) = run[0]
+                values[name] = self._value(name, field)
+        if self.flexible:
+            values.update(self._tag_section(cls))
+        arguments = ", ".join(f"{name}={value}" for name, value in values.items())
+        target = out.fresh("struct_")
+        out.emit(f"{target} = {out.bind(cls.__name__, cls)}({arguments})")
+        return target
+
+    def _fixed(self, targets: list[str], fields: list[Field]) -> None:
+        codes = "".join(FIXED[field.kind] for field in fields)
+        unpack = self.out.struct(codes, "unpack_from")
+        self.out.emit(f"{', '.join(targets)}, = {unpack}(data, pos); pos += {struct.calcsize('>' + codes)}")
+
+    def _value(self, name: str, field: Field) -> str:
+        if field.kind in FIXED:
+            target = self.out.fresh(name + "_")
+            self._fixed([target], [field])
+            return target
+        if field.kind == "struct":
+            return self._nested(name, field)
+        return self._array(name, field) if field.kind == "array" else self._blob(name, field)
+
+    def _length(self, name: str, field: Field) -> str:
+        """Read a length: an int16 or int32, or in compact form an unsigned varint less one."""
+        out = self.out
+        length = out.fresh("n")
+        if self._compact(field):
+            out.emit(f"{length} = data[pos]; pos += 1")
+            out.emit(f"if {length} > 127:")
+            out.emit(f"    {length}, pos = read_uvarint(data, pos - 1)")
+            out.emit(f"{length} -= 1")
+        else:
+            code = "h" if field.kind == "string" else "i"
+            self._emit_unpack(length, code)
+        if not self._nullable(field):
+            out.emit(f"if {length} < 0: raise bad_length({name!r}, {length})")
+        return length
+
+    def _emit_unpack(self, target: str, code: str) -> None:
+        unpack = self.out.struct(code, "unpack_from")
+        self.out.emit(f"{target}, = {unpack}(data, pos); pos += {struct.calcsize('>' + code)}")
+
+    def _null_branch(self, name: str, field: Field, length: str, target: str) -> bool:
+        """Open the branch for a value that is there; True when a branch was opened."""
+        if not self._nullable(field):
+            return False
+        out = self.out
+        out.emit(f"if {length} < 0:")
+        out.emit(f"    if {length} != -1: raise bad_length({name!r}, {length})")
+        out.emit(f"    {target} = None")
+        out.emit("else:")
+        out.depth += 1
+        return True
+
+    def _blob(self, name: str, field: Field) -> str:
+        out = self.out
+        length = self._length(name, field)
+        target, end = out.fresh(name + "_"), out.fresh("end")
+        opened = self._null_branch(name, field, length, target)
+        out.emit(f"{end} = pos + {length}")
+        out.emit(f"if {end} > size: raise overrun({end}, size)")
+        convert = {
+            "string": "text(data[pos:{end}], 'utf-8')",
+            "bytes": "raw(data[pos:{end}])",
+            "records": "data[pos:{end}]",
+        }
+        out.emit(f"{target} = {convert[field.kind].format(end=end)}; pos = {end}")
+        out.depth -= opened
+        return target
+
+    def _array(self, name: str, field: Field) -> str:
+        out = self.out
+        assert field.element is not None
+        length = self._length(name, field)
+        target = out.fresh(name + "_")
+        opened = self._null_branch(name, field, length, target)
+        out.emit(f"if {length} > size - pos: raise bad_length({name!r}, {length})")
+        out.emit(f"left -= {length}")
+        out.emit(f"if left < 0: raise too_many({name!r})")
+        if field.element.kind in FIXED and field.element.kind != "uuid":
+            self._fixed_array(target, length, FIXED[field.element.kind])
+        else:
+            item = out.fresh(name + "_")
+            out.emit(f"{target} = []; {item}_add = {target}.append")
+            out.emit(f"for _ in range({length}):")
+            out.depth += 1
+            out.emit(f"{item}_add({self._value(name, field.element)})")
+            out.depth -= 1
+        out.depth -= opened
+        return target
+
+    def _fixed_array(self, target: str, length: str, code: str) -> None:
+        out = self.out
+        unpack = out.bind("unpack_from", struct.unpack_from)
+        width = struct.calcsize(">" + code)
+        out.emit(f"{target} = list({unpack}(f'>{{{length}}}{code}', data, pos)); pos += {length} * {width}")
+
+    def _nested(self, name: str, field: Field) -> str:
+        out = self.out
+        assert field.struct is not None
+        if not self._nullable(field):
+            return self._struct(field.struct)
+        marker, target = out.fresh("n"), out.fresh(name + "_")
+        self._emit_unpack(marker, "b")
+        out.emit(f"if {marker} < 0:")
+        out.emit(f"    {target} = None")
+        out.emit("else:")
+        out.depth += 1
+        out.emit(f"{target} = {self._struct(field.struct)}")
+        out.depth -= 1
+        return target
+
+    def _tag_section(self, cls: type[Struct]) -> dict[str, str]:
+        """Read the tagged fields; unknown tags are skipped, absent ones keep their default."""
+        out = self.out
+        targets = {}
+        for name, field in self._tags(cls):
+            targets[name] = out.fresh(name + "_")
+            default = shared_default(field)
+            bound = out.bind("default", default) if default is not None else "None"
+            out.emit(f"{targets[name]} = {bound}{'()' if isinstance(default, type) else ''}")
+        count, tag, length, end = (out.fresh(hint) for hint in ("tags", "tag", "n", "end"))
+        out.emit(f"{count} = data[pos]; pos += 1")
+        out.emit(f"if {count} > 127: {count}, pos = read_uvarint(data, pos - 1)")
+        out.emit(f"for _ in range({count}):")
+        out.depth += 1
+        out.emit(f"{tag}, pos = read_uvarint(data, pos); {length}, pos = read_uvarint(data, pos)")
+        out.emit(f"{end} = pos + {length}")
+        out.emit(f"if {end} > size: raise overrun({end}, size)")
+        for name, field in self._tags(cls):
+            out.emit(f"if {tag} == {field.tag}:")
+            out.depth += 1
+            out.emit(f"{targets[name]} = {self._value(name, field)}")
+            out.emit(f"if pos != {end}: raise bad_length({name!r}, {length})")
+            out.depth -= 1
+        out.emit(f"pos = {end}")
+        out.depth -= 1
+        return targets

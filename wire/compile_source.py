@@ -1,0 +1,114 @@
+"""Source code under construction: what the builders of readers, writers and constructors share."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.schema import Field, Struct
+
+
+class Region(Protocol):
+    """Bytes that lie elsewhere (in a file) and are sent from there."""
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+Part: TypeAlias = "Buffer | Region"
+ReadFunction: TypeAlias = Callable[[Buffer, int], "tuple[Any, int]"]
+WriteFunction: TypeAlias = Callable[[Any], "list[Part]"]
+
+FIXED = {
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "bool": "?",
+    "uuid": "16s",
+}
+
+_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
+
+
+def shared_default(field: Field) -> Any:
+    """Tagged structs are nearly always left at their default, so all messages share one (replace it, never change it)."""
+    if field.struct is None or field.default is None:
+        return field.default
+    if field.struct not in _SHARED_STRUCTS:
+        _SHARED_STRUCTS[field.struct] = field.struct()
+    return _SHARED_STRUCTS[field.struct]
+
+
+def compile_source(source: Sequence[str], function: str, names: dict[str, Any], where: str) -> Any:
+    exec(compile("\n".join(source) + "\n", where, "exec"), names)
+    return names[function]
+
+
+class Source:
+    """Lines of a function under construction, with the names it refers to."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names: dict[str, Any] = {}
+        self._counter = 0
+
+    def emit(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def fresh(self, hint: str) -> str:
+        self._counter += 1
+        return f"{hint}{self._counter}"
+
+    def bind(self, hint: str, value: Any) -> str:
+        for name, known in self.names.items():
+            if known is value:
+                return name
+        name = self.fresh(f"_{hint}")
+        self.names[name] = value
+        return name
+
+    def struct(self, codes: str, method: str) -> str:
+        key = f"_{method}_{codes.replace('?', 'z')}"
+        if key not in self.names:
+            self.names[key] = getattr(struct.Struct(">" + codes), method)
+        return key
+
+
+class Builder:
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.out = Source()
+
+    def _present(self, cls: type[Struct]) -> list[tuple[str, Field]]:
+        return [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and not self._tagged(f)]
+
+    def _tags(self, cls: type[Struct]) -> list[tuple[str, Field]]:
+        fields = [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and self._tagged(f)]
+        return sorted(fields, key=lambda item: item[1].tag or 0)
+
+    def _tagged(self, field: Field) -> bool:
+        return self.version in field.tagged and self.flexible
+
+    def _compact(self, field: Field) -> bool:
+        return self.flexible and field.flexible
+
+    def _nullable(self, field: Field) -> bool:
+        return self.version in field.nullable
+
+    def _runs(self, cls: type[Struct]) -> list[list[tuple[str, Field]]]:
+        """Group neighbouring fixed-width fields; every other field stands alone."""
+        runs: list[list[tuple[str, Field]]] = []
+        for item in self._present(cls):
+            if item[1].kind in FIXED and runs and runs[-1][-1][1].kind in FIXED:
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        return runs

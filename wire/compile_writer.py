@@ -1,0 +1,166 @@
+"""Building write functions: one flat function a message and version.
+
+Everything goes into one bytearray until a file region comes: it becomes a part of its own, and what follows
+starts a new buffer.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkacompat.wire.compile_source import FIXED, Builder, WriteFunction, compile_source, shared_default
+from kafkacompat.wire.primitives import uvarint
+from kafkacompat.wire.schema import Field, Message, Struct
+
+
+class WriteBuilder(Builder):
+    """Writes the source of a write function: everything goes to one bytearray until a region comes."""
+
+    def build(self, message: type[Message]) -> WriteFunction:
+        out = self.out
+        out.names.update(uvarint=uvarint)
+        self.buffer = "out"
+        self._struct(message, "message")
+        out.emit("parts.append(out)")
+        out.emit("return parts")
+        source = ["def write(message):", "    out = bytearray(); parts = []", *out.lines]
+        where = f"<{message.__name__} v{self.version} writer>"
+        function: WriteFunction = compile_source(source, "write", out.names, where)
+        return function
+
+    def _struct(self, cls: type[Struct], owner: str) -> None:
+        for run in self._runs(cls):
+            if run[0][1].kind in FIXED:
+                self._fixed([f"{owner}.{name}" for name, _ in run], [field for _, field in run])
+            else:
+                name, field = run[0]
+                self._value(name, field, f"{owner}.{name}")
+        if self.flexible:
+            self._tag_section(cls, owner)
+
+    def _fixed(self, values: list[str], fields: list[Field]) -> None:
+        pack = self.out.struct("".join(FIXED[field.kind] for field in fields), "pack")
+        self.out.emit(f"{self.buffer} += {pack}({', '.join(values)})")
+
+    def _value(self, name: str, field: Field, value: str) -> None:
+        if field.kind in FIXED:
+            self._fixed([value], [field])
+        elif field.kind == "struct":
+            self._nested(field, value)
+        elif field.kind == "array":
+            self._array(name, field, value)
+        else:
+            self._blob(name, field, value)
+
+    def _length(self, field: Field, length: str) -> None:
+        if self._compact(field):
+            self.out.emit(f"{self.buffer} += uvarint({length} + 1)")
+        else:
+            pack = self.out.struct("h" if field.kind == "string" else "i", "pack")
+            self.out.emit(f"{self.buffer} += {pack}({length})")
+
+    def _null_branch(self, field: Field, value: str) -> bool:
+        if not self._nullable(field):
+            return False
+        out = self.out
+        out.emit(f"if {value} is None:")
+        out.depth += 1
+        self._length(field, "-1")
+        out.depth -= 1
+        out.emit("else:")
+        out.depth += 1
+        return True
+
+    def _blob(self, name: str, field: Field, value: str) -> None:
+        out = self.out
+        local = out.fresh(name + "_")
+        out.emit(f"{local} = {value}")
+        opened = self._null_branch(field, local)
+        if field.kind == "records":
+            self._records(field, local)
+        else:
+            if field.kind == "string":
+                out.emit(f"{local} = {local}.encode()")
+            self._length(field, f"len({local})")
+            out.emit(f"{self.buffer} += {local}")
+        out.depth -= opened
+
+    def _records(self, field: Field, value: str) -> None:
+        """A region becomes a part of its own; what is written after it starts a new buffer."""
+        out = self.out
+        out.emit(f"if isinstance({value}, (bytes, bytearray, memoryview)):")
+        out.depth += 1
+        self._length(field, f"len({value})")
+        out.emit(f"{self.buffer} += {value}")
+        out.depth -= 1
+        out.emit("else:")
+        out.depth += 1
+        self._length(field, f"{value}.size_bytes")
+        out.emit(f"parts.append(out); parts.append({value}); out = bytearray()")
+        out.depth -= 1
+
+    def _array(self, name: str, field: Field, value: str) -> None:
+        out = self.out
+        assert field.element is not None
+        local = out.fresh(name + "_")
+        out.emit(f"{local} = {value}")
+        opened = self._null_branch(field, local)
+        self._length(field, f"len({local})")
+        if field.element.kind in FIXED and field.element.kind != "uuid":
+            pack = out.bind("pack", struct.pack)
+            out.emit(f"{self.buffer} += {pack}(f'>{{len({local})}}{FIXED[field.element.kind]}', *{local})")
+        else:
+            item = out.fresh(name + "_")
+            out.emit(f"for {item} in {local}:")
+            out.depth += 1
+            self._value(name, field.element, item)
+            out.depth -= 1
+        out.depth -= opened
+
+    def _nested(self, field: Field, value: str) -> None:
+        out = self.out
+        assert field.struct is not None
+        local = out.fresh("nested_")
+        out.emit(f"{local} = {value}")
+        if not self._nullable(field):
+            self._struct(field.struct, local)
+            return
+        out.emit(f"if {local} is None:")
+        out.emit(f"    {self.buffer} += b'\\xff'")
+        out.emit("else:")
+        out.depth += 1
+        out.emit(f"{self.buffer} += b'\\x01'")
+        self._struct(field.struct, local)
+        out.depth -= 1
+
+    def _tag_section(self, cls: type[Struct], owner: str) -> None:
+        """Write each tagged field that differs from its default, in the order of the tags."""
+        out = self.out
+        tags = self._tags(cls)
+        if not tags:
+            out.emit(f"{self.buffer} += b'\\x00'")
+            return
+        outer, found = self.buffer, out.fresh("tags")
+        out.emit(f"{found} = []")
+        for name, field in tags:
+            local = out.fresh(name + "_")
+            out.emit(f"{local} = {owner}.{name}")
+            out.emit(f"if {self._differs(local, field)}:")
+            out.depth += 1
+            self.buffer = out.fresh("buffer")
+            out.emit(f"{self.buffer} = bytearray()")
+            self._value(name, field, local)
+            out.emit(f"{found}.append(({field.tag}, {self.buffer}))")
+            out.depth -= 1
+        self.buffer = outer
+        out.emit(f"{outer} += uvarint(len({found}))")
+        out.emit(f"for tag, content in {found}:")
+        out.emit(f"    {outer} += uvarint(tag); {outer} += uvarint(len(content)); {outer} += content")
+
+    def _differs(self, local: str, field: Field) -> str:
+        if field.default is None:
+            return f"{local} is not None"
+        if field.default is list:
+            return f"{local} is None or len({local})"
+        default = self.out.bind("default", shared_default(field))
+        return f"{local} is not {default} and {local} != {default}"
