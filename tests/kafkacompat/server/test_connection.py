@@ -107,7 +107,7 @@ class World:
         )
         self.connection = KafkaConnection(shared, lambda *_: Deferred())
         self.transport = Transport()
-        self.connection.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.connection.makeConnection(self.transport)
 
     def receive(self, *correlation_ids: int) -> None:
         self.connection.dataReceived(b"".join(map(request, correlation_ids)))
