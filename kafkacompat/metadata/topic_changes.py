@@ -77,7 +77,7 @@ class TopicChanges:
     def _configs(self, new: NewTopic) -> dict[str, str]:
         nulls = [name for name, value in new.configs.items() if value is None]
         if nulls:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Topic configs need a value: {', '.join(nulls)} have none")
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Topic configs without a value: {', '.join(nulls)}")
         configs = {name: value for name, value in new.configs.items() if value is not None}
         try:
             check_topic_configs(self._config, configs)

@@ -1,0 +1,60 @@
+"""CreatePartitions (key 37), v0-3: give topics more partitions.
+
+v2     flexible
+v3     quota violations are answered before they are enforced
+
+A topic is answered once its new partitions take writes; the request's timeout has no effect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
+from kafkacompat.metadata.topic_changes import MorePartitions
+from kafkacompat.wire.apis.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+
+def handle_create_partitions(
+    request: CreatePartitionsRequest, context: RequestContext, services: Services
+) -> Pending[CreatePartitionsResponse]:
+    """Let every topic grow that is named once."""
+    return in_order(_create(request, services))
+
+
+async def _create(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    wanted = [topic for topic in request.topics if times[topic.name] == 1]
+    results: Sequence[KafkaError | None]
+    try:
+        more = [_more(topic) for topic in wanted]
+        results = await services.controller.create_partitions(more, validate_only=request.validate_only)
+    except KafkaError as problem:
+        results = [problem] * len(wanted)
+    return CreatePartitionsResponse(
+        results=[
+            *(_result(topic.name, problem) for topic, problem in zip(wanted, results, strict=True)),
+            *(_result(name, DUPLICATE) for name, count in times.items() if count > 1),
+        ]
+    )
+
+
+def _more(topic: CreatePartitionsTopic) -> MorePartitions:
+    assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
+    return MorePartitions(topic.name, topic.count, assignments)
+
+
+def _result(name: str, problem: KafkaError | None) -> CreatePartitionsTopicResult:
+    if problem is None:
+        return CreatePartitionsTopicResult(name=name)
+    return CreatePartitionsTopicResult(name=name, error_code=problem.code, error_message=problem.detail or None)

@@ -1,0 +1,92 @@
+"""CreateTopics (key 19), v2-7: make topics.
+
+v4     counts of -1 stand for the broker's defaults
+v5     flexible; the answer tells the topic's size and configuration
+v6     quota violations are answered before they are enforced
+v7     the answer tells the topic's id
+
+A topic is answered once its leaders take writes; the request's timeout has no effect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kafkacompat.handlers.config_entries import ConfigEntries
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
+from kafkacompat.metadata.image import TopicImage
+from kafkacompat.metadata.topic_changes import NewTopic
+from kafkacompat.wire.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+
+def handle_create_topics(
+    request: CreateTopicsRequest, context: RequestContext, services: Services
+) -> Pending[CreateTopicsResponse]:
+    """Make every topic that is named once."""
+    return in_order(_create(request, services))
+
+
+async def _create(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    wanted = [topic for topic in request.topics if times[topic.name] == 1]
+    results: Sequence[TopicImage | KafkaError]
+    try:
+        new = [_new(topic) for topic in wanted]
+        results = await services.controller.create_topics(new, validate_only=request.validate_only)
+    except KafkaError as problem:
+        results = [problem] * len(wanted)
+    entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
+    return CreateTopicsResponse(
+        topics=[
+            *(_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),
+            *(_failed(name, DUPLICATE) for name, count in times.items() if count > 1),
+        ]
+    )
+
+
+def _new(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(each.partition_index, each.broker_ids) for each in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _failed(name: str, problem: KafkaError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=problem.code, error_message=problem.detail or None)
+
+
+def _result(wanted: CreatableTopic, made: TopicImage | KafkaError, entries: ConfigEntries) -> CreatableTopicResult:
+    if isinstance(made, KafkaError):
+        return _failed(wanted.name, made)
+    overrides = {config.name: config.value for config in wanted.configs if config.value is not None}
+    return CreatableTopicResult(
+        name=made.name,
+        topic_id=made.topic_id,
+        error_message=None,
+        num_partitions=len(made.partitions),
+        replication_factor=len(made.partitions[0].replicas),
+        configs=[
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.config_source,
+                is_sensitive=entry.is_sensitive,
+            )
+            for entry in entries.topic(overrides)
+        ],
+    )

@@ -1,0 +1,94 @@
+"""DeleteTopics (key 20), v1-6: delete topics by name, from v6 also by id.
+
+v3     a broker that does not delete topics says so (TOPIC_DELETION_DISABLED)
+v4     flexible
+v5     error messages; quota violations are answered before they are enforced
+v6     topics by id
+
+A topic is answered once one of its name may be made again; the request's timeout has no effect.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
+from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.wire.apis.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
+
+DISABLED_VERSION = 3
+
+
+def handle_delete_topics(
+    request: DeleteTopicsRequest, context: RequestContext, services: Services
+) -> Pending[DeleteTopicsResponse] | DeleteTopicsResponse:
+    """Delete every topic that is named once and exists."""
+    wanted = [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
+    if not services.config.bool("delete.topic.enable"):
+        disabled = context.api_version >= DISABLED_VERSION
+        code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
+        problem = KafkaError(code, "delete.topic.enable is false: topics are not deleted")
+        return DeleteTopicsResponse(responses=[_result(topic.name, topic.topic_id, problem) for topic in wanted])
+    return in_order(_delete(wanted, services))
+
+
+async def _delete(wanted: list[DeleteTopicState], services: Services) -> DeleteTopicsResponse:
+    chosen, refused = _choose(wanted, services.metadata.image)
+    results: Sequence[KafkaError | None]
+    try:
+        results = await services.controller.delete_topics(list(chosen))
+    except KafkaError as problem:
+        results = [problem] * len(chosen)
+    pairs = zip(chosen.items(), results, strict=True)
+    deleted = [_result(name, topic_id, problem) for (topic_id, name), problem in pairs]
+    return DeleteTopicsResponse(responses=[*deleted, *refused])
+
+
+def _result(name: str | None, topic_id: bytes, problem: KafkaError | None) -> DeletableTopicResult:
+    if problem is None:
+        return DeletableTopicResult(name=name, topic_id=topic_id)
+    return DeletableTopicResult(
+        name=name, topic_id=topic_id, error_code=problem.code, error_message=problem.detail or None
+    )
+
+
+def _choose(
+    wanted: list[DeleteTopicState], image: MetadataImage
+) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
+    """Split what is wanted into topics to delete (their names by id) and refusals, one for each thing named."""
+    times = Counter((topic.name, topic.topic_id) for topic in wanted)
+    chosen: dict[bytes, str] = {}
+    refused = []
+    for name, topic_id in times:
+        try:
+            found = _find(name, topic_id, image, times[name, topic_id])
+            other = chosen.setdefault(found, image.topics_by_id[found].name)
+            if times.get((None, found)) and times.get((other, ZERO_UUID)):
+                del chosen[found]
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is given by its name and by its id.")
+        except KafkaError as problem:
+            refused.append(_result(name, topic_id, problem))
+    return chosen, refused
+
+
+def _find(name: str | None, topic_id: bytes, image: MetadataImage, times: int) -> bytes:
+    """The id of the topic that is meant."""
+    if times > 1 or (name is None) == (topic_id == ZERO_UUID):
+        reason = "Each topic must be given once, by its name or by its id."
+        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
+    if name is None:
+        if topic_id not in image.topics_by_id:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_id.hex()}")
+        return topic_id
+    if name not in image.topics:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
+    return image.topics[name].topic_id

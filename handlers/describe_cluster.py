@@ -1,0 +1,45 @@
+"""DescribeCluster (key 60), v0-2: the cluster's id, its controller and its brokers.
+
+v1     the client says whether it wants brokers or controllers (KIP-919); ours are not reached by clients
+v2     fenced brokers on request; there are none
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.advertised import address
+from kafkacompat.wire.apis.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+BROKERS = 1
+CONTROLLERS = 2
+
+
+def handle_describe_cluster(
+    request: DescribeClusterRequest, context: RequestContext, services: Services
+) -> DescribeClusterResponse:
+    """Describe the brokers; refuse to describe anything else."""
+    if request.endpoint_type == CONTROLLERS:
+        return _refuse(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's listener: ask it for brokers")
+    if request.endpoint_type != BROKERS:
+        reason = f"there are no endpoints of type {request.endpoint_type}"
+        return _refuse(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, reason)
+    image = services.metadata.image
+    response = DescribeClusterResponse(
+        cluster_id=image.cluster_id, controller_id=image.controller_id, endpoint_type=BROKERS
+    )
+    for broker in image.brokers.values():
+        host, port = address(broker, context.peer)
+        response.brokers.append(DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port, rack=broker.rack))
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _refuse(code: ErrorCode, message: str) -> DescribeClusterResponse:
+    return DescribeClusterResponse(error_code=code, error_message=message)

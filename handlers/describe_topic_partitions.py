@@ -1,0 +1,101 @@
+"""DescribeTopicPartitions (key 75), v0: topics in the order of their names, page by page (KIP-966).
+
+Eligible leader replicas are those outside the in-sync set that have lost nothing; there are none so far.
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from kafkacompat.metadata.topic_names import check_topic_name, is_internal
+from kafkacompat.wire.apis.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+
+def handle_describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, context: RequestContext, services: Services
+) -> DescribeTopicPartitionsResponse:
+    """Describe topics from the cursor on until the page is full."""
+    names = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
+        return _refuse(request)
+    limit = max(min(services.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1)
+    page = _Page(services.metadata.image, limit, skip_unknown=not names)
+    for name in sorted(names or services.metadata.image.topics):
+        if cursor is None or name >= cursor.topic_name:
+            page.add(name, cursor.partition_index if cursor is not None and name == cursor.topic_name else 0)
+        if page.response.next_cursor is not None:
+            break
+    return page.response
+
+
+def _refuse(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    code = ErrorCode.INVALID_REQUEST
+    topics = [DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name) for topic in request.topics]
+    return DescribeTopicPartitionsResponse(topics=topics)
+
+
+class _Page:
+    """An answer that takes ``limit`` partitions; ``next_cursor`` tells what did not fit."""
+
+    def __init__(self, image: MetadataImage, limit: int, *, skip_unknown: bool) -> None:
+        self.response = DescribeTopicPartitionsResponse()
+        self._image = image
+        self._left = limit
+        self._skip_unknown = skip_unknown
+
+    def add(self, name: str, first: int) -> None:
+        """Add a topic's partitions from *first* on, as many as there is room for."""
+        if self._left == 0:
+            self.response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            return
+        topic = self._image.topics.get(name)
+        if topic is None:
+            if not self._skip_unknown:
+                self.response.topics.append(_unknown(name))
+            return
+        partitions = topic.partitions[first : first + self._left]
+        self._left -= len(partitions)
+        self.response.topics.append(
+            DescribeTopicPartitionsResponseTopic(
+                name=name,
+                topic_id=topic.topic_id,
+                is_internal=is_internal(name),
+                partitions=[self._partition(each) for each in partitions],
+                topic_authorized_operations=TOPIC_OPERATIONS,
+            )
+        )
+        if first + len(partitions) < len(topic.partitions):
+            self.response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
+
+    def _partition(self, each: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+        brokers = self._image.brokers
+        return DescribeTopicPartitionsResponsePartition(
+            partition_index=each.partition,
+            leader_id=each.leader if each.leader in brokers else NO_LEADER,
+            leader_epoch=each.leader_epoch,
+            replica_nodes=list(each.replicas),
+            isr_nodes=list(each.in_sync_replicas),
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+            offline_replicas=[node for node in each.replicas if node not in brokers],
+        )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except KafkaError as problem:
+        code = problem.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, is_internal=is_internal(name), topic_authorized_operations=TOPIC_OPERATIONS
+    )
