@@ -40,7 +40,8 @@ def read_last_timestamp(files: Files, stem: str, base_offset: int) -> tuple[int,
         return -1, base_offset
     file = files.open(stem + TIME_INDEX_SUFFIX)
     try:
-        data = file.pread(TIME_ENTRY_SIZE, size_bytes - TIME_ENTRY_SIZE)
+        # The first one beside the last: a process that died leaves zeros at the end of a preallocated file.
+        data = file.pread(TIME_ENTRY_SIZE, 0) + file.pread(TIME_ENTRY_SIZE, size_bytes - TIME_ENTRY_SIZE)
     finally:
         file.close()
     return TimeIndex.decode(base_offset, data).last()

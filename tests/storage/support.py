@@ -1,0 +1,102 @@
+"""What the storage tests share: making batches, and a log that rolls when it has to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.log import AppendResult, Log, RollNeededError
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
+
+NOW_MS = 1_700_000_000_000
+TOPIC_ID = bytes(range(16))
+
+
+class Store(NamedTuple):
+    """A file system and a folder in it."""
+
+    files: Files
+    root: str
+
+    def path(self, *names: str) -> str:
+        """A path in the folder."""
+        return os.path.join(self.root, *names)
+
+
+def batch(count: int = 1, *, size_bytes: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k", **kw: Any) -> bytes:
+    """A batch of `count` records a millisecond apart, with values of `size_bytes`."""
+    return build_batch([(timestamp + index, key, b"v" * size_bytes, []) for index in range(count)], **kw)
+
+
+def create(store: Store, **config: Any) -> Log:
+    """A new log."""
+    return Log.create(store.files, store.path("t-0"), "t", 0, TOPIC_ID, LogConfig(**config))
+
+
+def reopen(
+    store: Store, *, clean: bool = False, recovery_point: int = 0, log_start_offset: int = 0, **config: Any
+) -> Log:
+    """Open the log again, as after a crash unless `clean`."""
+    return Log.open(
+        store.files,
+        store.path("t-0"),
+        "t",
+        0,
+        TOPIC_ID,
+        LogConfig(**config),
+        clean_shutdown=clean,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        now_ms=NOW_MS,
+    )
+
+
+def append(
+    log: Log, records: Buffer, *, now_ms: int = NOW_MS, leader_epoch: int = 0, from_client: bool = True
+) -> AppendResult:
+    """Append, after rolling if that is needed."""
+    try:
+        return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
+    except RollNeededError:
+        roll(log)
+        return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
+
+
+def roll(log: Log) -> None:
+    """Start a new segment and seal the old one."""
+    log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
+
+
+def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
+    """The bytes a fetch would send."""
+    region = log.read(offset, max_bytes, **kw)
+    if region is None:
+        return b""
+    data = region.pread(0, region.size_bytes)
+    region.release()
+    return data
+
+
+def headers(data: bytes) -> list[BatchHeader]:
+    """The headers of the whole batches in `data`."""
+    return [read_header(each) for each in batches(data)]
+
+
+def stored_headers(log: Log, offset: int | None = None) -> Iterator[BatchHeader]:
+    """The header of every batch from an offset on, read fetch by fetch."""
+    offset = log.log_start_offset if offset is None else offset
+    while offset < log.log_end_offset:
+        found = headers(read(log, offset))
+        assert found, f"nothing to read at {offset} of {log!r}"
+        yield from found
+        offset = found[-1].last_offset + 1
+
+
+def fill(log: Log, count: int, **kw: Any) -> None:
+    """Append `count` batches of one record."""
+    for index in range(count):
+        append(log, batch(timestamp=NOW_MS + index, **kw))

@@ -1,0 +1,173 @@
+"""A disk that fails: nothing is acknowledged that was not written, and the log stays sound or goes offline."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.support import NOW_MS, Store, append, batch, create, fill, read, reopen, roll, stored_headers
+
+PRODUCED = {"producer_id": 7, "producer_epoch": 0}
+
+
+@pytest.fixture
+def files(memory: Store) -> MemoryFiles:
+    assert isinstance(memory.files, MemoryFiles)
+    return memory.files
+
+
+def refused_append(log: Log, records: bytes) -> None:
+    with pytest.raises(KafkaError) as refused:
+        append(log, records, leader_epoch=3)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@pytest.mark.parametrize("written", [0, 1, 60, 61, 1000])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_takes_nothing_and_the_log_goes_on(
+    memory: Store, files: MemoryFiles, written: int, error: int
+) -> None:
+    log = create(memory, index_interval_bytes=0)
+    append(log, batch(base_sequence=0, **PRODUCED))
+    before = (log.end_position(), log.segments.active.index_entries, read(log, 0))
+    files.fail_on("append", error, after_bytes=written)
+    refused_append(log, batch(base_sequence=1, **PRODUCED))
+    assert (log.end_position(), log.segments.active.index_entries, read(log, 0)) == before
+    assert log.leader_epochs.latest == 0
+    assert not log.offline
+    again = append(log, batch(base_sequence=1, **PRODUCED))
+    assert (again.base_offset, again.duplicate) == (1, False)
+    assert [header.base_offset for header in stored_headers(log)] == [0, 1]
+    log.close()
+
+
+def test_a_write_that_cannot_be_taken_back_takes_the_log_offline(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    fill(log, 2)
+    files.fail_on("append", errno.ENOSPC, after_bytes=30)
+    files.fail_on("truncate", errno.EIO)
+    refused_append(log, batch())
+    assert log.offline
+    refused_append(log, batch())
+    with pytest.raises(KafkaError):
+        log.read(0, 100)
+    with pytest.raises(KafkaError):
+        log.flush()
+    files.crash(lose_unsynced=False)
+    again = reopen(memory)
+    assert again.truncated_bytes == 30
+    assert again.log_end_offset == 2
+    again.close()
+
+
+def test_a_broken_disk_takes_the_log_offline(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    files.fail_on("append", errno.EIO)
+    refused_append(log, batch())
+    assert log.offline
+
+
+def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    fill(log, 2)
+    files.fail_on("sync", errno.EIO)
+    for _ in range(2):
+        with pytest.raises(KafkaError) as refused:
+            log.flush()
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.offline
+    assert log.recovery_point == 0
+
+
+def test_a_failed_read_is_an_error_of_that_read(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    fill(log, 300)
+    files.fail_on("pread", errno.EIO)
+    with pytest.raises(KafkaError) as refused:
+        log.read(0, 100)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert read(log, 0)
+    log.close()
+    assert files.open_handles == 0
+
+
+@pytest.mark.parametrize("operation", ["open", "append", "sync"])
+def test_a_segment_that_cannot_be_made_leaves_the_old_one(memory: Store, files: MemoryFiles, operation: str) -> None:
+    log = create(memory)
+    fill(log, 2)
+    files.fail_on(operation, errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        log.prepare_segment(2)
+    assert log.offline
+    files.crash(lose_unsynced=False)
+    again = reopen(memory)
+    assert again.log_end_offset == 2
+    append(again, batch())
+    again.close()
+
+
+def test_what_was_flushed_survives_a_power_failure(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory, segment_bytes=300)
+    fill(log, 10)
+    expected = list(stored_headers(log))
+    recovery_point = log.flush()
+    assert recovery_point == 10
+    fill(log, 5)
+    files.crash()
+    again = reopen(memory, recovery_point=recovery_point, segment_bytes=300)
+    assert list(stored_headers(again))[:10] == expected
+    assert again.leader_epochs.entries == ((0, 0),)
+    again.close()
+
+
+def test_what_was_sealed_survives_a_power_failure(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    fill(log, 4)
+    roll(log)
+    assert log.recovery_point == 4
+    fill(log, 4)
+    files.crash()
+    again = reopen(memory, recovery_point=4)
+    assert [header.base_offset for header in stored_headers(again)] == [0, 1, 2, 3]
+    assert append(again, batch()).base_offset == 4
+    again.close()
+
+
+def test_a_new_log_is_on_the_disk_when_it_was_made(memory: Store, files: MemoryFiles) -> None:
+    create(memory)
+    files.crash()
+    again = reopen(memory)
+    assert (again.log_start_offset, again.log_end_offset) == (0, 0)
+    assert again.offset_for_timestamp(NOW_MS) is None
+    again.close()
+
+
+def test_a_clean_close_is_on_the_disk(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory, segment_bytes=300)
+    for index in range(10):
+        append(log, batch(base_sequence=index, **PRODUCED), leader_epoch=index // 5)
+    expected = list(stored_headers(log))
+    log.close()
+    files.crash()
+    again = reopen(memory, clean=True)
+    assert list(stored_headers(again)) == expected
+    assert again.leader_epochs.entries == ((0, 0), (1, 5))
+    assert again.producer_state.producers[7].batches[-1].last_sequence == 9
+    assert again.recovery_point == 10
+    again.close()
+
+
+def test_a_truncation_is_on_the_disk_when_it_returns(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory, segment_bytes=300)
+    fill(log, 20)
+    log.flush()
+    log.truncate_to(7)
+    recovery_point = log.recovery_point
+    files.crash()
+    again = reopen(memory, recovery_point=recovery_point, segment_bytes=300)
+    assert [header.base_offset for header in stored_headers(again)] == list(range(7))
+    again.close()

@@ -1,0 +1,468 @@
+"""Opening a log after a crash: torn tails, damaged files, leftovers, and what is rebuilt."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from kafkacompat.storage.batch_check import LegacyFormatError
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    create,
+    fill,
+    read,
+    reopen,
+    stored_headers,
+)
+
+PRODUCED = {"producer_id": 7, "producer_epoch": 0}
+
+
+def name(base_offset: int, suffix: str) -> str:
+    return f"t-0/{base_offset:020d}{suffix}"
+
+
+def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
+    file = store.files.open(store.path(file_name), create=True)
+    data = change(file.pread(file.size(), 0))
+    file.truncate(0)
+    file.append((data,), len(data))
+    file.close()
+
+
+def contents(store: Store) -> dict[str, bytes]:
+    return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
+
+
+def offsets(log: Log) -> list[int]:
+    return [header.base_offset for header in stored_headers(log)]
+
+
+LAST = batch(3, size_bytes=20, codec=Codec.GZIP, base_sequence=2, **PRODUCED)
+
+
+@pytest.mark.parametrize("cut", range(len(LAST)))
+def test_a_tail_torn_at_any_byte_is_cut(memory: Store, cut: int) -> None:
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    log = create(memory, index_interval_bytes=0)
+    append(log, batch(base_sequence=0, **PRODUCED))
+    append(log, batch(base_sequence=1, **PRODUCED))
+    append(log, LAST)
+    files.crash(lose_unsynced=False, tear_last_write=cut)
+    again = reopen(memory, index_interval_bytes=0)
+    assert again.truncated_bytes == cut
+    assert offsets(again) == [0, 1]
+    retried = append(again, LAST)
+    assert (retried.base_offset, retried.duplicate) == (2, False)
+    again.close()
+
+
+@pytest.mark.parametrize("position", range(8, len(LAST), 3))
+def test_a_damaged_byte_cuts_the_log_before_its_batch(memory: Store, position: int) -> None:
+    """The base offset in front of byte 8 lies outside the CRC: a larger one is a hole as compaction leaves them."""
+    log = create(memory)
+    fill(log, 2)
+    append(log, LAST)
+    append(log, batch())
+    start = len(batch()) * 2
+    log.release()
+
+    def flip(data: bytes) -> bytes:
+        damaged = bytearray(data)
+        damaged[start + position] ^= 0x40
+        return bytes(damaged)
+
+    rewrite(memory, name(0, ".log"), flip)
+    again = reopen(memory)
+    outside_crc = 12 <= position < 16  # the leader epoch
+    assert again.log_end_offset == (6 if outside_crc else 2)
+    again.close()
+
+
+@pytest.mark.parametrize("zeros", [1, 12, 61, 5000])
+def test_zeros_at_the_end_are_cut(store: Store, zeros: int) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data + bytes(zeros))
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (zeros, 3)
+    append(again, batch())
+    assert offsets(again) == [0, 1, 2, 3]
+    again.close()
+
+
+def test_a_torn_tail_after_a_clean_shutdown_is_cut_too(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    rewrite(store, name(0, ".log"), lambda data: data + b"garbage")
+    again = reopen(store, clean=True)
+    assert (again.truncated_bytes, again.log_end_offset) == (7, 3)
+    again.close()
+
+
+def test_a_garbage_length_claims_no_memory(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    huge = struct.pack(">qiib", 1, 3_000_000, 0, 2)
+    rewrite(store, name(0, ".log"), lambda data: data + huge + bytes(3_000_000))
+    again = reopen(store)
+    assert again.log_end_offset == 1
+    again.close()
+
+
+def test_batches_larger_than_the_reading_window_are_sound(store: Store) -> None:
+    log = create(store, max_message_bytes=1 << 24)
+    append(log, batch(2, size_bytes=3 << 20))
+    append(log, batch())
+    append(log, batch(2, size_bytes=(1 << 20) - 40))
+    expected = list(stored_headers(log))
+    log.release()
+    again = reopen(store)
+    assert again.truncated_bytes == 0
+    assert list(stored_headers(again)) == expected
+    again.close()
+
+
+@pytest.mark.parametrize("base_offset", [0, 1, 7])
+def test_offsets_that_go_back_are_cut(store: Store, base_offset: int) -> None:
+    log = create(store)
+    append(log, batch(8))
+    log.release()
+    follower = build_batch([(NOW_MS, b"k", b"v", [])], base_offset=base_offset)
+    rewrite(store, name(0, ".log"), lambda data: data + follower)
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (len(follower), 8)
+    again.close()
+
+
+def test_segments_behind_a_damaged_one_are_dropped(store: Store) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    bases = [segment.base_offset for segment in log.segments]
+    log.release()
+    rewrite(store, name(bases[2], ".log"), lambda data: data[:-1])
+    again = reopen(store, segment_bytes=300)
+    assert again.log_end_offset == bases[3] - 1
+    assert [segment.base_offset for segment in again.segments] == bases[:3]
+    assert offsets(again) == list(range(bases[3] - 1))
+    assert all(not each.startswith(f"{bases[4]:020d}") for each in store.files.list(store.path("t-0")))
+    again.close()
+
+
+def test_segments_before_the_recovery_point_are_not_read(store: Store) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    point = log.segments[3].base_offset
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data[:-1] + b"\xff")
+    again = reopen(store, recovery_point=point, segment_bytes=300)
+    assert again.truncated_bytes == 0
+    assert again.log_end_offset == 20
+    assert again.recovery_point == point
+    again.close()
+
+
+def test_recovery_twice_is_recovery_once(store: Store) -> None:
+    log = create(store, segment_bytes=400, index_interval_bytes=0)
+    for index in range(30):
+        append(log, batch(base_sequence=index, **PRODUCED), leader_epoch=index // 7)
+    log.release()
+    rewrite(store, name(log.segments.active.base_offset, ".log"), lambda data: data[:-5])
+    reopen(store, segment_bytes=400, index_interval_bytes=0).release()
+    once = contents(store)
+    again = reopen(store, segment_bytes=400, index_interval_bytes=0)
+    assert again.truncated_bytes == 0
+    again.release()
+    assert contents(store) == once
+
+
+def test_rebuilt_indexes_equal_those_written_while_appending(store: Store) -> None:
+    log = create(store, segment_bytes=5000, index_interval_bytes=300)
+    for index in range(100):
+        append(log, batch(1 + index % 4, size_bytes=index, timestamp=NOW_MS + index * 7919 % 500))
+    log.close()
+    written = contents(store)
+    recovered = reopen(store, segment_bytes=5000, index_interval_bytes=300)
+    recovered.close()
+    assert contents(store) == written
+    for index_name in [each for each in written if each.endswith("index")]:
+        store.files.remove(store.path("t-0", index_name))
+    reopen(store, clean=True, segment_bytes=5000, index_interval_bytes=300).close()
+    assert contents(store) == written
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data + bytes(24), lambda data: b"\xff" * 24])
+def test_a_damaged_index_does_not_mislead(store: Store, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    log = create(store, segment_bytes=3000, index_interval_bytes=0)
+    fill(log, 100)
+    log.close()
+    rewrite(store, name(0, suffix), damage)
+    again = reopen(store, clean=True, segment_bytes=3000, index_interval_bytes=0)
+    assert offsets(again) == list(range(100))
+    assert again.offset_for_timestamp(NOW_MS + 17) == (17, NOW_MS + 17, 0)
+    again.close()
+
+
+def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(store: Store) -> None:
+    log = create(store, index_interval_bytes=0)
+    fill(log, 10)
+    log.roll(log.prepare_segment(10))
+    fill(log, 1)
+    log.segments[0].sync()
+    log.release()
+    again = reopen(store, recovery_point=10, index_interval_bytes=0)
+    assert again.segments[0].max_timestamp == NOW_MS + 9
+    assert len(again.segments[0].indexes()[0]) == 9
+    again.close()
+
+
+def test_producers_are_known_again(store: Store) -> None:
+    log = create(store, segment_bytes=400)
+    for index in range(30):
+        append(log, batch(base_sequence=index, **PRODUCED))
+    log.release()
+    again = reopen(store, segment_bytes=400)
+    assert len(again.producer_state.producers[7].batches) <= 5
+    retried = append(again, batch(base_sequence=29, **PRODUCED))
+    assert (retried.base_offset, retried.duplicate) == (29, True)
+    assert append(again, batch(base_sequence=30, **PRODUCED)).base_offset == 30
+    again.close()
+
+
+def test_without_usable_snapshots_producers_come_from_the_log(store: Store) -> None:
+    log = create(store, segment_bytes=400)
+    for index in range(12):
+        append(log, batch(base_sequence=index, **PRODUCED))
+    log.release()
+    for each in store.files.list(store.path("t-0")):
+        if each.endswith(".snapshot"):
+            rewrite(store, f"t-0/{each}", lambda data: data[:-1])
+    again = reopen(store, segment_bytes=400)
+    assert [each.last_sequence for each in again.producer_state.producers[7].batches] == [7, 8, 9, 10, 11]
+    again.close()
+
+
+def test_a_snapshot_beyond_the_logs_end_is_not_believed(store: Store) -> None:
+    log = create(store)
+    for index in range(4):
+        append(log, batch(base_sequence=index, **PRODUCED))
+    log.close()
+    assert store.files.exists(store.path(name(4, ".snapshot")))
+    rewrite(store, name(0, ".log"), lambda data: data[:-1])
+    again = reopen(store)
+    assert again.log_end_offset == 3
+    assert not store.files.exists(store.path(name(4, ".snapshot")))
+    assert again.producer_state.producers[7].batches[-1].last_sequence == 2
+    again.close()
+
+
+def test_a_clean_log_without_snapshots_is_not_read_through(store: Store) -> None:
+    log = create(store)
+    append(log, batch(base_sequence=0, **PRODUCED))
+    log.close()
+    store.files.remove(store.path(name(1, ".snapshot")))
+    again = reopen(store, clean=True)
+    assert len(again.producer_state) == 0
+    again.close()
+
+
+def test_expired_producers_are_not_loaded(store: Store) -> None:
+    log = create(store)
+    append(log, batch(base_sequence=0, timestamp=NOW_MS - 1000, **PRODUCED))
+    log.close()
+    again = reopen(store, clean=True, producer_id_expiration_ms=1000)
+    assert len(again.producer_state) == 0
+    again.close()
+
+
+def test_one_snapshot_a_segment_and_the_latest_are_kept(store: Store) -> None:
+    log = create(store, segment_bytes=400)
+    fill(log, 12)
+    bases = [segment.base_offset for segment in log.segments]
+    log.close()
+    rewrite(store, name(bases[1] + 1, ".snapshot"), lambda _: store.files.read(store.path(name(12, ".snapshot"))))
+    again = reopen(store, clean=True)
+    kept = [int(each[:20]) for each in store.files.list(store.path("t-0")) if each.endswith(".snapshot")]
+    assert kept == [*bases[1:], 12]
+    again.close()
+
+
+def test_markers_end_transactions_also_when_read_again(store: Store) -> None:
+    log = create(store)
+    open_transaction = batch(base_sequence=0, transactional=True, **PRODUCED)
+    append(log, open_transaction, from_client=False)
+    key, value = struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 11)
+    marker = build_batch([(NOW_MS, key, value, [])], transactional=True, control=True, producer_id=7, producer_epoch=1)
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:]))
+    again = reopen(store)
+    producer = again.producer_state.producers[7]
+    assert (producer.producer_epoch, producer.coordinator_epoch, producer.current_txn_first_offset) == (1, 11, -1)
+    again.close()
+
+
+def test_leader_epochs_come_from_the_batches(store: Store) -> None:
+    log = create(store)
+    for index in range(6):
+        append(log, batch(), leader_epoch=index // 2)
+    log.release()
+    again = reopen(store)
+    assert again.leader_epochs.entries == ((0, 0), (1, 2), (2, 4))
+    again.close()
+
+
+def test_epochs_beyond_what_survived_are_forgotten(store: Store) -> None:
+    log = create(store)
+    append(log, batch(), leader_epoch=1)
+    append(log, batch(), leader_epoch=2)
+    log.flush()
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data[:-1])
+    again = reopen(store)
+    assert again.leader_epochs.entries == ((1, 0),)
+    again.close()
+
+
+def test_a_log_shorter_than_its_start_begins_anew(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.release()
+    again = reopen(store, log_start_offset=9)
+    assert (again.log_start_offset, again.log_end_offset) == (9, 9)
+    assert append(again, batch()).base_offset == 9
+    again.close()
+    assert not store.files.exists(store.path(name(0, ".log")))
+
+
+def test_the_log_start_is_kept(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.close()
+    again = reopen(store, clean=True, log_start_offset=3)
+    assert again.log_start_offset == 3
+    again.close()
+
+
+def test_a_folder_without_segments_gets_one(store: Store) -> None:
+    log = create(store)
+    log.release()
+    store.files.remove(store.path(name(0, ".log")))
+    again = reopen(store, log_start_offset=4)
+    assert (again.log_start_offset, again.log_end_offset) == (4, 4)
+    append(again, batch())
+    assert offsets(again) == [4]
+    again.close()
+
+
+# --- leftovers ---
+
+
+def copy(store: Store, old: str, new: str) -> None:
+    rewrite(store, new, lambda _: store.files.read(store.path(old)))
+
+
+def test_what_was_being_deleted_or_written_goes(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    for leftover in (
+        name(9, ".log.deleted"),
+        name(9, ".snapshot.deleted"),
+        name(9, ".log.cleaned"),
+        name(9, ".index.cleaned"),
+        name(7, ".index"),
+        name(7, ".timeindex"),
+        name(7, ".txnindex"),
+        "t-0/leader-epoch-checkpoint.tmp",
+    ):
+        copy(store, name(0, ".log"), leftover)
+    reopen(store, clean=True).close()
+    assert store.files.list(store.path("t-0")) == [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "00000000000000000003.snapshot",
+        "leader-epoch-checkpoint",
+        "partition.metadata",
+    ]
+
+
+def test_a_complete_replacement_takes_its_place(store: Store) -> None:
+    """Compaction joined the first three segments into one; the crash came before the old ones were gone."""
+    log = create(store, segment_bytes=300)
+    fill(log, 12)
+    bases = [segment.base_offset for segment in log.segments]
+    joined = b"".join(store.files.read(store.path(name(base, ".log"))) for base in bases[:3])
+    log.close()
+    rewrite(store, name(0, ".log.swap"), lambda _: joined)
+    again = reopen(store, clean=True, segment_bytes=300)
+    assert [segment.base_offset for segment in again.segments] == [0, *bases[3:]]
+    assert offsets(again) == list(range(12))
+    again.close()
+    assert not any("swap" in each for each in store.files.list(store.path("t-0")))
+
+
+def test_an_incomplete_replacement_goes(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    before = contents(store)
+    copy(store, name(0, ".log"), name(0, ".log.swap"))
+    copy(store, name(0, ".log"), name(0, ".log.cleaned"))
+    reopen(store, clean=True).close()
+    assert contents(store) == before
+
+
+def legacy_message(magic: int, value: bytes) -> bytes:
+    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", NOW_MS) if magic else b"")
+    body += struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_older_formats_are_refused_and_not_cut(store: Store, magic: int) -> None:
+    create(store).release()
+    data = legacy_message(magic, b"x" * 100) * 3
+    rewrite(store, name(0, ".log"), lambda _: data)
+    with pytest.raises(LegacyFormatError, match=f"format version {magic}"):
+        reopen(store)
+    assert store.files.read(store.path(name(0, ".log"))) == data
+
+
+def test_what_only_looks_like_an_older_format_is_cut(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    damaged = bytearray(legacy_message(0, b"x" * 100))
+    damaged[-1] ^= 1
+    rewrite(store, name(0, ".log"), lambda data: data + bytes(damaged))
+    again = reopen(store)
+    assert again.log_end_offset == 1
+    again.close()
+
+
+def test_a_hole_left_by_compaction_is_read_over(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(store, name(0, ".log"), lambda data: data + later)
+    again = reopen(store)
+    assert again.log_end_offset == 51
+    assert read(again, 1)[:8] == struct.pack(">q", 50)
+    again.close()
