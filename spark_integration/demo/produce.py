@@ -19,7 +19,15 @@ def create_topic(bootstrap: str) -> None:
 
 def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
     """Produce all flights; return how many the broker acknowledged. ``advance`` hears of each as it is."""
-    producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "zstd", "acks": "all", "linger.ms": 20})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "compression.type": "zstd",
+            "acks": "all",
+            "linger.ms": 20,
+            "partitioner": "murmur2_random",
+        }
+    )
     acknowledged = 0
 
     def delivered(error: Any, _: Any) -> None:

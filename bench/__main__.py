@@ -1,0 +1,72 @@
+"""``python -m bench [rows]``: measures, tells what it does, and writes docs/BENCHMARKS.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import plot, report
+from bench.row import KAFKA, Options, Row
+from bench.rows import ROWS
+from bench.runner import Results, run_row
+from bench.verdict import Spread
+
+MINIMUM_PAIRS = 5
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__, epilog=f"Rows: {', '.join(ROWS)}")
+    parser.add_argument("rows", nargs="*", help="rows to measure, or how their names begin (all)")
+    parser.add_argument("--pairs", type=int, default=MINIMUM_PAIRS, help="runs of each contender (5)")
+    parser.add_argument("--scale", type=float, default=1.0, help="shorten or lengthen every load (1.0)")
+    parser.add_argument("--cold-gigabytes", type=float, default=5.0, help="what the cold reader reads (5)")
+    parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
+    options = parser.parse_args(arguments)
+    if options.pairs < MINIMUM_PAIRS and not options.dry:
+        parser.error(f"--pairs {options.pairs} is too few for a verdict: give {MINIMUM_PAIRS} or more, or --dry")
+    return options
+
+
+def chosen(prefixes: Sequence[str]) -> list[Row]:
+    """Return the rows whose names begin so, all without prefixes; SystemExit for one that fits none."""
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in ROWS):
+            sys.exit(f"no row begins with '{prefix}'; rows: {', '.join(ROWS)}")
+    return [row for row in ROWS.values() if not prefixes or row.name.startswith(tuple(prefixes))]
+
+
+def show(console: Console, row: Row, results: Results) -> None:
+    """Print a row's medians and the verdicts on its goals."""
+    table = Table("", *results, title=row.title)
+    for metric in results[KAFKA][0]:
+        middles = [Spread.of([sample[metric] for sample in samples]).middle for samples in results.values()]
+        table.add_row(metric, *(report.figure(value) for value in middles))
+    console.print(table)
+    for goal in row.goals:
+        spread = report.goal_spread(goal, results)
+        console.print(f"  {report.verdict(goal, results)}: {goal.sentence()} (median {report.figure(spread.middle)})")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the rows one after another; each is stored as soon as it is done."""
+    settings = parse(arguments)
+    options = Options(settings.pairs, settings.scale, settings.cold_gigabytes)
+    console = Console()
+    for row in chosen(settings.rows):
+        with console.status(row.title) as status:
+            results = run_row(row, options, lambda words, row=row: status.update(f"{row.title}: {words}"))  # type: ignore[misc]
+        show(console, row, results)
+        if not settings.dry:
+            report.add_result(row.name, results, "" if options.scale == 1.0 else f" Loads scaled by {options.scale:g}.")
+            report.write()
+            plot.draw(report.load_results(), report.PLOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

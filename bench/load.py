@@ -1,0 +1,133 @@
+"""The raw load client: requests encoded once, sent again and again, so that the broker is what is measured."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from compat_tests import batches
+from compat_tests.raw_client import RawClient, produce_request
+from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from kafkacompat.wire.apis.produce import ProduceResponse
+from kafkacompat.wire.compiler import decode
+
+PRODUCE_VERSION = 9
+FETCH_VERSION = 11
+RECORD_BYTES = 100
+BATCH_BYTES = 16_384
+
+
+@dataclass(frozen=True)
+class Load:
+    """Batches of one size: how many records each holds and its bytes."""
+
+    batch: bytes
+    records: int
+
+    @classmethod
+    def of(cls, batch_bytes: int = BATCH_BYTES, record_bytes: int = RECORD_BYTES) -> Load:
+        """Fill a batch of about *batch_bytes* with records of incompressible values."""
+        records = max(1, batch_bytes // (record_bytes + 8))
+        return cls(batches.build([os.urandom(record_bytes) for _ in range(records)], key=None), records)
+
+
+def produce(port: int, topic: str, load: Load, *, partitions: int, requests: int, connections: int = 3) -> int:
+    """Send that many requests with one batch for each partition, five in flight a connection; return the records.
+
+    Raises AssertionError when an answer carries an error.
+    """
+    shares = [requests // connections + (number < requests % connections) for number in range(connections)]
+    _in_threads([partial(_produce_share, port, topic, load, partitions, share) for share in shares])
+    return requests * partitions * load.records
+
+
+def _produce_share(port: int, topic: str, load: Load, partitions: int, requests: int, in_flight: int = 5) -> None:
+    request = produce_request(topic, dict.fromkeys(range(partitions), load.batch), acks=1)
+    with RawClient(port) as client:
+        payload = client.encode(request, PRODUCE_VERSION)
+        frame = memoryview(struct.pack(">i", len(payload)) + payload)
+        for number in range(requests + in_flight):
+            if number < requests:
+                client.socket.sendall(frame)
+            if number >= in_flight:
+                check(client.receive(ProduceResponse, PRODUCE_VERSION))
+
+
+def check(answer: ProduceResponse) -> None:
+    """Refuse an answer with an error in any partition."""
+    errors = [part.error_code for topic in answer.responses for part in topic.partition_responses if part.error_code]
+    assert not errors, f"Produce was answered with the errors {errors}"
+
+
+def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: int) -> int:
+    """Read every partition from its beginning until that many records were read; return their bytes.
+
+    All batches of the topic are *load*'s, so the next offset follows from the bytes read.
+    """
+    offsets = dict.fromkeys(range(partitions), 0)
+    read_bytes = 0
+    buffer = bytearray(64 << 20)
+    with RawClient(port) as client:
+        while sum(offsets.values()) < until_records:
+            client.send(fetch_request(topic, offsets), FETCH_VERSION)
+            for part in receive_into(client.socket, buffer).responses[0].partitions:
+                assert part.error_code == 0, f"Fetch was answered with the error {part.error_code}"
+                whole = records_size(part) // len(load.batch)
+                offsets[part.partition_index] += whole * load.records
+                read_bytes += whole * len(load.batch)
+    return read_bytes
+
+
+def receive_into(connection: socket.socket, buffer: bytearray) -> FetchResponse:
+    """Read one Fetch answer into a buffer kept from one to the next: a copy more would cost what the broker does."""
+    view = memoryview(buffer)
+    assert connection.recv_into(view[:4], 4, socket.MSG_WAITALL) == 4, "the broker hung up"
+    (size,) = struct.unpack_from(">i", buffer)
+    received = 0
+    while received < size:
+        count = connection.recv_into(view[received:size], size - received, socket.MSG_WAITALL)
+        assert count, "the broker hung up"
+        received += count
+    # Response header 0 is the correlation id alone.
+    return decode(FetchResponse, view[4:size], FETCH_VERSION)
+
+
+def records_size(part: PartitionData) -> int:
+    """Return the bytes of batches in one partition's answer."""
+    assert part.records is None or isinstance(part.records, (bytes, memoryview))
+    return len(part.records or b"")
+
+
+def fetch_request(topic: str, offsets: dict[int, int], *, max_wait_ms: int = 500) -> FetchRequest:
+    """Return a sessionless Fetch of up to 1 MiB a partition."""
+    wanted = [
+        FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
+        for number, offset in offsets.items()
+    ]
+    return FetchRequest(
+        max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=50 << 20, topics=[FetchTopic(topic=topic, partitions=wanted)]
+    )
+
+
+def _in_threads(works: list[Callable[[], None]]) -> None:
+    """Run all at once; raise the first error of any."""
+    errors: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as problem:
+            errors.append(problem)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,43 @@
+"""What the figures were taken on and with."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import kafkacompat
+from spark_integration.maven import program
+
+
+def describe() -> dict[str, str]:
+    """Return date, machine and versions."""
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "processor": f"{_cpu_model()}, {os.cpu_count()} cores",
+        "memory": f"{_memory_gigabytes():.0f} GB",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "Python": platform.python_version(),
+        "Twisted": version("twisted"),
+        "kafkacompat": kafkacompat.__version__,
+        "Java": _java_version(),
+        "Apache Kafka": "4.3.1, KRaft, one node, heap 1 GB, kafka-server-start.sh's JVM options",
+    }
+
+
+def _cpu_model() -> str:
+    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.machine()
+
+
+def _memory_gigabytes() -> float:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+
+
+def _java_version() -> str:
+    done = subprocess.run([program("java"), "-version"], capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()[0]

@@ -1,0 +1,149 @@
+"""The latency client: sends by the clock and notes when each batch was acknowledged and when it was fetched.
+
+A producer and a consumer run as processes of their own, so that neither waits for the other's
+interpreter. Times are the system's monotonic clock, which all processes share. A batch counts
+from the moment it was due, not from when the client got round to it: a broker that holds the
+client up for a while cannot hide that.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import select
+import struct
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from bench.load import PRODUCE_VERSION, Load, check, fetch_request, receive_into, records_size
+from bench.row import Samples
+from compat_tests.raw_client import RawClient, produce_request
+from kafkacompat.wire.apis.produce import ProduceResponse
+
+_CONTEXT = multiprocessing.get_context("spawn")
+FETCH_VERSION = 11
+
+
+@dataclass(frozen=True)
+class Pace:
+    """One load: ``rate`` requests a second, each with one batch, to the partitions in turn."""
+
+    port: int
+    topic: str
+    partitions: int
+    load: Load
+    rate: float
+    requests: int
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Sorted microseconds from due to acknowledged, and from due to fetched."""
+
+    acknowledged: list[float]
+    fetched: list[float]
+
+    def samples(self) -> Samples:
+        """Return the usual percentiles."""
+        return {
+            f"{what} {name} us": percentile(values, share)
+            for what, values in (("produce", self.acknowledged), ("end-to-end", self.fetched))
+            for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))
+        }
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the sorted values' percentile by nearest rank."""
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def run(pace: Pace) -> Latencies:
+    """Run producer and consumer to the end. Raises AssertionError when either fails."""
+    consumer, consumer_end = _start(_consume, pace)
+    assert consumer_end.recv() == "ready"
+    producer, producer_end = _start(_produce, pace)
+    due, acknowledged = _result(producer, producer_end)
+    fetched: dict[int, list[float]] = _result(consumer, consumer_end)
+    arrivals = (
+        (number * pace.partitions + partition, when)
+        for partition, times in fetched.items()
+        for number, when in enumerate(times)
+    )
+    return Latencies(_microseconds(enumerate(acknowledged), due), _microseconds(arrivals, due))
+
+
+def _microseconds(times: Iterable[tuple[int, float]], due: list[float]) -> list[float]:
+    return sorted((when - due[number]) * 1e6 for number, when in times)
+
+
+def _start(target: Any, pace: Pace) -> tuple[Any, Connection]:
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=target, args=(pace, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _result(process: Any, end: Connection) -> Any:
+    try:
+        result = end.recv()
+    except EOFError:
+        raise AssertionError("a process of the latency client failed; its traceback is above") from None
+    process.join()
+    return result
+
+
+def _produce(pace: Pace, parent: Connection) -> None:
+    """Send each batch when it is due; read acknowledgements in between."""
+    due, acknowledged = [], []
+    with RawClient(pace.port) as client:
+        frames = [_frame(client, pace, partition) for partition in range(pace.partitions)]
+        begin = time.monotonic() + 0.2
+        for number in range(pace.requests):
+            due.append(begin + number / pace.rate)
+            while (left := due[number] - time.monotonic()) > 0:
+                if _readable(client, left):
+                    acknowledged.append(_acknowledgement(client))
+            client.socket.sendall(frames[number % pace.partitions])
+        while len(acknowledged) < pace.requests:
+            acknowledged.append(_acknowledgement(client))
+    parent.send((due, acknowledged))
+
+
+def _frame(client: RawClient, pace: Pace, partition: int) -> bytes:
+    request = produce_request(pace.topic, {partition: pace.load.batch}, acks=1)
+    payload = client.encode(request, PRODUCE_VERSION)
+    return struct.pack(">i", len(payload)) + payload
+
+
+def _readable(client: RawClient, timeout_seconds: float) -> bool:
+    return bool(select.select([client.socket], [], [], timeout_seconds)[0])
+
+
+def _acknowledgement(client: RawClient) -> float:
+    answer = client.receive(ProduceResponse, PRODUCE_VERSION)
+    now = time.monotonic()
+    check(answer)
+    return now
+
+
+def _consume(pace: Pace, parent: Connection) -> None:
+    """Long-poll all partitions; note when each batch came."""
+    arrived: dict[int, list[float]] = {number: [] for number in range(pace.partitions)}
+    left = pace.requests
+    buffer = bytearray(64 << 20)
+    with RawClient(pace.port) as client:
+        parent.send("ready")
+        while left:
+            offsets = {number: len(times) * pace.load.records for number, times in arrived.items()}
+            client.send(fetch_request(pace.topic, offsets), FETCH_VERSION)
+            answer = receive_into(client.socket, buffer)
+            now = time.monotonic()
+            for part in answer.responses[0].partitions:
+                assert part.error_code == 0, part.error_code
+                whole = records_size(part) // len(pace.load.batch)
+                arrived[part.partition_index] += [now] * whole
+                left -= whole
+    parent.send(arrived)

@@ -1,0 +1,116 @@
+"""Writes docs/BENCHMARKS.md from every result there is, new ones and those of earlier runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.row import KAFKA, Goal, Row
+from bench.rows import ROWS
+from bench.runner import Results
+from bench.verdict import Spread, judge, ratios
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+RESULTS = DOCS / "benchmarks.json"
+REPORT = DOCS / "BENCHMARKS.md"
+PLOT = DOCS / "benchmarks.svg"
+
+INTRODUCTION = f"""# Benchmarks
+
+Written by `make bench`; do not edit. The same loads on this broker and on {KAFKA} on one machine, in turn:
+both run, both have warmed up with the same load twice, then each pair of runs gives one ratio. A goal is
+*reached* when the median ratio reaches it, *missed* when the whole interquartile range lies on the wrong side,
+else *undecided*. Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus
+system time of the broker's process over the load; resident memory is read at its end. All samples are in
+[benchmarks.json](benchmarks.json).
+
+![Ratios to Kafka](benchmarks.svg)
+"""
+
+
+def load_results() -> dict[str, Any]:
+    """Return what earlier runs measured: row name -> {{"machine": …, "results": …}}."""
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
+
+
+def add_result(name: str, results: Results, note: str) -> None:
+    """Keep a row's figures beside those of the other rows."""
+    stored = load_results()
+    stored[name] = {"machine": machine.describe(), "note": note, "results": results}
+    DOCS.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+def write() -> None:
+    """Write the report over all stored results."""
+    stored = load_results()
+    sections = [INTRODUCTION, *goals_table(stored)]
+    for row in ROWS.values():
+        if row.name in stored:
+            sections += row_section(row, stored[row.name])
+    sections += machine_section(stored)
+    REPORT.write_text("\n".join(sections) + "\n")
+
+
+def goal_spread(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) -> Spread:
+    """Return what a goal is judged by: its ratios, or its figures."""
+    ours = [sample[goal.metric] for sample in results[goal.contender]]
+    if not goal.is_ratio:
+        return Spread.of(ours)
+    return Spread.of(ratios(ours, [sample[goal.metric] for sample in results[KAFKA]]))
+
+
+def verdict(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Return a goal's verdict in one word."""
+    return judge(goal_spread(goal, results), goal.bound, at_least=goal.at_least)
+
+
+def goals_table(stored: Mapping[str, Any]) -> Iterator[str]:
+    """Lay out every goal with what was measured."""
+    yield "## Goals\n"
+    yield "| row | goal | median | quartiles | verdict |"
+    yield "|---|---|--:|--:|---|"
+    for row in ROWS.values():
+        for goal in row.goals if row.name in stored else ():
+            results = stored[row.name]["results"]
+            spread = goal_spread(goal, results)
+            quartiles = f"{figure(spread.low)} to {figure(spread.high)}"
+            cells = (row.title, goal.sentence(), figure(spread.middle), quartiles, f"**{verdict(goal, results)}**")
+            yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def row_section(row: Row, stored: Mapping[str, Any]) -> Iterator[str]:
+    """Lay out one row: medians and quartiles of every metric."""
+    results: dict[str, list[dict[str, float]]] = stored["results"]
+    yield f"## {row.title}\n"
+    yield f"{row.about}{stored['note']} {len(results[KAFKA])} pairs; median (quartiles).\n"
+    yield f"| | {' | '.join(results)} |"
+    yield f"|---|{'--:|' * len(results)}"
+    for metric in results[KAFKA][0]:
+        spreads = [Spread.of([sample[metric] for sample in samples]) for samples in results.values()]
+        cells = [f"{figure(each.middle)} ({figure(each.low)} to {figure(each.high)})" for each in spreads]
+        yield f"| {metric} | {' | '.join(cells)} |"
+    yield ""
+
+
+def machine_section(stored: Mapping[str, Any]) -> Iterator[str]:
+    """Say on what the rows were measured; rows of one run share a line."""
+    yield "## Machine and versions\n"
+    groups: dict[str, list[str]] = {}
+    for name in ROWS:
+        if name in stored:
+            words = "; ".join(f"{what} {value}" for what, value in stored[name]["machine"].items())
+            groups.setdefault(words, []).append(name)
+    for words, names in groups.items():
+        yield f"- {', '.join(names)}: {words}"
+
+
+def figure(value: float) -> str:
+    """Write three significant digits, with thousands apart."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"

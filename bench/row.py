@@ -1,0 +1,77 @@
+"""What a row of the benchmark is: a load, the contenders it is put on, and the goals it is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compat_tests.brokers import Broker
+
+KAFKA = "Apache Kafka 4.3.1"
+RECORDS = "kafkacompat"
+HEADER = "kafkacompat, header validation"
+
+Samples = dict[str, float]
+"""One run's figures by metric; the metric's name ends with its unit."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much is measured.
+
+    ``scale`` shortens every load, ``cold_gigabytes`` is the size of the cold reader's topic, and
+    ``rate`` the requests a second that a row's calibration found.
+    """
+
+    pairs: int = 5
+    scale: float = 1.0
+    cold_gigabytes: float = 5.0
+    rate: float = 0.0
+
+    def count(self, full: int) -> int:
+        """Return the scaled count, at least 1."""
+        return max(1, int(full * self.scale))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound for one metric: for its ratio to Kafka's in the same pair, or for the figure itself."""
+
+    metric: str
+    bound: float
+    at_least: bool
+    contender: str = RECORDS
+    is_ratio: bool = True
+
+    def sentence(self) -> str:
+        side = "at least" if self.at_least else "at most"
+        measure = f"{self.bound:g} times Kafka's" if self.is_ratio else f"{self.bound:g}"
+        return f"{self.contender}: {self.metric} {side} {measure}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of measurement.
+
+    ``measure`` runs the load once on a broker and returns its figures. ``fresh`` rows start the
+    broker themselves, a new one each run; in the others the contenders stay up and warm up first.
+    ``calibrate`` asks Kafka for the rate at which all contenders are then loaded.
+    """
+
+    name: str
+    title: str
+    about: str
+    measure: Callable[[Broker, Options], Samples]
+    goals: Sequence[Goal]
+    contenders: Sequence[str] = (RECORDS, KAFKA)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    fresh: bool = False
+    calibrate: Callable[[Broker, Options], float] | None = None
+
+
+def throughput_goals(throughput: float, cpu: float, contender: str = RECORDS) -> list[Goal]:
+    """Return the pair of goals that most rows have."""
+    return [
+        Goal("records/s", throughput, at_least=True, contender=contender),
+        Goal("broker CPU s per million records", cpu, at_least=False, contender=contender),
+    ]

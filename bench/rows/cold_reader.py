@@ -1,0 +1,105 @@
+"""A consumer that reads from the disk must not hold up those that work in the page cache."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from bench.load import RECORD_BYTES, Load, fetch, produce
+from bench.paced import Latencies, Pace, percentile, run
+from bench.row import Goal, Options, Row, Samples
+from bench.topics import a_topic
+from compat_tests.brokers import Broker
+
+PARTITIONS = 4
+BATCH_BYTES = 262_144
+RATE = 1000.0
+SECONDS = 10
+
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def drop_from_page_cache(broker: Broker, topic: str) -> None:
+    """Write a topic's files to the disk and drop them from the page cache."""
+    for path in sorted(broker.data_folder.glob(f"{topic}-*/*.log")):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(handle)
+
+
+def read_again_and_again(port: int, topic: str, load: Load, records: int, started: Any) -> None:
+    """Read the topic to its end (a process of its own)."""
+    started.set()
+    fetch(port, topic, load, partitions=PARTITIONS, until_records=records)
+
+
+@contextmanager
+def cold_reader(broker: Broker, topic: str, load: Load, records: int) -> Iterator[Any]:
+    """Keep a consumer reading what is not in the page cache while the block runs; gives its process."""
+    drop_from_page_cache(broker, topic)
+    started = _CONTEXT.Event()
+    arguments = (broker.port, topic, load, records, started)
+    reader = _CONTEXT.Process(target=read_again_and_again, args=arguments, daemon=True)
+    reader.start()
+    started.wait()
+    try:
+        yield reader
+    finally:
+        reader.terminate()
+        reader.join()
+
+
+def paced(broker: Broker, seconds: float) -> Latencies:
+    """Produce and tail-fetch 1,000 records a second for a while."""
+    with a_topic(broker, 1) as topic:
+        load = Load.of(RECORD_BYTES, RECORD_BYTES)
+        return run(Pace(broker.port, topic, 1, load, RATE, int(RATE * seconds)))
+
+
+def measure(broker: Broker, options: Options) -> Samples:
+    """Compare latency with nobody else and beside the cold reader."""
+    load = Load.of(BATCH_BYTES, 10_000)
+    requests = max(1, int(options.cold_gigabytes * 1e9 / PARTITIONS / len(load.batch)))
+    with a_topic(broker, PARTITIONS) as topic:
+        records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
+        idle = paced(broker, SECONDS * options.scale)
+        beside: list[Latencies] = []
+        with cold_reader(broker, topic, load, records) as reader:
+            while not beside or reader.is_alive():
+                beside.append(paced(broker, 1))
+    return _samples(idle, beside)
+
+
+def _samples(idle: Latencies, beside: list[Latencies]) -> Samples:
+    figures: Samples = {}
+    for name in ("acknowledged", "fetched"):
+        what = {"acknowledged": "produce", "fetched": "tail fetch"}[name]
+        quiet = percentile(getattr(idle, name), 0.99)
+        busy = percentile(sorted(value for run_ in beside for value in getattr(run_, name)), 0.99)
+        figures |= {
+            f"{what} p99 us, idle": quiet,
+            f"{what} p99 us, beside": busy,
+            f"{what} p99, beside/idle": busy / quiet,
+        }
+    return figures
+
+
+ROWS = [
+    Row(
+        "cold-reader",
+        "Latency beside a cold reader",
+        "1,000 records a second as above, alone and while another consumer reads a topic that was dropped "
+        "from the page cache.",
+        measure,
+        [
+            Goal("produce p99, beside/idle", 2.0, at_least=False, is_ratio=False),
+            Goal("tail fetch p99, beside/idle", 2.0, at_least=False, is_ratio=False),
+        ],
+    )
+]

@@ -1,0 +1,40 @@
+"""Raw produce: requests encoded once, so that only the broker's work is timed."""
+
+from __future__ import annotations
+
+from bench.load import Load, produce
+from bench.row import HEADER, KAFKA, RECORDS, Goal, Options, Row, Samples, throughput_goals
+from bench.topics import a_topic, record_count
+from bench.usage import Usage
+from compat_tests.brokers import Broker
+
+PARTITIONS = 6
+REQUESTS = 8000
+
+
+def measure(broker: Broker, options: Options) -> Samples:
+    """Send 800 MB of batches and count what the log then holds."""
+    load = Load.of()
+    with a_topic(broker, PARTITIONS) as topic:
+        requests = options.count(REQUESTS)
+        with Usage(broker) as usage:
+            records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
+        assert record_count(broker, topic, PARTITIONS) == records
+    return usage.samples(records, requests * PARTITIONS * len(load.batch))
+
+
+ROWS = [
+    Row(
+        "produce",
+        "Raw produce",
+        "Pre-encoded requests of six 16 KB batches (100-byte records), one for each partition; acks=1; "
+        "three connections with five requests in flight each.",
+        measure,
+        [
+            *throughput_goals(2.0, 0.5, HEADER),
+            *throughput_goals(1.3, 1.0, RECORDS),
+            Goal("resident MB", 200, at_least=False, is_ratio=False),
+        ],
+        contenders=(HEADER, RECORDS, KAFKA),
+    )
+]

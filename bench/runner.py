@@ -1,0 +1,81 @@
+"""Runs a row: the contenders take turns, pair after pair, each time in the other order."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from bench.row import HEADER, KAFKA, RECORDS, Options, Row, Samples
+from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
+from spark_integration.maven import BUILD
+
+Results = dict[str, list[Samples]]
+Tell = Callable[[str], None]
+
+# The JVM compiles what it finds hot: Kafka is measured when that is over, not while it goes on.
+WARM_UP_RUNS = 2
+
+
+def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> Broker:
+    """Return a contender, not started."""
+    if contender == KAFKA:
+        return KafkaBroker(folder, properties)
+    validation = {HEADER: "header", RECORDS: "records"}[contender]
+    return KafkacompatBroker(folder, {**properties, "kafkacompat.produce.validation": validation})
+
+
+def run_row(row: Row, options: Options, tell: Tell) -> Results:
+    """Return each contender's figures, one entry a pair; ``tell`` hears what is going on."""
+    with _folder() as folder:
+        return _run_fresh(row, options, folder, tell) if row.fresh else _run_kept(row, options, folder, tell)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a folder on the disk of the build (memory file systems would hide what writing costs)."""
+    parent = BUILD / "bench"
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _order(row: Row, number: int) -> list[str]:
+    contenders = list(row.contenders)
+    return contenders if number % 2 == 0 else contenders[::-1]
+
+
+def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
+    results: Results = {contender: [] for contender in row.contenders}
+    for number in range(options.pairs):
+        for contender in _order(row, number):
+            tell(f"pair {number + 1}: {contender}")
+            broker = make_broker(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
+            results[contender].append(row.measure(broker, options))
+    return results
+
+
+def _run_kept(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
+    results: Results = {contender: [] for contender in row.contenders}
+    with ExitStack() as stack:
+        brokers = {
+            contender: stack.enter_context(make_broker(contender, folder / str(number), row.properties))
+            for number, contender in enumerate(row.contenders)
+        }
+        for contender, broker in brokers.items():
+            for _ in range(WARM_UP_RUNS):
+                tell(f"warming up: {contender}")
+                row.measure(broker, replace(options, rate=500.0, cold_gigabytes=min(0.5, options.cold_gigabytes)))
+        if row.calibrate is not None:
+            options = replace(options, rate=row.calibrate(brokers[KAFKA], options))
+        for number in range(options.pairs):
+            for contender in _order(row, number):
+                tell(f"pair {number + 1}: {contender}")
+                results[contender].append(row.measure(brokers[contender], options))
+    return results

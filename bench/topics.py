@@ -1,0 +1,61 @@
+"""Topics for one run, and how many records they hold."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from compat_tests.brokers import Broker
+from compat_tests.waiting import until
+
+_NUMBERS = itertools.count()
+
+
+def admin_of(broker: Broker) -> AdminClient:
+    """Return an admin client that keeps its opinion of a stopping broker to itself."""
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
+
+def create_topic(broker: Broker, partitions: int, **config: str) -> str:
+    """Create a topic under a new name; return the name once every partition is open."""
+    admin = admin_of(broker)
+    topic = f"bench-{next(_NUMBERS)}"
+    names = {key.replace("_", "."): value for key, value in config.items()}
+    admin.create_topics([NewTopic(topic, partitions, 1, config=names)])[topic].result(30)
+
+    def takes_requests() -> bool:
+        try:
+            return record_count(broker, topic, partitions) == 0
+        except KafkaException:  # named in the metadata, yet not open
+            return False
+
+    until(takes_requests)
+    return topic
+
+
+def delete_topic(broker: Broker, topic: str) -> None:
+    """Delete a topic; its files go a little later."""
+    admin = admin_of(broker)
+    admin.delete_topics([topic])[topic].result(30)
+    until(lambda: topic not in admin.list_topics(timeout=10).topics)
+
+
+@contextmanager
+def a_topic(broker: Broker, partitions: int, **config: str) -> Iterator[str]:
+    """Give a topic that lives as long as the block."""
+    topic = create_topic(broker, partitions, **config)
+    try:
+        yield topic
+    finally:
+        delete_topic(broker, topic)
+
+
+def record_count(broker: Broker, topic: str, partitions: int) -> int:
+    """Return the sum of the partitions' end offsets."""
+    admin = admin_of(broker)
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+    return sum(future.result(30).offset for future in admin.list_offsets(asked).values())
