@@ -24,7 +24,6 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.internal_topics import auto_created
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import check_topic_name, is_internal
 from kafkacompat.wire.apis.metadata import (
@@ -106,9 +105,9 @@ def _to_be_made(request: MetadataRequest, context: RequestContext, services: Ser
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
-    missing = [name for name in _names(request) if name not in topics and _error_of_missing(name) == UNKNOWN]
-    made = (auto_created(name, services.config) for name in missing)
-    return [topic for topic in made if topic is not None]
+    missing = (name for name in _names(request) if name not in topics and _error_of_missing(name) == UNKNOWN)
+    # The brokers' own topics are made by who uses them, with what they need.
+    return [NewTopic(name) for name in missing if not is_internal(name)]
 
 
 def _error_of_missing(name: str) -> ErrorCode:

@@ -26,7 +26,7 @@ excluded.version, value = excluded.value"
 
 
 class SqliteStore:
-    """A `MetadataStore` in *directory*, which exists; the file is made at the first use."""
+    """A `MetadataStore` in *directory*; both are made at the first use."""
 
     def __init__(self, directory: str, disk: Disk) -> None:
         self.path = Path(directory) / FILE_NAME
@@ -80,15 +80,16 @@ class SqliteStore:
 
     @contextmanager
     def _reporting(self) -> Iterator[sqlite3.Connection]:
-        """The connection, opened at the first use; turns SQLite's errors into StoreError."""
+        """The connection, opened at the first use; turns SQLite's and the system's errors into StoreError."""
         try:
             if self._connection is None:
                 self._connection = self._open()
             yield self._connection
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, OSError) as problem:
             raise StoreError(f"the metadata in {self.path} cannot be used: {problem}") from problem
 
     def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=0)
         try:
             for setting in _SETTINGS:

@@ -100,3 +100,10 @@ def test_sqlite_says_in_one_sentence_that_a_file_is_no_database(tmp_path: Path) 
     with pytest.raises(StoreError) as problem:
         outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
     assert FILE_NAME in str(problem.value) and "\n" not in str(problem.value)
+
+
+def test_sqlite_makes_its_directory_or_says_why_not(tmp_path: Path) -> None:
+    assert outcome(SqliteStore(str(tmp_path / "a" / "b"), ImmediateDisk()).load()) == {}
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="Not a directory"):
+        outcome(SqliteStore(str(tmp_path / "file" / "b"), ImmediateDisk()).load())

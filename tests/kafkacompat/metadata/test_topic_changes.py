@@ -10,7 +10,6 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.internal_topics import auto_created
 from kafkacompat.metadata.topic_changes import (
     MorePartitions,
     NewTopic,
@@ -199,12 +198,3 @@ def test_an_election_gives_each_partition_a_new_epoch() -> None:
         PartitionImage(0, 1, 5, (1, 2), (1,), 7),
         PartitionImage(1, -1, 1, (2,), (2,), 1),
     )
-
-
-def test_topics_that_are_made_by_asking_for_them() -> None:
-    offsets = auto_created("__consumer_offsets", CONFIG)
-    assert offsets is not None
-    assert (offsets.partition_count, offsets.replication_factor) == (50, 3)
-    assert offsets.configs["cleanup.policy"] == "compact" and offsets.configs["segment.bytes"] == "104857600"
-    assert auto_created("__transaction_state", CONFIG) is None
-    assert auto_created("orders", CONFIG) == NewTopic("orders", -1, -1)

@@ -1,0 +1,71 @@
+"""Handlers with a real controller behind them, over a store in memory."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, TypeVar
+
+from twisted.internet.task import Clock
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
+from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.wire import compiler
+from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from kafkacompat.wire.schema import Request, Response
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.partition_events import RecordingEvents
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome
+
+Answer = TypeVar("Answer", bound=Response)
+ABSENT: Any = None
+
+
+class AdminNode:
+    """Node 1 with these *properties*; what has to do with data or groups is not there."""
+
+    def __init__(self, **properties: str) -> None:
+        given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}
+        self.store = MemoryStore()
+        self.events = RecordingEvents()
+        self.holder = ImageHolder()
+        config = BrokerConfig(given)
+        self.controller = Controller(self.store, self.holder, self.events, config, Random(7))
+        outcome(self.controller.load("cluster-1"))
+        outcome(self.controller.start())
+        self._services = Services(
+            node_id=1,
+            clock=Clock(),
+            config=config,
+            metadata=self.holder,
+            controller=self.controller,
+            replica_manager=ABSENT,
+            fetch_sessions=ABSENT,
+            group_coordinator=ABSENT,
+        )
+
+    def send(self, request: Request, version: int) -> Any:
+        """What the handler gives back: a response, or a Pending."""
+        peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
+        context = RequestContext(
+            api_key=request.API_KEY, api_version=version, client_id="test", peer=peer, connection_id=1
+        )
+        decoded = compiler.decode(type(request), compiler.encode(request, version), version)
+        return HANDLERS[request.API_KEY].handle(decoded, context, self._services)
+
+    def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
+        """The response as the client reads it; a handler that holds the connection must have let go of it."""
+        response = self.send(request, version)
+        if isinstance(response, Pending):
+            assert response.dispatched is None or has_fired(response.dispatched)
+            response = outcome(response.response)
+        return compiler.decode(answer, compiler.encode(response, version), version)
+
+    def make_topic(self, name: str, partitions: int = 1) -> bytes:
+        """Make a topic; return its id."""
+        wanted = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        response = self.ask(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse, 7)
+        assert response.topics[0].error_code == 0, response
+        return response.topics[0].topic_id
