@@ -21,6 +21,7 @@ from kafkacompat.handlers.context import Peer, Pending, RequestContext, Unanswer
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.outgoing import release
+from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError, FrameReader
 from kafkacompat.wire.schema import Response
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT_REQUESTS = 64
+# A connection that has thousands of small requests waiting lets the others have their turn after so many.
+MAX_REQUESTS_PER_TURN = 64
 # A client that leaves more than this unread gets no further answers until it reads.
 MAX_UNSENT_BYTES = 1024 * 1024
 
@@ -47,7 +50,7 @@ class Shared:
     dispatcher: Dispatcher
     budget: FrameBudget
     max_frame_bytes: int
-    now_ms: Callable[[], int]
+    clock: Clock
     connections: set[KafkaConnection]
     complain: Callable[[str, str], None]
 
@@ -66,6 +69,7 @@ class KafkaConnection(Protocol):
         self._pending: set[Deferred[Any]] = set()
         self._undispatched = False
         self._pumping = False
+        self._turn_is_over = False
         self._finishing = False
         self._paused = False
         self._short_of_memory = False
@@ -82,14 +86,14 @@ class KafkaConnection(Protocol):
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
         self.connection_id = next(_connection_ids)
-        self.last_received_ms = shared.now_ms()
+        self.last_received_ms = now_ms(shared.clock)
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes came."""
-        self.last_received_ms = self._shared.now_ms()
+        self.last_received_ms = now_ms(self._shared.clock)
         try:
             frames = self._reader.feed(data)
         except FrameError as problem:
@@ -155,9 +159,7 @@ class KafkaConnection(Protocol):
         self._pumping = True
         try:
             self._send_ready()
-            while self._frames and self._may_start():
-                self._start_some()
-                self._send_ready()
+            self._start_some()
         except (RequestError, UnanswerableError) as problem:
             self._send_ready()
             self.cut_off(str(problem))
@@ -166,14 +168,32 @@ class KafkaConnection(Protocol):
         self._set_reading()
 
     def _start_some(self) -> None:
-        while self._frames and self._may_start():
+        """Start requests until the connection's turn is over: others wait for theirs."""
+        for _ in range(MAX_REQUESTS_PER_TURN):
+            if not self._may_start():
+                # Answers that leave make room for more requests.
+                self._send_ready()
+                if not self._may_start():
+                    return
             frame = self._frames.popleft()
             self._queued_bytes -= len(frame)
             self._start(frame)
+        self._send_ready()
+        if self._may_start():
+            self._turn_is_over = True
+            self._shared.clock.callLater(0, self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._turn_is_over = False
+        if self.transport.connected:
+            self._pump()
+            self._count_held()
 
     def _may_start(self) -> bool:
         return (
-            not self._undispatched
+            bool(self._frames)
+            and not self._turn_is_over
+            and not self._undispatched
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
             and self.transport.queued_bytes < MAX_UNSENT_BYTES
         )

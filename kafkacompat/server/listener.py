@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SWEEP_INTERVAL_S = 5
-COMPLAINT_INTERVAL_MS = 1000
+COMPLAINTS_PER_SECOND = 100
 ACCEPT_BACKLOG = 1024
 
 
@@ -33,26 +33,26 @@ class ListenError(Exception):
 
 
 class Complaints:
-    """One log line a peer and second: a hostile client must not fill the disk with log."""
+    """At most so many log lines a peer and second: a hostile client must not fill the disk with log."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._last: dict[str, float] = {}
-        self._left_out: dict[str, int] = {}
+        self._said: dict[str, int] = {}
+        self._since = clock.seconds()
 
     def __call__(self, host: str, text: str) -> None:
-        now = self._clock.seconds()
-        if now - self._last.get(host, -COMPLAINT_INTERVAL_MS) < COMPLAINT_INTERVAL_MS / 1000:
-            self._left_out[host] = self._left_out.get(host, 0) + 1
-            return
-        left_out = self._left_out.pop(host, 0)
-        log.warning("%s%s", text, f" (and {left_out} more from there)" if left_out else "")
-        self._last[host] = now
+        if self._clock.seconds() - self._since >= 1:
+            self._start_over()
+        said = self._said[host] = self._said.get(host, 0) + 1
+        if said <= COMPLAINTS_PER_SECOND:
+            log.warning("%s", text)
 
-    def forget_old(self) -> None:
-        """Drop the peers that have been quiet."""
-        now = self._clock.seconds()
-        self._last = {host: at for host, at in self._last.items() if now - at < COMPLAINT_INTERVAL_MS / 1000}
+    def _start_over(self) -> None:
+        for host, said in self._said.items():
+            if said > COMPLAINTS_PER_SECOND:
+                log.warning("%d more lines like these about %s", said - COMPLAINTS_PER_SECOND, host)
+        self._said.clear()
+        self._since = self._clock.seconds()
 
 
 class KafkaFactory(ServerFactory):
@@ -109,7 +109,7 @@ class Server:
             self._dispatcher,
             self.budget,
             self._max_frame_bytes,
-            self._now_ms,
+            self._reactor,
             self.connections,
             self._complaints,
         )
@@ -137,7 +137,6 @@ class Server:
             if now_ms - connection.last_received_ms > self._max_idle_ms and not connection.busy:
                 connection.finish()
         self.budget.check_stalled()
-        self._complaints.forget_old()
 
     def stop_listening(self) -> list[Deferred[None]]:
         """Accept nobody any more."""

@@ -8,10 +8,17 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
-from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS, MAX_UNSENT_BYTES, KafkaConnection, Shared
+from kafkacompat.server.connection import (
+    MAX_IN_FLIGHT_REQUESTS,
+    MAX_REQUESTS_PER_TURN,
+    MAX_UNSENT_BYTES,
+    KafkaConnection,
+    Shared,
+)
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compiler import encode
@@ -92,6 +99,7 @@ class Dispatcher:
 
 class World:
     def __init__(self) -> None:
+        self.clock = Clock()
         self.dispatcher = Dispatcher()
         self.complaints: list[str] = []
         self.budget = FrameBudget(1_000_000, lambda: 0)
@@ -101,7 +109,7 @@ class World:
             self.dispatcher,  # type: ignore[arg-type]
             self.budget,
             1_000_000,
-            lambda: 0,
+            self.clock,
             self.connections,
             lambda host, text: self.complaints.append(text),
         )
@@ -171,6 +179,18 @@ def test_too_many_requests_in_flight_pause_reading() -> None:
     waiting[0].response.callback(HeartbeatResponse())
     assert len(world.dispatcher.seen) == MAX_IN_FLIGHT_REQUESTS + 1
     assert world.transport.reading
+
+
+def test_a_connection_lets_others_have_their_turn() -> None:
+    world = World()
+    count = MAX_REQUESTS_PER_TURN + 5
+    world.receive(*range(count))
+    assert len(world.answered()) == MAX_REQUESTS_PER_TURN
+    assert not world.transport.reading
+    world.clock.advance(0)
+    assert world.answered() == list(range(count))
+    assert world.transport.reading
+    assert world.budget.held_bytes == 0
 
 
 def test_a_client_that_does_not_read_gets_no_more_work_done() -> None:
