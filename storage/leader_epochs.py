@@ -53,9 +53,9 @@ class LeaderEpochs:
         return epochs
 
     @property
-    def entries(self) -> tuple[EpochEntry, ...]:
+    def entries(self) -> list[EpochEntry]:
         """All of them, oldest first."""
-        return tuple(self._entries)
+        return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` begins at `start_offset`; entries that contradict it go. [loop]"""

@@ -75,7 +75,7 @@ class Log(LogReading, LogMaintenance):
         cache: SegmentCache | None = None,
     ) -> Log:
         """Make the partition's folder with an empty log in it; durable when this returns. [disk]"""
-        cache = cache or SegmentCache()
+        cache = SegmentCache() if cache is None else cache
         files.make_directory(directory)
         write_partition_metadata(files, directory, topic_id)
         loaded = empty_log(files, directory, cache)
@@ -103,7 +103,7 @@ class Log(LogReading, LogMaintenance):
 
         `recovery_point` and `log_start_offset` are the directory's checkpoints for it, 0 when they have none.
         """
-        cache = cache or SegmentCache()
+        cache = SegmentCache() if cache is None else cache
         loaded = load_log(
             files,
             directory,

@@ -215,7 +215,7 @@ class LogDirectory:
 
 def _take(files: Files, path: str) -> Lock:
     try:
-        files.make_directory(path)
+        _make_directory(files, path)
         return files.lock(os.path.join(path, LOCK))
     except DirectoryLockedError as error:
         detail = f"log directory {path} is in use by another broker; stop that one or set log.dirs to another directory"
@@ -224,6 +224,15 @@ def _take(files: Files, path: str) -> Lock:
         raise LogDirectoryError(
             f"log directory {path} cannot be used ({error}); set log.dirs to another one"
         ) from error
+
+
+def _make_directory(files: Files, path: str) -> None:
+    """Make a directory and its parents; their names are on the disk when this returns."""
+    if not files.exists(path):
+        parent = os.path.dirname(os.path.abspath(path))
+        _make_directory(files, parent)
+        files.make_directory(path)
+        files.sync_directory(parent)
 
 
 def _claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:

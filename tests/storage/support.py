@@ -27,7 +27,9 @@ class Store(NamedTuple):
         return os.path.join(self.root, *names)
 
 
-def batch(count: int = 1, *, size_bytes: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k", **kw: Any) -> bytes:
+def batch(
+    count: int = 1, *, size_bytes: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k", **kw: Any
+) -> bytes:
     """A batch of `count` records a millisecond apart, with values of `size_bytes`."""
     return build_batch([(timestamp + index, key, b"v" * size_bytes, []) for index in range(count)], **kw)
 

@@ -68,7 +68,9 @@ def test_partition_metadata_names_the_topic(store: Store) -> None:
     assert read_partition_metadata(store.files, store.root) == TOPIC_ID
 
 
-@pytest.mark.parametrize("text", [b"", b"version: 0\n", b"version: 0\ntopic_id: AAAA\n", b"version: 0\ntopic_id: \xff\n"])
+@pytest.mark.parametrize(
+    "text", [b"", b"version: 0\n", b"version: 0\ntopic_id: AAAA\n", b"version: 0\ntopic_id: \xff\n"]
+)
 def test_damaged_partition_metadata_is_noticed(store: Store, text: bytes) -> None:
     replace_file(store.files, store.path("partition.metadata"), text)
     with pytest.raises(CorruptCheckpointError):

@@ -17,7 +17,7 @@ def test_entries_are_written_in_kafkas_format_and_read_again(store: Store) -> No
     made.write()
     assert store.files.read(store.path("leader-epoch-checkpoint")) == b"0\n2\n2 0\n5 30\n"
     again = LeaderEpochs.load(store.files, store.root)
-    assert again.entries == ((2, 0), (5, 30))
+    assert again.entries == [(2, 0), (5, 30)]
     assert again.latest == 5
 
 
@@ -35,17 +35,17 @@ def test_a_damaged_file_counts_as_empty(store: Store, damage: bytes) -> None:
     file = store.files.open(store.path("leader-epoch-checkpoint"), create=True)
     file.append((damage,), len(damage))
     file.close()
-    assert LeaderEpochs.load(store.files, store.root).entries == ()
+    assert LeaderEpochs.load(store.files, store.root).entries == []
 
 
 def test_an_entry_drops_those_it_contradicts(store: Store) -> None:
     made = epochs(store, (1, 0), (2, 10), (3, 20))
     made.assign(4, 15)
-    assert made.entries == ((1, 0), (2, 10), (4, 15))
+    assert made.entries == [(1, 0), (2, 10), (4, 15)]
     made.assign(2, 12)
-    assert made.entries == ((1, 0), (2, 12))
+    assert made.entries == [(1, 0), (2, 12)]
     made.assign(2, 11)
-    assert made.entries == ((1, 0), (2, 11))
+    assert made.entries == [(1, 0), (2, 11)]
     made.assign(-1, 50)
     assert made.latest == 2
 
@@ -71,10 +71,10 @@ def test_the_epoch_of_an_offset(store: Store, offset: int, epoch: int) -> None:
 def test_truncation_at_either_end(store: Store) -> None:
     made = epochs(store, (1, 0), (2, 10), (3, 20))
     made.truncate_from_end(20)
-    assert made.entries == ((1, 0), (2, 10))
+    assert made.entries == [(1, 0), (2, 10)]
     assert made.latest == 2
     made.truncate_from_start(15)
-    assert made.entries == ((2, 15),)
+    assert made.entries == [(2, 15)]
     made.truncate_from_end(15)
-    assert made.entries == ()
+    assert made.entries == []
     assert made.latest == -1

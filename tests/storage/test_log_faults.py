@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, read, reopen, roll, stored_headers
 
-PRODUCED = {"producer_id": 7, "producer_epoch": 0}
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_what_was_flushed_survives_a_power_failure(memory: Store, files: MemoryF
     files.crash()
     again = reopen(memory, recovery_point=recovery_point, segment_bytes=300)
     assert list(stored_headers(again))[:10] == expected
-    assert again.leader_epochs.entries == ((0, 0),)
+    assert again.leader_epochs.entries == [(0, 0)]
     again.close()
 
 
@@ -155,7 +156,7 @@ def test_a_clean_close_is_on_the_disk(memory: Store, files: MemoryFiles) -> None
     files.crash()
     again = reopen(memory, clean=True)
     assert list(stored_headers(again)) == expected
-    assert again.leader_epochs.entries == ((0, 0), (1, 5))
+    assert again.leader_epochs.entries == [(0, 0), (1, 5)]
     assert again.producer_state.producers[7].batches[-1].last_sequence == 9
     assert again.recovery_point == 10
     again.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from tests.storage.support import (
     stored_headers,
 )
 
-PRODUCED = {"producer_id": 7, "producer_epoch": 0}
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 
 
 def name(base_offset: int, suffix: str) -> str:
@@ -309,7 +310,9 @@ def test_markers_end_transactions_also_when_read_again(store: Store) -> None:
     key, value = struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 11)
     marker = build_batch([(NOW_MS, key, value, [])], transactional=True, control=True, producer_id=7, producer_epoch=1)
     log.release()
-    rewrite(store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:]))
+    rewrite(
+        store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:])
+    )
     again = reopen(store)
     producer = again.producer_state.producers[7]
     assert (producer.producer_epoch, producer.coordinator_epoch, producer.current_txn_first_offset) == (1, 11, -1)
@@ -322,7 +325,7 @@ def test_leader_epochs_come_from_the_batches(store: Store) -> None:
         append(log, batch(), leader_epoch=index // 2)
     log.release()
     again = reopen(store)
-    assert again.leader_epochs.entries == ((0, 0), (1, 2), (2, 4))
+    assert again.leader_epochs.entries == [(0, 0), (1, 2), (2, 4)]
     again.close()
 
 
@@ -334,7 +337,7 @@ def test_epochs_beyond_what_survived_are_forgotten(store: Store) -> None:
     log.release()
     rewrite(store, name(0, ".log"), lambda data: data[:-1])
     again = reopen(store)
-    assert again.leader_epochs.entries == ((1, 0),)
+    assert again.leader_epochs.entries == [(1, 0)]
     again.close()
 
 

@@ -139,7 +139,7 @@ def test_the_size_limit_counts_the_whole_batch(limit: int, code: ErrorCode | Non
 
 @BOTH_MODES
 def test_compacted_topics_need_keys_in_both_modes(mode: str) -> None:
-    compacted = {"cleanup_policy": frozenset({"compact"}), "validation": mode}
+    compacted: dict[str, Any] = {"cleanup_policy": frozenset({"compact"}), "validation": mode}
     sent = build_batch([(NOW_MS, b"k", b"v", []), (NOW_MS, None, b"v", [])])
     with pytest.raises(InvalidRecordsError) as refused:
         check(sent, **compacted)
@@ -160,7 +160,8 @@ def test_compacted_topics_need_keys_in_both_modes(mode: str) -> None:
     ],
 )
 def test_timestamps_lie_within_the_topics_limits(mode: str, timestamp: int, code: ErrorCode | None) -> None:
-    sent, config = batch(timestamp=timestamp), {"validation": mode, "message_timestamp_before_max_ms": 1000}
+    sent = batch(timestamp=timestamp)
+    config: dict[str, Any] = {"validation": mode, "message_timestamp_before_max_ms": 1000}
     if code is None:
         assert check(sent, **config) == sent
     else:
@@ -198,7 +199,7 @@ def test_log_append_time_takes_any_time_of_a_client(mode: str) -> None:
 @BOTH_MODES
 def test_a_client_may_not_call_its_times_log_append_times(mode: str) -> None:
     sent = changed(batch(), attributes=SET_LOG_APPEND_TIME)
-    log_append = {"message_timestamp_type": LOG_APPEND_TIME, "validation": mode}
+    log_append: dict[str, Any] = {"message_timestamp_type": LOG_APPEND_TIME, "validation": mode}
     assert refusal(sent, **log_append) == ErrorCode.INVALID_TIMESTAMP
     assert refusal(changed(sent, max_timestamp=-1, base_timestamp=-1), validation=mode) == ErrorCode.INVALID_TIMESTAMP
     # With times in range Kafka makes create times of them.

@@ -1,0 +1,295 @@
+"""A log directory: who may use it, what it holds, what a restart reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.checkpoints import replace_file
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError, StoredPartition
+from kafkacompat.storage.meta_properties import read_meta_properties
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, fill, stored_headers
+
+DIRECTORY_ID = bytes(range(100, 116))
+OTHER_ID = bytes(range(200, 216))
+
+
+def take(store: Store, **kw: Any) -> LogDirectory:
+    arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
+    return LogDirectory.open(store.files, store.path("data"), **arguments)
+
+
+def refusal(store: Store, **kw: Any) -> str:
+    with pytest.raises(LogDirectoryError) as refused:
+        take(store, **kw)
+    return str(refused.value)
+
+
+def test_a_new_directory_is_made_and_marked(store: Store) -> None:
+    directory = take(store)
+    text = store.files.read(store.path("data", "meta.properties"))
+    assert text == b"#\nversion=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n"
+    assert directory.directory_id == DIRECTORY_ID
+    assert not directory.clean_shutdown
+    directory.close([])
+    again = take(store, new_directory_id=OTHER_ID)
+    assert again.directory_id == DIRECTORY_ID
+    assert again.clean_shutdown
+    again.release()
+
+
+def test_a_second_opener_is_refused(store: Store) -> None:
+    directory = take(store)
+    assert "is in use by another broker" in refusal(store)
+    directory.release()
+    take(store).release()
+
+
+def test_another_process_is_refused_by_fcntl(tmp_path: Path) -> None:
+    """As Kafka's own FileLock would be: it is the same fcntl lock."""
+    directory = take(Store(OsFiles(), str(tmp_path)))
+    program = (
+        "import fcntl, sys\n"
+        "with open(sys.argv[1], 'r+') as file:\n"
+        "    try: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "    except OSError: sys.exit(7)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "data" / ".lock")]
+    assert subprocess.run(command, check=False).returncode == 7
+    directory.release()
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_another_node_or_cluster_is_refused(store: Store) -> None:
+    take(store).release()
+    assert "belongs to node 1, not 2" in refusal(store, node_id=2)
+    assert "belongs to cluster C, not D" in refusal(store, cluster_id="D")
+    take(store).release()
+
+
+def test_a_directory_that_cannot_be_made_is_refused(store: Store) -> None:
+    replace_file(store.files, store.path("data"), b"a file")
+    assert "cannot be used" in refusal(store)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"broker.id=1\n", (1, None, None)),
+        (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None)),
+        (b"version=0\n", (None, None, None)),
+        (b"version=1\nnode.id=1\ncluster.id = C\\=\n", (1, "C=", None)),
+        (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID)),
+    ],
+)
+def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, found: tuple[Any, ...]) -> None:
+    replace_file(store.files, store.path("meta.properties"), text)
+    assert read_meta_properties(store.files, store.root) == found
+
+
+@pytest.mark.parametrize("text", [b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
+def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: bytes) -> None:
+    store.files.make_directory(store.path("data"))
+    replace_file(store.files, store.path("data", "meta.properties"), text)
+    assert "meta.properties" in refusal(store)
+
+
+def test_version_0_becomes_version_1(store: Store) -> None:
+    store.files.make_directory(store.path("data"))
+    replace_file(store.files, store.path("data", "meta.properties"), b"version=0\nbroker.id=1\n")
+    take(store).release()
+    assert read_meta_properties(store.files, store.path("data")) == (1, "C", DIRECTORY_ID)
+
+
+def test_logs_are_made_opened_and_listed(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 3)
+    store.files.make_directory(store.path("data", "__cluster_metadata-0"))
+    store.files.make_directory(store.path("data", "no partition"))
+    assert directory.partitions() == [StoredPartition("a-b", 3, TOPIC_ID)]
+    directory.close([log])
+    again = take(store)
+    log = again.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
+    assert log.log_end_offset == 3
+    assert again.high_watermarks == {("a-b", 3): 3}
+    assert again.disk_usage().free_bytes > 0
+    again.close([log])
+
+
+def test_a_folder_of_another_topic_of_that_name_is_refused(store: Store) -> None:
+    directory = take(store)
+    directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS).close()
+    with pytest.raises(KafkaError) as refused:
+        directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
+    assert refused.value.code == ErrorCode.INCONSISTENT_TOPIC_ID
+    directory.release()
+
+
+def test_damaged_partition_metadata_names_the_file(store: Store) -> None:
+    directory = take(store)
+    directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS).close()
+    replace_file(store.files, store.path("data", "t-0", "partition.metadata"), b"?")
+    with pytest.raises(LogDirectoryError, match=r"partition\.metadata"):
+        directory.partitions()
+    directory.release()
+
+
+def test_checkpoints_are_kafkas_and_keep_logs_that_are_not_open(store: Store) -> None:
+    directory = take(store)
+    first = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    second = directory.open_log("t", 1, TOPIC_ID, LogConfig(), NOW_MS)
+    for log in (first, second):
+        fill(log, 5)
+        log.flush()
+    first.advance_log_start_offset(2)
+    directory.checkpoint([first, second], {("t", 1): 4})
+    directory.checkpoint([])
+
+    def lines(name: str) -> list[bytes]:
+        return store.files.read(store.path("data", name)).splitlines()
+
+    assert lines("recovery-point-offset-checkpoint") == [b"0", b"2", b"t 0 5", b"t 1 5"]
+    assert lines("log-start-offset-checkpoint") == [b"0", b"1", b"t 0 2"]
+    assert lines("replication-offset-checkpoint") == [b"0", b"2", b"t 0 5", b"t 1 4"]
+    directory.release()
+    again = take(store)
+    assert not again.clean_shutdown
+    assert again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS).log_start_offset == 2
+    again.release()
+
+
+def test_a_moved_log_start_survives_a_crash(memory: Store) -> None:
+    assert isinstance(memory.files, MemoryFiles)
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 5)
+    log.flush()
+    log.advance_log_start_offset(3)
+    directory.save_log_start_offset(log)
+    memory.files.crash()
+    again = take(memory)
+    log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert (log.log_start_offset, log.log_end_offset) == (3, 5)
+    again.close([log])
+
+
+@pytest.mark.parametrize(
+    "name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint"]
+)
+def test_a_damaged_checkpoint_costs_time_not_data(store: Store, name: str) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 5)
+    directory.close([log])
+    replace_file(store.files, store.path("data", name), b"rubbish\n")
+    again = take(store)
+    log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert log.log_end_offset == 5
+    again.close([log])
+
+
+def test_only_a_clean_end_leaves_the_marker(memory: Store) -> None:
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 2)
+    directory.close([log])
+    files.crash()
+    assert files.read(memory.path("data", ".kafka_cleanshutdown")) == b'{"version":0,"brokerEpoch":-1}'
+    again = take(memory)
+    assert again.clean_shutdown
+    assert not files.exists(memory.path("data", ".kafka_cleanshutdown"))
+    files.crash()
+    assert not take(memory).clean_shutdown
+
+
+def test_a_log_that_is_offline_keeps_the_marker_away(memory: Store) -> None:
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    directory = take(memory)
+    logs = [directory.open_log("t", index, TOPIC_ID, LogConfig(), NOW_MS) for index in range(2)]
+    files.fail_on("append", 5)
+    with pytest.raises(KafkaError):
+        append(logs[0], batch())
+    append(logs[1], batch())
+    directory.close(logs)
+    assert logs[1].closed
+    again = take(memory)
+    assert not again.clean_shutdown
+    assert again.open_log("t", 1, TOPIC_ID, LogConfig(), NOW_MS).log_end_offset == 1
+
+
+def test_logs_that_were_closed_before_count_as_closed(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    log.close()
+    directory.close([log])
+    again = take(store)
+    assert again.clean_shutdown
+    again.release()
+
+
+def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 3)
+    directory.checkpoint([log])
+    region = log.read(0, 1000)
+    assert region is not None
+    directory.delete_log(log)
+    assert directory.partitions() == []
+    assert directory.high_watermarks == {}
+    (folder,) = [name for name in store.files.list(store.path("data")) if name.endswith("-delete")]
+    assert folder.startswith("t-0.")
+    again = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
+    assert again.log_end_offset == 0
+    assert len(region.pread(0, 1000)) == region.size_bytes
+    region.release()
+    directory.remove_deleted()
+    assert not any(name.endswith("-delete") for name in store.files.list(store.path("data")))
+    directory.close([again])
+
+
+def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    directory.delete_log(log)
+    directory.release()
+    again = take(store)
+    assert store.files.list(store.path("data")) == [".lock", "meta.properties"]
+    again.release()
+
+
+def test_a_disk_that_fails_while_opening_is_a_storage_error(memory: Store) -> None:
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    directory = take(memory)
+    files.fail_on("open", 5)
+    with pytest.raises(KafkaError) as refused:
+        directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_recovery_begins_at_the_checkpoint(memory: Store) -> None:
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 3)
+    log.flush()
+    directory.checkpoint([log])
+    fill(log, 3)
+    assert isinstance(memory.files, MemoryFiles)
+    memory.files.crash()
+    again = take(memory)
+    log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert [header.base_offset for header in stored_headers(log)] == [0, 1, 2]
+    again.close([log])
