@@ -19,7 +19,8 @@ def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
     """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        text = properties.read_text(encoding="utf-8", errors="replace") if properties is not None else None
+        # java.util.Properties reads files as Latin-1; other characters are written \uXXXX.
+        text = properties.read_text(encoding="latin-1") if properties is not None else None
         config = BrokerConfig.load(text, overrides)
     except (ConfigError, OSError) as problem:
         print(f"kafkacompat: {problem}", file=sys.stderr)

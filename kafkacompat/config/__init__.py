@@ -1,6 +1,7 @@
 """Configuration: every property, its checks, and the effective values. The users' side is `BrokerConfig.load`."""
 
-from kafkacompat.config.broker import DEVELOPMENT_DEFAULTS, PROPERTIES, BrokerConfig
+from kafkacompat.config.broker import PROPERTIES, BrokerConfig
+from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.listeners import Listener
 from kafkacompat.config.properties import ConfigError, Property
 from kafkacompat.config.topics import TOPIC_CONFIGS, log_config

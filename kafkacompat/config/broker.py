@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kafkacompat.config.checks import check, check_inter_broker_listener
+from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import Listener, check_advertised, check_bindable, parse_listeners, parse_protocols
 from kafkacompat.config.properties import ConfigError, Property, index_table
@@ -16,20 +17,6 @@ from kafkacompat.config.values import Value, format_value
 PROPERTIES: Mapping[str, Property] = index_table(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
 
 T = TypeVar("T")
-
-DEVELOPMENT_DEFAULTS: Mapping[str, str] = {
-    "node.id": "1",
-    "listeners": "PLAINTEXT://127.0.0.1:9092",
-    "log.dir": "./kafkacompat-data",
-    "auto.create.topics.enable": "true",
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-}
-"""What holds when no properties file is given, in place of Kafka's defaults."""
 
 # Properties for the same thing in several units: one that is changed while the broker runs replaces them all.
 SYNONYMS = (

@@ -25,15 +25,15 @@ log.flush.interval.messages | long | 9223372036854775807 | 1.. | UC | Records af
 log.flush.interval.ms | long | null | | UC | Time after which a log is synced to disk
 log.flush.scheduler.interval.ms | long | 9223372036854775807 | | U | How often logs due for a sync are looked for
 log.flush.offset.checkpoint.interval.ms | int | 60000 | 0.. | U | How often recovery points are written
-log.flush.start.offset.checkpoint.interval.ms | int | 60000 | 0.. | U | How often log start offsets are written
+log.flush.start.offset.checkpoint.interval.ms | int | 60000 | 0.. | | How often log start offsets are written
 log.segment.delete.delay.ms | long | 60000 | 0.. | UC | How long a deleted segment's files stay
-log.preallocate | boolean | false | | UC | Give a new segment its full size at once
+log.preallocate | boolean | false | | C | Give a new segment its full size at once
 log.message.timestamp.type | string | CreateTime | CreateTime, LogAppendTime | UC | Whose clock stamps records: the
     producer's or the log's
 log.message.timestamp.before.max.ms | long | 9223372036854775807 | 0.. | UC | How far a timestamp may lie in the past
 log.message.timestamp.after.max.ms | long | 3600000 | 0.. | UC | How far a timestamp may lie in the future
 log.dir.failure.timeout.ms | long | 30000 | 1.. | | How long a failed directory may go unreported
-log.initial.task.delay.ms | long | 30000 | 0.. | UI | How long after the start housekeeping begins
+log.initial.task.delay.ms | long | 30000 | 0.. | I | How long after the start housekeeping begins
 log.local.retention.ms | long | -2 | -2.. | C | How long tiered records stay local too
 log.local.retention.bytes | long | -2 | -2.. | C | How much of a tiered partition stays local too
 log.cleaner.enable | boolean | true | | | Compact what is to be compacted
@@ -43,21 +43,21 @@ log.cleaner.dedupe.buffer.size | long | 134217728 | | C | Memory for the keys of
 log.cleaner.io.buffer.size | int | 524288 | 0.. | C | Memory for reading and writing in a compaction
 log.cleaner.io.buffer.load.factor | double | 0.9 | | C | How full the table of keys may get
 log.cleaner.io.max.bytes.per.second | double | 1.7976931348623157E308 | | C | How fast compaction may read and write
-log.cleaner.min.cleanable.ratio | double | 0.5 | 0..1 | UC | The share of uncompacted bytes that starts a compaction
-log.cleaner.min.compaction.lag.ms | long | 0 | 0.. | UC | The age before which a record is not compacted
-log.cleaner.max.compaction.lag.ms | long | 9223372036854775807 | 1.. | UC | The age at which a record is compacted at
+log.cleaner.min.cleanable.ratio | double | 0.5 | 0..1 | C | The share of uncompacted bytes that starts a compaction
+log.cleaner.min.compaction.lag.ms | long | 0 | 0.. | C | The age before which a record is not compacted
+log.cleaner.max.compaction.lag.ms | long | 9223372036854775807 | 1.. | C | The age at which a record is compacted at
     the latest
-log.cleaner.delete.retention.ms | long | 86400000 | 0.. | UC | How long a deletion marker stays after compaction
+log.cleaner.delete.retention.ms | long | 86400000 | 0.. | C | How long a deletion marker stays after compaction
 compression.type | string | producer | uncompressed, zstd, lz4, snappy, gzip, producer | UC | The codec that batches
     are kept in; producer keeps what was sent
 compression.gzip.level | int | -1 | 1..9 or -1 | UC | How hard gzip tries
 compression.lz4.level | int | 9 | 1..17 | UC | How hard lz4 tries
 compression.zstd.level | int | 3 | -131072..22 | UC | How hard zstd tries
-min.insync.replicas | int | 1 | 1.. | UC | In-sync replicas that a write with acks=all needs
-unclean.leader.election.enable | boolean | false | | UC | A replica that is not in sync may become leader
+min.insync.replicas | int | 1 | 1.. | C | In-sync replicas that a write with acks=all needs
+unclean.leader.election.enable | boolean | false | | C | A replica that is not in sync may become leader
 unclean.leader.election.interval.ms | long | 300000 | 1.. | I | How often such elections are tried
 producer.id.expiration.ms | int | 86400000 | 1.. | UC | How long a silent idempotent producer is remembered
-producer.id.expiration.check.interval.ms | int | 600000 | 1.. | I | How often silent producers are looked for
+producer.id.expiration.check.interval.ms | int | 600000 | 1.. | UI | How often silent producers are looked for
 metadata.log.dir | string | null | | U | Where the cluster's metadata lies; the first of log.dirs by default
 metadata.log.segment.bytes | int | 1073741824 | 8388608.. | | The segment size of Kafka's metadata log
 metadata.log.segment.ms | long | 604800000 | | | The segment age of Kafka's metadata log

@@ -23,7 +23,7 @@ early.start.listeners | list | null | distinct | | Listeners that open before th
 socket.send.buffer.bytes | int | 102400 | | | The socket's send buffer; -1 leaves it to the system
 socket.receive.buffer.bytes | int | 102400 | | | The socket's receive buffer; -1 leaves it to the system
 socket.request.max.bytes | int | 104857600 | 1.. | U | The largest frame a client may send
-socket.listen.backlog.size | int | 50 | 1.. | U | Connections that may wait to be accepted
+socket.listen.backlog.size | int | 50 | 1.. | | Connections that may wait to be accepted
 socket.connection.setup.timeout.ms | long | 10000 | | | First wait for an outgoing connection
 socket.connection.setup.timeout.max.ms | long | 30000 | | | Longest wait for an outgoing connection
 queued.max.requests | int | 500 | 1.. | | Requests in line before reading pauses

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import kafkacompat
@@ -10,9 +11,11 @@ from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS
 from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, group_synonym
 from kafkacompat.config.topic_defaults import SYNONYMS
 from kafkacompat.config.values import format_value
+from kafkacompat.storage.log_config import LogConfig
 
 EVERY = [*PROPERTIES.values(), *TOPIC_CONFIGS.values(), *GROUP_CONFIGS.values(), *CLIENT_METRICS_CONFIGS.values()]
 PACKAGE = Path(kafkacompat.__file__).parent
+LOG_FIELDS = {field.name for field in fields(LogConfig)}
 
 
 def test_there_are_as_many_as_kafka_has() -> None:
@@ -53,13 +56,29 @@ def test_synonyms_of_group_configs_have_the_same_default() -> None:
         assert synonym and PROPERTIES[synonym].default == GROUP_CONFIGS[name].default
 
 
-def test_what_the_code_reads_is_marked_as_used() -> None:
-    getter = re.compile(r"\.(?:int|float|bool|string|list|optional_int|optional_string)\(\s*\"([a-z0-9._]+)\"")
-    read = {
-        name
-        for folder in (PACKAGE, PACKAGE / "handlers", PACKAGE / "storage")  # rglob does not follow links
-        for path in folder.rglob("*.py")
-        if "config" not in path.relative_to(PACKAGE).parts
-        for name in getter.findall(path.read_text())
+def sources() -> dict[str, str]:
+    """The code that may read a config, by its path: everything but the tables themselves."""
+    folders = (PACKAGE, PACKAGE / "handlers", PACKAGE / "storage")  # rglob does not follow links
+    paths = {str(path.relative_to(PACKAGE)): path for folder in folders for path in folder.rglob("*.py")}
+    tables = ("config/tables/", "config/development.py", "config/topic_defaults.py", "storage/log_config.py")
+    return {name: path.read_text() for name, path in paths.items() if not name.startswith(tables)}
+
+
+def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
+    code = "\n".join(text for name, text in sources().items() if not name.startswith("config/"))
+    words = set(re.findall(r"\w+", code))
+    read = {name for name in TOPIC_CONFIGS if name.replace(".", "_") in words & LOG_FIELDS}
+    marked = {name for name, row in TOPIC_CONFIGS.items() if row.used and not row.internal}
+    assert marked == read
+
+
+def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
+    quoted = set(re.findall(r"\"([a-z0-9.]+)\"", "\n".join(sources().values())))
+    behind_topics = {
+        synonym.name
+        for topic_config, synonyms in SYNONYMS.items()
+        if TOPIC_CONFIGS[topic_config].used
+        for synonym in synonyms
     }
-    assert {name for name in read if name in PROPERTIES and not PROPERTIES[name].used} == set()
+    marked = {name for name, row in PROPERTIES.items() if row.used}
+    assert marked == (quoted & PROPERTIES.keys()) | behind_topics

@@ -1,0 +1,18 @@
+"""What holds when no properties file is given: a complete broker for development."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DEVELOPMENT_DEFAULTS: Mapping[str, str] = {
+    "node.id": "1",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "log.dir": "./kafkacompat-data",
+    "auto.create.topics.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}

@@ -1,0 +1,108 @@
+"""The command line up to where a broker would be started."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import kafkacompat
+from kafkacompat.cli import main
+from kafkacompat.config import BrokerConfig
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BrokerConfig]:
+    """The configurations that brokers would have been started with, in an empty current directory."""
+    configs: list[BrokerConfig] = []
+    monkeypatch.chdir(tmp_path)
+
+    def run_broker(config: BrokerConfig) -> int:
+        configs.append(config)
+        return 0
+
+    monkeypatch.setattr("kafkacompat.cli.serve.run", run_broker)
+    return configs
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_version() -> None:
+    assert run("--version").output == f"kafkacompat {kafkacompat.__version__}\n"
+
+
+def test_every_command_has_a_help_text() -> None:
+    assert isinstance(main, click.Group)
+    overview = run("--help").output
+    for name, command in main.commands.items():
+        assert name in overview
+        assert command.help and run(name, "--help").output.startswith("Usage: ")
+
+
+def test_without_a_file_the_development_defaults_hold(started: list[BrokerConfig]) -> None:
+    assert run("serve").exit_code == 0
+    (config,) = started
+    assert (config.node_id, config.log_dirs) == (1, ("./kafkacompat-data",))
+
+
+def test_a_file_and_overrides(started: list[BrokerConfig], tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text("node.id=3\nnum.partitions=2\nlog.dirs=/data")
+    result = run("serve", "server.properties", "--override", "num.partitions = 4", "--override", "a.b=c=d")
+    assert result.exit_code == 0
+    (config,) = started
+    assert (config.node_id, config.int("num.partitions"), config.log_dirs) == (3, 4, ("/data",))
+    assert config.given["a.b"] == "c=d"
+
+
+def test_a_file_is_read_as_java_reads_it(started: list[BrokerConfig], tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_bytes(b"node.id=1\nlog.dirs=/d\xe9\\u20ac")
+    assert run("serve", "server.properties").exit_code == 0
+    assert started[0].log_dirs == ("/dé€",)
+
+
+def test_what_is_unknown_and_what_has_no_effect_is_told_in_one_line_each(
+    started: list[BrokerConfig], caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments = [word for name in ("x.y", "a.b") for word in ("--override", f"{name}=1")]
+    with caplog.at_level(logging.WARNING):
+        assert run("serve", *arguments, "--override", "num.io.threads=3").exit_code == 0
+    unknown, idle = caplog.messages
+    assert "a.b, x.y" in unknown and "num.io.threads" in idle
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--override", "num.partitions=0"], "num.partitions=0 is not valid: it takes a whole number of 1 or more"),
+        (["--override", "zookeeper.connect=zk:2181"], "zookeeper.connect=zk:2181 is not served yet"),
+        (["--override", "num.partitions"], "'num.partitions' is not of the form name=value"),
+        (["--override", "=1"], "'=1' is not of the form name=value"),
+        (["absent.properties"], "absent.properties"),
+        (["bad.properties"], "the properties file cannot be read"),
+        (["one", "too many"], "too many"),
+        (["--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_what_cannot_be_served_ends_with_2_and_makes_nothing(
+    arguments: list[str], words: str, started: list[BrokerConfig], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.properties").write_text("node.id=1\na=\\u12")
+    (tmp_path / "one").touch()
+    before = sorted(tmp_path.iterdir())
+    result = run("serve", *arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+    assert started == []
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_bad_value_is_told_in_one_sentence(started: list[BrokerConfig]) -> None:
+    result = run("serve", "--override", "listeners=9092")
+    assert len(result.output.strip().splitlines()) == 1
+    assert "listeners=9092" in result.output
