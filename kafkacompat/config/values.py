@@ -17,6 +17,7 @@ BLANKS = "".join(map(chr, range(33)))
 _COMMA = re.compile(r"\s*,\s*")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
+_RESET = re.compile(r"latest|earliest|by_duration:P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]+)?S)?)?")
 _RANGE = re.compile(r"(-?[0-9.]*[0-9])\.\.(-?[0-9.]*[0-9])?")
 
 BITS = {"short": 16, "int": 32, "long": 64}
@@ -182,7 +183,7 @@ RULES = {
     "voters": Rule(_each(rf"[0-9]+@{_HOST_PORT}"), "a list of id@host:port"),
     "servers": Rule(_each(_HOST_PORT), "a list of host:port"),
     "reset": Rule(
-        lambda value: bool(re.fullmatch(r"(?i)latest|earliest|by_duration:P.+", str(value))),
+        lambda value: bool(_RESET.fullmatch(str(value))),
         "latest, earliest or by_duration: and an ISO 8601 duration",
     ),
 }

@@ -89,7 +89,13 @@ def test_writes_values_as_kafka_shows_them(value: Value, text: str | None) -> No
         ("list", "replicas", ["", "*", "0:1,2:3"], ["0", "*,0:1"], "a list of partition:broker, or *"),
         ("list", "voters", ["", "1@localhost:9093,2@[::1]:9"], ["localhost:9093", "1@x"], "a list of id@host:port"),
         ("list", "servers", ["a:1"], ["a"], "a list of host:port"),
-        ("string", "reset", ["latest", "EARLIEST", "by_duration:PT1H"], ["never"], "latest, earliest or by_duration"),
+        (
+            "string",
+            "reset",
+            ["latest", "earliest", "by_duration:P1DT2H3M4.5S"],
+            ["Latest", "by_duration:P"],
+            "latest, earliest or by_duration",
+        ),
     ],
 )
 def test_rules(kind: str, allowed: str, good: list[str], bad: list[str], words: str) -> None:
