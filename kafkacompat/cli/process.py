@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -88,7 +89,5 @@ class _Process:
     def _stop_reactor(self) -> None:
         from twisted.internet.error import ReactorNotRunning
 
-        try:
+        with contextlib.suppress(ReactorNotRunning):
             self._reactor.stop()
-        except ReactorNotRunning:
-            pass

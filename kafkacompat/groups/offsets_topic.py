@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.controller import Controller
-    from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.metadata.image import ImageHolder, TopicImage
 
 
 class OffsetsTopic:
@@ -70,7 +70,7 @@ class OffsetsTopic:
             deferred.callback(result)  # type: ignore[arg-type]  # None, or the failure for each of them
 
 
-def _check(results: list[object]) -> None:
+def _check(results: list[TopicImage | KafkaError]) -> None:
     problem = results[0]
     if isinstance(problem, KafkaError) and problem.code != ErrorCode.TOPIC_ALREADY_EXISTS:
         raise problem

@@ -24,7 +24,11 @@ class ManualDisk:
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
         result: Deferred[Any] = Deferred()
-        self.waiting.append(lambda: maybeDeferred(function, *args, **kwargs).chainDeferred(result) and None)
+
+        def work() -> None:
+            maybeDeferred(function, *args, **kwargs).chainDeferred(result)
+
+        self.waiting.append(work)
         return result
 
     def work(self) -> None:
