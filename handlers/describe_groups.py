@@ -6,15 +6,12 @@ flexible. From v6 on a group that does not exist is an error (KIP-1043); before,
 
 from __future__ import annotations
 
+from kafkacompat.handlers.authorized_operations import GROUP_OPERATIONS
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.errors import ErrorCode
 
 NOT_FOUND_VERSION = 6
-
-# The bits of AclOperation: without ACLs everybody may do everything that can be done to a group.
-READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = 1 << 3, 1 << 6, 1 << 8, 1 << 10, 1 << 11
-ALL_OPERATIONS = READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS
 
 
 def handle_describe_groups(
@@ -31,4 +28,4 @@ def _in_version(group: DescribedGroup, request: DescribeGroupsRequest, version: 
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND and version < NOT_FOUND_VERSION:
         group.error_code = ErrorCode.NONE
     if request.include_authorized_operations and not group.error_code:
-        group.authorized_operations = ALL_OPERATIONS
+        group.authorized_operations = GROUP_OPERATIONS

@@ -1,0 +1,216 @@
+"""A coordinator on a clock that stands still, and the requests that members send it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+
+from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
+from kafkacompat.groups.coordinator import GroupCoordinator
+from kafkacompat.groups.group import Identity
+from kafkacompat.groups.joining import Joiner
+from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from kafkacompat.wire.apis.leave_group import MemberIdentity
+from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from kafkacompat.wire.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.offsets_log import FakeOffsetsLog
+
+T = TypeVar("T")
+
+GROUP = "g"
+TOPIC_ID = b"\x01" * 16
+SESSION_S = 10
+REBALANCE_S = 60
+DELAY_S = 3
+
+
+def subscription(*topics: str) -> bytes:
+    """A consumer's metadata."""
+    return write_subscription(ConsumerProtocolSubscription(topics=list(topics)), 0)
+
+
+RANGE = (("range", subscription("t")),)
+
+
+@overload
+def now(answer: Deferred[T]) -> T: ...
+@overload
+def now(answer: T | Deferred[T]) -> T: ...
+def now(answer: object) -> object:
+    """The answer, which must be there."""
+    if not isinstance(answer, Deferred):
+        return answer
+    assert answer.called, "there is no answer yet"
+    return answer.result
+
+
+def is_waiting(answer: object) -> bool:
+    """Whether there is no answer yet."""
+    return isinstance(answer, Deferred) and not answer.called
+
+
+class TurningClock(Clock):
+    """A clock whose reactor can also be turned once: what is set off for the next turn then waits for it."""
+
+    def skip(self, seconds: float) -> None:
+        """Let time pass without a turn."""
+        self.rightNow += seconds
+
+    def turn(self) -> None:
+        """Make the calls that are due now."""
+        for call in [call for call in self.calls if call.getTime() <= self.seconds()]:
+            if call.active():
+                self.calls.remove(call)
+                call.called = 1
+                call.func(*call.args, **call.kw)
+
+
+class World:
+    """One coordinator that leads every partition of a fake offsets log."""
+
+    def __init__(self, log: FakeOffsetsLog | None = None, seed: int = 1, **settings: int) -> None:
+        self.clock = TurningClock()
+        self.clock.advance(1_000_000)
+        self.log = log if log is not None else FakeOffsetsLog()
+        self.settings = GroupSettings(**settings)
+        self.coordinator = GroupCoordinator(
+            self.clock, self.settings, self.log, lambda: succeed(None), random.Random(seed).randbytes
+        )
+        for partition in range(self.log.partition_count):
+            self.coordinator.on_election(partition)
+        self.coordinator.start()
+
+    def restarted(self) -> World:
+        """Another coordinator on the same log, with everything loaded."""
+        other = World(self.log)
+        other.turn(100)
+        return other
+
+    def wait(self, seconds: int) -> None:
+        """Let time pass second by second, so that what a timer sets off has its own time."""
+        self.clock.pump([1] * seconds)
+
+    def turn(self, times: int = 1) -> None:
+        """Let the reactor turn, in no time."""
+        for _ in range(times):
+            self.clock.turn()
+
+    # Requests
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        group: str = GROUP,
+        instance: str | None = None,
+        protocols: Sequence[tuple[str, bytes]] = RANGE,
+        protocol_type: str = "consumer",
+        session_s: float = SESSION_S,
+        rebalance_s: float = REBALANCE_S,
+        version: int = 9,
+    ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+        request = JoinGroupRequest(
+            group_id=group,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols],
+            session_timeout_ms=int(session_s * 1000),
+            rebalance_timeout_ms=int(rebalance_s * 1000),
+        )
+        return self.coordinator.join(request, Joiner("client", "/127.0.0.1", version >= 4, version >= 9))
+
+    def join_twice(self, **options: Any) -> tuple[str, Deferred[JoinGroupResponse]]:
+        """Ask for a member id and join with it: (id, the answer to wait for)."""
+        member_id = now(self.join(**options)).member_id
+        answer = self.join(member_id, **options)
+        assert isinstance(answer, Deferred)
+        return member_id, answer
+
+    def sync(
+        self,
+        member_id: str,
+        generation: int,
+        assignments: Mapping[str, bytes] | None = None,
+        *,
+        group: str = GROUP,
+        instance: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+        request = SyncGroupRequest(
+            group_id=group,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=[
+                SyncGroupRequestAssignment(member_id=each, assignment=assignment)
+                for each, assignment in (assignments or {}).items()
+            ],
+        )
+        return self.coordinator.sync(request)
+
+    def heartbeat(
+        self, member_id: str, generation: int, *, group: str = GROUP, instance: str | None = None
+    ) -> ErrorCode:
+        return self.coordinator.heartbeat(group, Identity(member_id, instance, generation))
+
+    def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
+        return self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
+
+    def commit(
+        self,
+        offset: int = 7,
+        *,
+        member_id: str = "",
+        generation: int = -1,
+        instance: str | None = None,
+        group: str = GROUP,
+        topic: str = "t",
+        partition: int = 0,
+        metadata: str | None = "",
+        retention_ms: int = -1,
+    ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
+        one = OffsetToCommit(topic, TOPIC_ID, partition, offset, 0, metadata)
+        return self.coordinator.commit(group, Identity(member_id, instance, generation), [one], retention_ms)
+
+    def committed(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> int:
+        """The offset a fetch returns now; -1 for none."""
+        fetched: FetchedOffsets = now(self.coordinator.fetch_offsets(group))
+        assert fetched.error_code is ErrorCode.NONE
+        found = fetched.offsets.get(topic, partition)
+        return found.offset if found is not None else -1
+
+    # Whole stories
+
+    def state(self, group: str = GROUP) -> str:
+        return self.coordinator.describe(group).group_state
+
+    def form(self, count: int = 1, **options: Any) -> list[str]:
+        """Bring a group of *count* members to CompletingRebalance, generation 1; the leader comes first."""
+        joined = [self.join_twice(**options) for _ in range(count)]
+        for _ in range(count):
+            self.clock.advance(DELAY_S)
+        answers = [now(answer) for _, answer in joined]
+        assert {answer.generation_id for answer in answers} == {1}
+        leader = answers[0].leader
+        return sorted((member_id for member_id, _ in joined), key=lambda member_id: member_id != leader)
+
+    def stable(self, count: int = 1, **options: Any) -> list[str]:
+        """As `form`, and have every member hold its assignment, which is its own id."""
+        members = self.form(count, **options)
+        group = str(options.get("group", GROUP))
+        followers = [self.sync(member_id, 1, group=group) for member_id in members[1:]]
+        assignments = {member_id: member_id.encode() for member_id in members}
+        leader = self.sync(members[0], 1, assignments, group=group)
+        answers = [now(answer) for answer in (leader, *followers)]
+        assert [answer.assignment for answer in answers] == [member_id.encode() for member_id in members]
+        return members

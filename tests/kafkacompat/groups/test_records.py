@@ -1,0 +1,122 @@
+"""The records of `__consumer_offsets`, byte by byte as Kafka 4.3 writes them."""
+
+import pytest
+
+from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.member import Member
+from kafkacompat.groups.offsets import CommittedOffset
+from kafkacompat.groups.offsets_log import OffsetsLog
+from kafkacompat.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    group_record,
+    group_tombstone,
+    offset_record,
+    offset_tombstone,
+    read_key,
+    read_value,
+)
+from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.groups.shard import Shard
+from kafkacompat.groups.writer import Writer
+from kafkacompat.wire.primitives import MalformedError
+from tests.fakes.offsets_log import FakeOffsetsLog
+from tests.kafkacompat.groups.support import TurningClock
+
+OFFSET_KEY = "0001 0001 67 0001 74 00000003"
+TOPIC_ID = bytes(range(16))
+
+
+def test_a_commit() -> None:
+    committed = CommittedOffset(5, 2, "hi", 1000, topic_id=TOPIC_ID)
+    key, value = offset_record("g", "t", 3, committed)
+    assert key == bytes.fromhex(OFFSET_KEY)
+    expected = "0004 0000000000000005 00000002 03 6869 00000000000003e8 01 00 10 000102030405060708090a0b0c0d0e0f"
+    assert value == bytes.fromhex(expected)
+
+
+def test_a_commit_without_a_topic_id() -> None:
+    _, value = offset_record("g", "t", 3, CommittedOffset(5, -1, "", 1000))
+    assert value == bytes.fromhex("0004 0000000000000005 ffffffff 01 00000000000003e8 00")
+
+
+def test_a_commit_with_its_own_retention_time_is_of_version_1() -> None:
+    _, value = offset_record("g", "t", 3, CommittedOffset(5, 2, "hi", 1000, 2000, TOPIC_ID))
+    assert value == bytes.fromhex("0001 0000000000000005 0002 6869 00000000000003e8 00000000000007d0")
+
+
+def test_tombstones() -> None:
+    assert offset_tombstone("g", "t", 3) == (bytes.fromhex(OFFSET_KEY), None)
+    assert group_tombstone("g") == (bytes.fromhex("0002 0001 67"), None)
+
+
+def a_group() -> Group:
+    log: OffsetsLog = FakeOffsetsLog()
+    shard = Shard(0, Writer(0, log, TurningClock(), GroupSettings()))
+    return Group("g", shard, MemoryBudget(10_000), 1000)
+
+
+def test_an_empty_group() -> None:
+    key, value = group_record(a_group(), {})
+    assert key == bytes.fromhex("0002 0001 67")
+    assert value == bytes.fromhex("0004 01 00000000 00 00 00000000000003e8 01 00")
+
+
+def test_a_group_with_a_member() -> None:
+    group = a_group()
+    group.add(Member("m", "i", "c", "/h", 10_000, 60_000, (("r", b"sub"), ("s", b""))), "consumer")
+    group.generation_id, group.protocol_name = 7, "r"
+    _, value = group_record(group, {"m": b"ass"})
+    member = "02 6d 02 69 02 63 03 2f68 0000ea60 00002710 04 737562 04 617373 00"
+    expected = f"0004 09 {b'consumer'.hex()} 00000007 02 72 02 6d 00000000000003e8 02 {member} 00"
+    assert value == bytes.fromhex(expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("0000 0001 67 0001 74 00000003", OffsetCommitKey(group="g", topic="t", partition=3)),
+        (OFFSET_KEY, OffsetCommitKey(group="g", topic="t", partition=3)),
+        ("0002 0001 67", GroupMetadataKey(group="g")),
+        ("0003 0001 67", None),
+        ("ffff", None),
+    ],
+)
+def test_keys_are_read(data: str, message: object) -> None:
+    assert read_key(bytes.fromhex(data)) == message
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("0000 0000000000000005 0000 00000000000003e8", OffsetCommitValue(offset=5, commit_timestamp=1000)),
+        (
+            "0001 0000000000000005 0000 00000000000003e8 00000000000007d0",
+            OffsetCommitValue(offset=5, commit_timestamp=1000, expire_timestamp=2000),
+        ),
+        ("0002 0000000000000005 0000 00000000000003e8", OffsetCommitValue(offset=5, commit_timestamp=1000)),
+        (
+            "0003 0000000000000005 00000002 0000 00000000000003e8",
+            OffsetCommitValue(offset=5, leader_epoch=2, commit_timestamp=1000),
+        ),
+    ],
+)
+def test_older_versions_of_commits_are_read(data: str, message: OffsetCommitValue) -> None:
+    assert read_value(OffsetCommitValue, bytes.fromhex(data)) == message
+
+
+def test_older_versions_of_groups_are_read() -> None:
+    text = "0008 636f6e73756d6572 00000007 0001 72 0001 6d"
+    member = "0001 6d 0001 63 0002 2f68 00002710 00000003 737562 00000003 617373"
+    value = read_value(GroupMetadataValue, bytes.fromhex(f"0000 {text} 00000001 {member}"))
+    assert (value.protocol_type, value.generation, value.current_state_timestamp) == ("consumer", 7, -1)
+    assert (value.members[0].rebalance_timeout, value.members[0].session_timeout) == (-1, 10_000)
+    assert value.members[0].assignment == b"ass"
+
+
+@pytest.mark.parametrize("data", ["", "00", "0005", "ffff", "0004 0000"])
+def test_what_is_no_value_is_malformed(data: str) -> None:
+    with pytest.raises(MalformedError):
+        read_value(OffsetCommitValue, bytes.fromhex(data))
