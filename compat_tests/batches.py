@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from crc32c import crc32c
 
-NOW_MS = 1_700_000_000_000
+# An hour ago, on a whole second: what is much older falls to retention while a test still reads it.
+RECENT_MS = (int(time.time()) - 3600) * 1000
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
 _CRC_POSITION = 17
@@ -21,7 +23,7 @@ def build(
     *,
     key: bytes | None = b"key",
     codec: int = 0,
-    timestamp: int = NOW_MS,
+    timestamp: int = RECENT_MS,
     producer_id: int = -1,
     producer_epoch: int = -1,
     base_sequence: int = -1,

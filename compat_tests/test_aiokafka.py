@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.structs import OffsetAndMetadata
 
+from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
@@ -73,12 +74,12 @@ def test_idempotent_producer_and_headers(broker: Broker, name: str) -> None:
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, enable_idempotence=True) as producer:
             for number in range(20):
                 await producer.send_and_wait(
-                    name, b"%d" % number, key=b"k", headers=[("n", b"%d" % number)], timestamp_ms=1_700_000_000_000
+                    name, b"%d" % number, key=b"k", headers=[("n", b"%d" % number)], timestamp_ms=RECENT_MS
                 )
         async with consumer_of(broker, name) as consumer:
             records = await read(consumer, 20)
         assert [record.headers for record in records] == [(("n", b"%d" % number),) for number in range(20)]
-        assert {(record.key, record.timestamp) for record in records} == {(b"k", 1_700_000_000_000)}
+        assert {(record.key, record.timestamp) for record in records} == {(b"k", RECENT_MS)}
 
     run(scenario())
 
@@ -116,10 +117,10 @@ def test_seek_and_offsets_by_time(broker: Broker, name: str) -> None:
         await create_topic(broker, name)
         async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap) as producer:
             for number in range(10):
-                await producer.send_and_wait(name, b"%d" % number, timestamp_ms=1_700_000_000_000 + 1000 * number)
+                await producer.send_and_wait(name, b"%d" % number, timestamp_ms=RECENT_MS + 1000 * number)
         part = TopicPartition(name, 0)
         async with consumer_of(broker, name) as consumer:
-            found = await consumer.offsets_for_times({part: 1_700_000_004_500})
+            found = await consumer.offsets_for_times({part: RECENT_MS + 4_500})
             assert found[part].offset == 5
             consumer.seek(part, 7)
             assert (await consumer.getone()).value == b"7"

@@ -26,6 +26,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
 from compat_tests.waiting import until
@@ -133,13 +134,13 @@ def test_keys_headers_timestamps_and_nulls_come_back_as_sent(broker: Broker, nam
     create_topic(broker, name)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     headers: Any = [("trace", b"\x00\x01"), ("empty", b""), ("none", None), ("trace", b"twice")]
-    producer.produce(name, key=b"k", value=b"v", headers=headers, timestamp=1_700_000_000_123)
-    producer.produce(name, key=None, value=None, timestamp=1_700_000_000_456)
-    producer.produce(name, key=b"", value=b"", timestamp=1_700_000_000_789)
+    producer.produce(name, key=b"k", value=b"v", headers=headers, timestamp=RECENT_MS + 123)
+    producer.produce(name, key=None, value=None, timestamp=RECENT_MS + 456)
+    producer.produce(name, key=b"", value=b"", timestamp=RECENT_MS + 789)
     assert producer.flush(30) == 0
     full, nulls, empty = read_all(broker, name, 3)
     assert (full.key(), full.value(), full.headers()) == (b"k", b"v", headers)
-    assert full.timestamp() == (TIMESTAMP_CREATE_TIME, 1_700_000_000_123)
+    assert full.timestamp() == (TIMESTAMP_CREATE_TIME, RECENT_MS + 123)
     assert (nulls.key(), nulls.value(), nulls.headers()) == (None, None, None)
     assert (empty.key(), empty.value()) == (b"", b"")
 
@@ -257,12 +258,12 @@ def test_offsets_by_time_and_watermarks(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 2})
     for number in range(10):
-        producer.produce(name, value=str(number), timestamp=1_700_000_000_000 + number * 1000)
+        producer.produce(name, value=str(number), timestamp=RECENT_MS + number * 1000)
     assert producer.flush(30) == 0
     consumer = consumer_of(broker, name)
-    asked = [TopicPartition(name, 0, 1_700_000_000_000 + 4500)]
+    asked = [TopicPartition(name, 0, RECENT_MS + 4500)]
     assert consumer.offsets_for_times(asked, timeout=10)[0].offset == 5
-    after_the_end = [TopicPartition(name, 0, 1_800_000_000_000)]
+    after_the_end = [TopicPartition(name, 0, 9_000_000_000_000)]
     assert consumer.offsets_for_times(after_the_end, timeout=10)[0].offset == -1
     assert consumer.get_watermark_offsets(TopicPartition(name, 0), timeout=10) == (0, 10)
     consumer.close()
@@ -274,14 +275,14 @@ def test_offsets_by_time_and_watermarks(broker: Broker, name: str) -> None:
         (OffsetSpec.earliest(), 0),
         (OffsetSpec.latest(), 5),
         (OffsetSpec.max_timestamp(), 2),
-        (OffsetSpec.for_timestamp(1_700_000_000_150), 2),
+        (OffsetSpec.for_timestamp(RECENT_MS + 150), 2),
     ],
 )
 def test_admin_lists_offsets(broker: Broker, name: str, spec: OffsetSpec, expected: int) -> None:
     create_topic(broker, name)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for tenth in (0, 1, 4, 2, 3):
-        producer.produce(name, value="x", timestamp=1_700_000_000_000 + 100 * tenth)
+        producer.produce(name, value="x", timestamp=RECENT_MS + 100 * tenth)
     assert producer.flush(30) == 0
     part = TopicPartition(name, 0)
     assert admin_of(broker).list_offsets({part: spec})[part].result(10).offset == expected

@@ -13,6 +13,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, Ne
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafka.structs import OffsetAndMetadata
 
+from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.waiting import until
 
@@ -82,11 +83,11 @@ def test_keys_headers_timestamps_and_nulls_come_back_as_sent(broker: Broker, adm
     admin.create_topics([NewTopic(name, 1, 1)])
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     headers = [("trace", b"\x00\x01"), ("empty", b"")]
-    producer.send(name, key=b"k", value=b"v", headers=headers, timestamp_ms=1_700_000_000_123)
-    producer.send(name, key=b"only", value=None, timestamp_ms=1_700_000_000_456)
+    producer.send(name, key=b"k", value=b"v", headers=headers, timestamp_ms=RECENT_MS + 123)
+    producer.send(name, key=b"only", value=None, timestamp_ms=RECENT_MS + 456)
     producer.flush(30)
     full, tombstone = read_all(broker, name, 2)
-    assert (full.key, full.value, list(full.headers), full.timestamp) == (b"k", b"v", headers, 1_700_000_000_123)
+    assert (full.key, full.value, list(full.headers), full.timestamp) == (b"k", b"v", headers, RECENT_MS + 123)
     assert (tombstone.key, tombstone.value, tombstone.offset) == (b"only", None, 1)
 
 
@@ -149,13 +150,13 @@ def test_offsets_by_time_and_bounds(broker: Broker, admin: Any, name: str) -> No
     admin.create_topics([NewTopic(name, 1, 1)])
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, batch_size=0)
     for number in range(10):
-        producer.send(name, value=b"x", timestamp_ms=1_700_000_000_000 + 1000 * number).get(30)
+        producer.send(name, value=b"x", timestamp_ms=RECENT_MS + 1000 * number).get(30)
     producer.close()
     part = TopicPartition(name, 0)
     consumer = consumer_of(broker)
-    found = consumer.offsets_for_times({part: 1_700_000_004_500})[part]
-    assert (found.offset, found.timestamp) == (5, 1_700_000_005_000)
-    assert consumer.offsets_for_times({part: 1_800_000_000_000})[part] is None
+    found = consumer.offsets_for_times({part: RECENT_MS + 4_500})[part]
+    assert (found.offset, found.timestamp) == (5, RECENT_MS + 5_000)
+    assert consumer.offsets_for_times({part: 9_000_000_000_000})[part] is None
     assert consumer.beginning_offsets([part]) == {part: 0}
     assert consumer.end_offsets([part]) == {part: 10}
     consumer.close()

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import functions as sql
 
+from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
 from spark_integration.session import start_session
@@ -54,7 +55,7 @@ def numbers_of(rows: Any) -> list[int]:
 
 def test_batch_read_sees_keys_values_headers_and_offsets(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 3)
-    produce(broker, name, range(3000), timestamp=1_700_000_000_123)
+    produce(broker, name, range(3000), timestamp=RECENT_MS + 123)
     rows = source(spark.read, broker, name, includeHeaders="true").collect()
     assert sorted(int(row.value) for row in rows) == list(range(3000))
     assert {row.headers[0].value == row.value and int(row.key) == int(row.value) % 10 for row in rows} == {True}
@@ -66,13 +67,13 @@ def test_batch_read_sees_keys_values_headers_and_offsets(broker: Broker, spark: 
 
 def test_batch_read_of_a_range_and_by_time(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1)
-    produce(broker, name, range(100), timestamp=1_700_000_000_000)
-    produce(broker, name, range(100, 200), timestamp=1_700_000_100_000)
+    produce(broker, name, range(100), timestamp=RECENT_MS)
+    produce(broker, name, range(100, 200), timestamp=RECENT_MS + 100_000)
     ends = json.dumps({name: {"0": 150}})
     starts = json.dumps({name: {"0": 50}})
     ranged = source(spark.read, broker, name, startingOffsets=starts, endingOffsets=ends)
     assert numbers_of(ranged) == list(range(50, 150))
-    by_time = source(spark.read, broker, name, startingTimestamp="1700000050000")
+    by_time = source(spark.read, broker, name, startingTimestamp=str(RECENT_MS + 50_000))
     assert numbers_of(by_time) == list(range(100, 200))
 
 
