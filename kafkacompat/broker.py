@@ -20,7 +20,7 @@ from kafkacompat.groups.replicated_log import ReplicatedOffsetsLog
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Services
-from kafkacompat.metadata.codec import uuid_text
+from kafkacompat.metadata.codec import decode_image, uuid_text
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore
@@ -35,7 +35,7 @@ from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
-from kafkacompat.timers import now_ms
+from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -87,9 +87,12 @@ class Broker:
             raise
 
     async def _start(self) -> None:
+        self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
+        self.cluster_id = self._cluster_of_directories() or await self._cluster_of_store() or self._new_uuid()
         await self._open_directories()
         self._build()
-        self.cluster_id = await self.controller.load(self.cluster_id)
+        await self.controller.load(self.cluster_id)
+        await self._set_strays_aside()
         await self.controller.start()
         await self._offsets_topic.lead()
         self.group_coordinator.start()
@@ -97,8 +100,22 @@ class Broker:
         self.housekeeping.start()
         self._running = True
 
+    def _cluster_of_directories(self) -> str | None:
+        """The cluster that the log directories belong to already."""
+        found = (read_meta_properties(self._files, path) for path in self.config.log_dirs)
+        return next((meta.cluster_id for meta in found if meta is not None and meta.cluster_id), None)
+
+    async def _cluster_of_store(self) -> str | None:
+        """The cluster that the metadata belongs to, should every meta.properties be lost."""
+        assert self._store is not None
+        if not self._files.exists(str(self._store.path)):
+            return None
+        return decode_image(await self._store.load()).cluster_id or None
+
+    def _new_uuid(self) -> str:
+        return uuid_text(self._rng.randbytes(16))
+
     async def _open_directories(self) -> None:
-        self.cluster_id = self._known_cluster_id() or uuid_text(self._rng.randbytes(16))
         for path in self.config.log_dirs:
             disk = self._disk(path)
             storage = await disk.run(
@@ -109,15 +126,24 @@ class Broker:
                 cluster_id=self.cluster_id,
                 new_directory_id=self._rng.randbytes(16),
             )
-            directory = Directory(storage, disk)
-            self._directories.append(directory)
-            stored = await disk.run(storage.partitions)
-            directory.partitions = {(each.topic, each.partition) for each in stored}
+            self._directories.append(Directory(storage, disk))
 
-    def _known_cluster_id(self) -> str | None:
-        """The cluster that the log directories belong to already."""
-        found = (read_meta_properties(self._files, path) for path in self.config.log_dirs)
-        return next((meta.cluster_id for meta in found if meta is not None and meta.cluster_id), None)
+    async def _set_strays_aside(self) -> None:
+        """Find what partitions the directories hold; those of no topic (deleted while a crash came) are renamed.
+
+        With metadata that knows no topic at all nothing is touched: it is the metadata that is missing then.
+        """
+        image = self.controller.committed
+        for directory in self._directories:
+            for stored in await directory.disk.run(directory.storage.partitions):
+                topic = image.topics.get(stored.topic)
+                if topic is not None and stored.topic_id in (topic.topic_id, ZERO_UUID):
+                    self.directories.found((stored.topic, stored.partition), directory)
+                elif image.topics:
+                    name = await directory.disk.run(directory.storage.set_aside, stored.topic, stored.partition)
+                    log.warning("%s-%d belongs to no topic: renamed to %s", stored.topic, stored.partition, name)
+                else:
+                    log.warning("%s-%d is on the disk, but the metadata is empty", stored.topic, stored.partition)
 
     def _disk(self, path: str) -> DiskThread:
         if path not in self._disks:
@@ -127,11 +153,11 @@ class Broker:
     def _build(self) -> None:
         config, clock = self.config, self._reactor
         self.metadata = ImageHolder()
+        assert self._store is not None
+        self.directories = Directories(self._directories)
         self.replica_manager = ReplicaManager(
-            Directories(self._directories), lambda topic: self.controller.log_config_of(topic), lambda: now_ms(clock)
+            self.directories, lambda topic: self.controller.log_config_of(topic), clock
         )
-        path = config.metadata_log_dir
-        self._store = SqliteStore(path, self._disk(path))
         self.controller = Controller(self._store, self.metadata, self.replica_manager, config, self._rng)
         offsets_log = ReplicatedOffsetsLog(
             self.replica_manager, self.metadata, clock, config.int("offsets.topic.num.partitions")

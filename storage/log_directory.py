@@ -30,6 +30,8 @@ LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 _DELETE_SUFFIX = "-delete"
+_STRAY_SUFFIX = "-stray"
+_MAX_NAME_BYTES = 255
 _NOT_OURS = ("__cluster_metadata",)
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
 
@@ -148,9 +150,19 @@ class LogDirectory:
         name = (log.topic, log.partition)
         for offsets in (self._recovery_points, self._log_start_offsets, self.high_watermarks):
             offsets.pop(name, None)
-        gone = f"{log.topic}-{log.partition}.{os.urandom(16).hex()}{_DELETE_SUFFIX}"
-        self._files.rename(log.directory, os.path.join(self.path, gone))
+        self._put_aside(log.directory, _DELETE_SUFFIX)
+
+    def set_aside(self, topic: str, partition: int) -> str:
+        """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
+        return self._put_aside(self.folder(topic, partition), _STRAY_SUFFIX)
+
+    def _put_aside(self, folder: str, suffix: str) -> str:
+        ending = f".{os.urandom(16).hex()}{suffix}"
+        # With a topic's longest name the whole would be too long for a file system.
+        name = os.path.basename(folder)[: _MAX_NAME_BYTES - len(ending)] + ending
+        self._files.rename(folder, os.path.join(self.path, name))
         self._files.sync_directory(self.path)
+        return name
 
     def remove_deleted(self) -> None:
         """Remove the folders of deleted partitions."""

@@ -85,6 +85,11 @@ class Controller:
         """The broker's configuration under what was changed while it ran."""
         return self._effective.config
 
+    @property
+    def committed(self) -> MetadataImage:
+        """What the store holds; the replicas may not have been told yet."""
+        return self._ledger.image
+
     def log_config_of(self, topic: str) -> LogConfig:
         """What the log of a topic is told, also of one that is not published yet."""
         return self._effective.log_config(self._ledger.image.config(ResourceType.TOPIC, topic))

@@ -31,7 +31,7 @@ class Directories:
 
     def __init__(self, directories: Sequence[Directory]) -> None:
         self._all = list(directories)
-        self._home = {name: directory for directory in self._all for name in directory.partitions}
+        self._home: dict[PartitionName, Directory] = {}
 
     def __iter__(self) -> Iterator[Directory]:
         return iter(self._all)
@@ -39,6 +39,11 @@ class Directories:
     def home(self, name: PartitionName) -> Directory | None:
         """The directory that a partition lives in, if there is one already."""
         return self._home.get(name)
+
+    def found(self, name: PartitionName, directory: Directory) -> None:
+        """A partition lives in a directory."""
+        directory.partitions.add(name)
+        self._home[name] = directory
 
     def place(self, name: PartitionName) -> Directory:
         """Choose the directory with the fewest partitions for a new one.
@@ -49,8 +54,7 @@ class Directories:
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
         directory = min(online, key=lambda each: len(each.partitions))
-        directory.partitions.add(name)
-        self._home[name] = directory
+        self.found(name, directory)
         return directory
 
     def forget(self, name: PartitionName) -> None:

@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred, gatherResults, succeed
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
+from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ class ReplicaManager:
     ``log_config_of`` gives the effective configuration of a topic.
     """
 
-    def __init__(self, directories: Directories, log_config_of: LogConfigOf, now_ms: Callable[[], int]) -> None:
+    def __init__(self, directories: Directories, log_config_of: LogConfigOf, clock: Clock) -> None:
         self.directories = directories
         self._log_config_of = log_config_of
-        self._now_ms = now_ms
+        self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
 
@@ -80,7 +81,7 @@ class ReplicaManager:
             image.partition,
             topic.topic_id,
             self._log_config_of(topic.name),
-            self._now_ms(),
+            now_ms(self._clock),
         )
         return opening.addCallback(self._opened, directory, image.leader_epoch)
 
@@ -107,7 +108,15 @@ class ReplicaManager:
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
+        delay_s = partition.log.config.file_delete_delay_ms / 1000
+        self._clock.callLater(delay_s, self._remove_deleted, directory)
         return directory.disk.run(directory.storage.delete_log, partition.log)
+
+    def _remove_deleted(self, directory: Directory) -> None:
+        """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
+        if not directory.offline:
+            removing = directory.disk.run(directory.storage.remove_deleted)
+            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))
 
     def configs_changed(self, topic: str) -> None:
         """Take over a topic's new configuration."""
