@@ -79,7 +79,6 @@ class Log(LogReading, LogMaintenance):
         files.make_directory(directory)
         write_partition_metadata(files, directory, topic_id)
         loaded = empty_log(files, directory, cache)
-        files.sync_directory(directory)
         files.sync_directory(os.path.dirname(directory))
         return cls(files, directory, topic, partition, topic_id, config, loaded, cache)
 

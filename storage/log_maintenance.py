@@ -142,7 +142,7 @@ class LogMaintenance(LogState):
         with self._disk_operation():
             for segment in segments:
                 segment.mark_deleted()
-                self._snapshots.remove(segment.base_offset)
+            self._snapshots.remove(*(segment.base_offset for segment in segments))
             self._files.sync_directory(self.directory)
 
     def delete_segments(self, segments: Sequence[Segment]) -> None:
@@ -151,7 +151,7 @@ class LogMaintenance(LogState):
             for segment in segments:
                 segment.unload()
                 segment.remove_files()
-                self._snapshots.remove(segment.base_offset)
+            self._snapshots.remove(*(segment.base_offset for segment in segments))
 
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]
@@ -171,9 +171,9 @@ class LogMaintenance(LogState):
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self.segments))
         loaded = empty_log(self._files, self.directory, self._cache, offset)
-        self._files.sync_directory(self.directory)
         self.segments.replace(list(loaded.segments))
-        self.producer_state.clear()
+        self.leader_epochs = loaded.leader_epochs
+        self.producer_state = loaded.producer_state
         self.log_start_offset = self.log_end_offset = self.recovery_point = offset
 
     def _cut(self, offset: int) -> None:
@@ -181,7 +181,8 @@ class LogMaintenance(LogState):
         kept = list(self.segments)[: slot + 1]
         self._drop(list(self.segments)[slot + 1 :])
         self.segments.replace(kept)
-        self.log_end_offset = kept[-1].cut(offset)
+        # The log's beginning may lie inside the batch that is dropped; offsets before it are never given again.
+        self.log_end_offset = max(kept[-1].cut(offset), min(offset, self.log_start_offset))
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
         rebuilt = rebuild_producer_state(

@@ -68,6 +68,4 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
 
 def _remove_strays(snapshots: Snapshots, bases: set[int]) -> None:
     """Keep one snapshot a segment, and the latest of all, which a clean close wrote."""
-    for offset in snapshots.offsets()[:-1]:
-        if offset not in bases:
-            snapshots.remove(offset)
+    snapshots.remove(*(offset for offset in snapshots.offsets()[:-1] if offset not in bases))

@@ -114,11 +114,6 @@ class ProducerState:
     def __len__(self) -> int:
         return len(self.producers)
 
-    def clear(self) -> None:
-        """Forget every producer."""
-        self.producers.clear()
-        self.map_end_offset = 0
-
     def check(self, header: BatchHeader, from_client: bool) -> StoredBatch | None:
         """Judge a batch that has a producer id before it is written; returns the stored batch it repeats. [loop]
 

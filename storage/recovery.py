@@ -24,6 +24,7 @@ from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.segments import Segments
+from kafkacompat.storage.snapshots import Snapshots
 
 
 class LoadedLog(NamedTuple):
@@ -39,11 +40,16 @@ class LoadedLog(NamedTuple):
 
 
 def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
-    """A new log with one empty segment at `base_offset`."""
+    """A log with one empty segment at `base_offset`, where there was none or its segments were removed."""
+    snapshots = Snapshots(files, directory)
+    snapshots.remove(*snapshots.offsets())
+    epochs = LeaderEpochs.load(files, directory)
+    epochs.truncate_from_end(0)
+    epochs.write()
     active = Segment.create(files, directory, base_offset, cache)
+    files.sync_directory(directory)
     state = ProducerState()
     state.map_end_offset = base_offset
-    epochs = LeaderEpochs(files, directory)
     return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, state)
 
 

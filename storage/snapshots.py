@@ -112,7 +112,14 @@ class Snapshots:
         """Read one; raises CorruptSnapshotError."""
         return decode(self._files.read(self._path(offset)))
 
-    def remove(self, offset: int) -> None:
-        """Remove one; no error when it is not there."""
-        if self._files.exists(self._path(offset)):
-            self._files.remove(self._path(offset))
+    def remove(self, *offsets: int) -> None:
+        """Remove some; no error when one is not there.
+
+        They are gone for good when this returns: one that came back after a power failure might by then fit the
+        log's length, but no longer its contents.
+        """
+        paths = [path for path in map(self._path, offsets) if self._files.exists(path)]
+        for path in paths:
+            self._files.remove(path)
+        if paths:
+            self._files.sync_directory(self._directory)
