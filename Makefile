@@ -44,7 +44,7 @@ spark: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_spark.py --broker=$(BROKER)
 
 compare: $(VENV)/.jars
-	@$(BIN)/python -m pytest compat_tests/test_same_answers.py --compare
+	@$(BIN)/python -m pytest compat_tests/test_same_answers.py
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info

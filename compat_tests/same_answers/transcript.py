@@ -1,0 +1,132 @@
+"""Asks one broker and notes its answers in a form that can be compared with another's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from compat_tests.raw_client import Answer, ClosedError, RawClient
+from compat_tests.waiting import until
+from kafkacompat.wire.apis import APIS
+from kafkacompat.wire.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from kafkacompat.wire.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.schema import Request, Response, Struct
+
+# Fields whose values each broker makes up; they are compared by where the same value comes again.
+MADE_UP = {
+    "topic_id": "topic id",
+    "cluster_id": "cluster id",
+    "member_id": "member",
+    "leader": "member",
+    "port": "port",
+    "session_id": "session",
+    "producer_id": "producer",
+    "log_append_time_ms": "time",
+}
+NOTHING = (None, "", -1, 0, ZERO_UUID)
+
+# What an error says in words is ours to choose; that it says something is not.
+IN_WORDS = {"error_message", "batch_index_error_message", "documentation"}
+
+
+class Transcript:
+    """A connection to one broker and what it answered so far, by the label of each question."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.answers: dict[str, Any] = {}
+        self._client = RawClient(port)
+        self._labels: dict[tuple[str, Any], str] = {}
+
+    def close(self) -> None:
+        self._client.socket.close()
+
+    def ask(self, label: str, request: Request, answer: type[Answer], version: int) -> Answer | None:
+        """Ask, note the answer, and return it; None when the broker closes the connection instead."""
+        key = f"{label} v{version}"
+        assert key not in self.answers, f"two questions have the label {key}"
+        try:
+            given = self._client.call(request, answer, version)
+        except ClosedError:
+            self.answers[key] = "closed"
+            self._client.socket.close()
+            self._client = RawClient(self.port)
+            return None
+        self.answers[key] = self._plain("", given)
+        return given
+
+    def ask_every_version(self, label: str, request: Request, answer: type[Response]) -> None:
+        """Ask once in each version that the declaration has."""
+        for version in APIS[request.API_KEY].request.VERSIONS:
+            self.ask(label, request, answer, version)
+
+    def create_topic(self, name: str, partitions: int = 1, **configs: str) -> bytes:
+        """Create a topic without noting it; return its id once all partitions are open."""
+        given = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=given)
+        created = self._client.call(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7).topics[0]
+        assert created.error_code == 0, created
+        until(lambda: self._is_open(name, partitions))
+        return created.topic_id
+
+    def _is_open(self, name: str, partitions: int) -> bool:
+        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+        found = self._client.call(wanted, MetadataResponse, 12).topics[0]
+        parts = [ListOffsetsPartition(partition_index=number, timestamp=-1) for number in range(partitions)]
+        asked = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=parts)])
+        offsets = self._client.call(asked, ListOffsetsResponse, 5).topics[0].partitions
+        return found.error_code == 0 and not any(part.error_code for part in offsets)
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if isinstance(value, Struct):
+            return {field: self._plain(field, content) for field, content in vars(value).items()}
+        if isinstance(value, list):
+            return [self._plain(name, item) for item in value]
+        if isinstance(value, memoryview):
+            return bytes(value)
+        if name in IN_WORDS:
+            return "in words" if value else value
+        if name in MADE_UP and value not in NOTHING:
+            return self._label(MADE_UP[name], value)
+        return value
+
+    def _label(self, kind: str, value: Any) -> str:
+        known = sum(1 for other, _ in self._labels if other == kind)
+        return self._labels.setdefault((kind, value), f"{kind} {known + 1}")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two answers differ in one field."""
+
+    where: str
+    kafka: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.where}: Kafka {self.kafka!r}, ours {self.ours!r}"
+
+
+def differences(where: str, kafka: Any, ours: Any) -> Iterator[Difference]:
+    """Find every field in which two plain answers differ."""
+    if isinstance(kafka, dict) and isinstance(ours, dict):
+        for name in kafka.keys() | ours.keys():
+            yield from differences(f"{where}.{name}" if where else name, kafka.get(name), ours.get(name))
+    elif isinstance(kafka, list) and isinstance(ours, list) and len(kafka) == len(ours):
+        for number, (theirs, mine) in enumerate(zip(kafka, ours, strict=True)):
+            yield from differences(f"{where}[{number}]", theirs, mine)
+    elif kafka != ours:
+        yield Difference(where, kafka, ours)

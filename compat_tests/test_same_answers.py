@@ -1,0 +1,66 @@
+"""The same raw requests to this broker and to Apache Kafka 4.3.1: every field of every answer is the same.
+
+What may differ is listed in ALLOWED with the reason; a difference that stands nowhere there fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
+from compat_tests.same_answers import groups, records, topics
+from compat_tests.same_answers.transcript import Difference, Transcript, differences
+
+Script = Callable[[Transcript, str], None]
+SCRIPTS: dict[str, Script] = {script.__name__: script for kind in (topics, records, groups) for script in kind.SCRIPTS}
+
+# Where (script: label, version and field) an answer may differ, and why.
+ALLOWED = {
+    r"^api_versions: .*\.(api_keys|supported_features|finalized_features|finalized_features_epoch)": (
+        "fewer APIs are served so far; test_served_versions_are_kafkas compares those that are"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
+    folder = tmp_path_factory.mktemp("both")
+    with KafkaBroker(folder / "kafka") as kafka, KafkacompatBroker(folder / "ours") as ours:
+        yield kafka, ours
+
+
+def answers(script: Script, port: int) -> dict[str, Any]:
+    with closing(Transcript(port)) as transcript:
+        script(transcript, script.__name__.replace("_", "-"))
+        return transcript.answers
+
+
+def is_allowed(difference: Difference) -> bool:
+    return any(re.search(pattern, difference.where) for pattern in ALLOWED)
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
+def test_answers_are_the_same(both: tuple[Broker, Broker], script: Script) -> None:
+    kafka, ours = (answers(script, broker.port) for broker in both)
+    assert kafka.keys() == ours.keys()
+    found = [
+        difference
+        for label in kafka
+        for difference in differences(f"{script.__name__}: {label}", kafka[label], ours[label])
+        if not is_allowed(difference)
+    ]
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -> None:
+    kafka, ours = (
+        {entry["api_key"]: entry for entry in answers(topics.api_versions, broker.port)[f"all v{version}"]["api_keys"]}
+        for broker in both
+    )
+    assert ours == {key: kafka[key] for key in ours}

@@ -1,0 +1,95 @@
+"""Our storage layer opens what Apache Kafka wrote, and would have written the same."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.brokers import KafkaBroker
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.record_batch import batches, read_header, read_records
+
+TOPIC = "written-by-kafka"
+MESSAGES = 20_000
+CONFIG = LogConfig(segment_bytes=1 << 20)
+
+
+@pytest.fixture(scope="module", params=["stopped", "killed"])
+def data_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log directory of a Kafka that took 20,000 messages and then was stopped or killed."""
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka") / "node", {"log.segment.bytes": str(CONFIG.segment_bytes)})
+    broker.start()
+    try:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 5})
+        for index in range(MESSAGES):
+            # Out of order by up to 50 ms, so that not every batch has the largest timestamp so far.
+            timestamp = RECENT_MS + index - index * 7919 % 50
+            producer.produce(TOPIC, key=b"%d" % index, value=b"v" * 200, timestamp=timestamp)
+            producer.poll(0)
+        assert producer.flush(60) == 0
+    finally:
+        _ = broker.stop() if request.param == "stopped" else broker.kill()
+    return broker.data_folder
+
+
+def open_directory(path: Path) -> tuple[LogDirectory, Log]:
+    files = OsFiles()
+    directory = LogDirectory.open(
+        files, str(path), node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw", new_directory_id=bytes(range(16))
+    )
+    (stored,) = [each for each in directory.partitions() if each.topic == TOPIC]
+    assert stored.topic_id != ZERO_UUID
+    return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)
+
+
+def keys(log: Log) -> list[int]:
+    found, offset = [], 0
+    while offset < log.log_end_offset:
+        region = log.read(offset, 1 << 20)
+        assert region is not None
+        for batch in batches(region.pread(0, region.size_bytes)):
+            found += [int(record.key or b"") for record in read_records(batch)]
+            offset = read_header(batch).last_offset + 1
+        region.release()
+    return found
+
+
+def copied(data_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(data_folder, tmp_path / "data"))
+
+
+def test_every_message_is_there(data_folder: Path, tmp_path: Path) -> None:
+    directory, log = open_directory(copied(data_folder, tmp_path))
+    assert keys(log) == list(range(MESSAGES))
+    assert len(log.segments) > 3
+    assert log.truncated_bytes == 0
+    ((_, producer),) = log.producer_state.producers.items()
+    assert producer.batches[-1].last_offset == MESSAGES - 1
+    found = log.offset_for_timestamp(RECENT_MS + 10_000)
+    assert found is not None and found.timestamp >= RECENT_MS + 10_000
+    directory.close([log])
+    again, log = open_directory(tmp_path / "data")
+    assert again.clean_shutdown
+    assert keys(log) == list(range(MESSAGES))
+    again.close([log])
+
+
+def test_indexes_rebuilt_by_us_are_kafkas_byte_for_byte(data_folder: Path, tmp_path: Path) -> None:
+    if not (data_folder / ".kafka_cleanshutdown").exists():
+        pytest.skip("only a Kafka that was stopped has written its last indexes")
+    folder = copied(data_folder, tmp_path) / f"{TOPIC}-0"
+    written = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".index", ".timeindex")}
+    assert sum(map(len, written.values())) > 5000
+    for name in written:
+        (folder / name).unlink()
+    directory, log = open_directory(tmp_path / "data")
+    directory.close([log])
+    assert {name: (folder / name).read_bytes() for name in written} == written
