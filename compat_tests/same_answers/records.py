@@ -6,6 +6,7 @@ from compat_tests import batches
 from compat_tests.batches import RECENT_MS
 from compat_tests.raw_client import produce_request
 from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
 from kafkacompat.wire.apis.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -243,6 +244,17 @@ def leader_epochs(script: Transcript, name: str) -> None:
 
 
 def producer_ids(script: Transcript, name: str) -> None:
+    probe = Transcript(script.port)
+    tries = iter(range(1_000_000))
+
+    def has_a_block() -> bool:
+        """Kafka asks its controller for a block of ids when first asked for one, and says so."""
+        asked = InitProducerIdRequest(transactional_id=None)
+        answer = probe.ask(f"probe {next(tries)}", asked, InitProducerIdResponse, 4)
+        return answer is not None and answer.error_code == 0
+
+    until(has_a_block)
+    probe.close()
     script.ask_every_version("fresh", InitProducerIdRequest(transactional_id=None), InitProducerIdResponse)
     script.ask("empty transactional id", InitProducerIdRequest(transactional_id=""), InitProducerIdResponse, 4)
     half = InitProducerIdRequest(transactional_id=None, producer_id=5, producer_epoch=-1)

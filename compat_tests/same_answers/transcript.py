@@ -41,6 +41,9 @@ NOTHING = (None, "", -1, 0, ZERO_UUID)
 # What an error says in words is ours to choose; that it says something is not.
 IN_WORDS = {"error_message", "batch_index_error_message", "documentation"}
 
+# Lists that Kafka sends in no order, by the field that their entries are told apart by.
+UNORDERED = {"configs": "name", "results": "group_id"}
+
 
 class Transcript:
     """A connection to one broker and what it answered so far, by the label of each question."""
@@ -94,7 +97,7 @@ class Transcript:
         if isinstance(value, Struct):
             return {field: self._plain(field, content) for field, content in vars(value).items()}
         if isinstance(value, list):
-            return [self._plain(name, item) for item in value]
+            return self._in_order(name, [self._plain(name, item) for item in value])
         if isinstance(value, memoryview):
             return bytes(value)
         if name in IN_WORDS:
@@ -102,6 +105,11 @@ class Transcript:
         if name in MADE_UP and value not in NOTHING:
             return self._label(MADE_UP[name], value)
         return value
+
+    def _in_order(self, name: str, items: list[Any]) -> list[Any]:
+        """Sort what Kafka sends in the order of a hash table."""
+        key = UNORDERED.get(name)
+        return sorted(items, key=lambda item: item[key]) if key and items and key in items[0] else items
 
     def _label(self, kind: str, value: Any) -> str:
         known = sum(1 for other, _ in self._labels if other == kind)
