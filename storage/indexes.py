@@ -44,7 +44,7 @@ class OffsetIndex:
         self.positions = array("i")
 
     def __len__(self) -> int:
-        return len(self.relative_offsets)
+        return len(self.positions)
 
     def append(self, last_offset: int, position: int) -> None:
         """Add an entry; the offset must be larger than every one before."""

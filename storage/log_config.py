@@ -9,6 +9,9 @@ LONG_MAX = 2**63 - 1
 CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
 
+PRODUCER = "producer"
+"""compression.type: batches stay as their producer compressed them."""
+
 DAY_MS = 86_400_000
 
 
@@ -24,7 +27,7 @@ class LogConfig:
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     compression_gzip_level: int = -1
     compression_lz4_level: int = 9
-    compression_type: str = "producer"
+    compression_type: str = PRODUCER
     compression_zstd_level: int = 3
     delete_retention_ms: int = DAY_MS
     file_delete_delay_ms: int = 60_000

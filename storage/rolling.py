@@ -12,18 +12,15 @@ def must_roll(
     active: Segment, size_bytes: int, last_offset: int, max_timestamp: int, now_ms: int, config: LogConfig
 ) -> bool:
     """Whether the active segment takes no batch of that size, last offset and time (-1: unknown), by Kafka's rules."""
-    if active.size_bytes > config.segment_bytes - size_bytes:
+    filled = active.size_bytes
+    if filled > config.segment_bytes - size_bytes or last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
         return True
-    if last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
-        return True
-    if active.size_bytes and _age_ms(active, max_timestamp, now_ms) > config.segment_ms - _jitter_ms(active, config):
+    if filled and _age_ms(active, max_timestamp, now_ms) > config.segment_ms - _jitter_ms(active, config):
         return True
     offset_entries, time_entries = active.index_entries
-    return (
-        offset_entries >= config.segment_index_bytes // OFFSET_ENTRY_SIZE
-        # One entry of the time index is kept free for the segment's largest timestamp.
-        or time_entries >= config.segment_index_bytes // TIME_ENTRY_SIZE - 1
-    )
+    index_bytes = config.segment_index_bytes
+    # One entry of the time index is kept free for the segment's largest timestamp.
+    return offset_entries >= index_bytes // OFFSET_ENTRY_SIZE or time_entries >= index_bytes // TIME_ENTRY_SIZE - 1
 
 
 def _age_ms(active: Segment, max_timestamp: int, now_ms: int) -> int:
@@ -33,6 +30,7 @@ def _age_ms(active: Segment, max_timestamp: int, now_ms: int) -> int:
 
 
 def _jitter_ms(active: Segment, config: LogConfig) -> int:
-    bound = min(config.segment_jitter_ms, config.segment_ms)
+    if not config.segment_jitter_ms:
+        return 0
     # Spread over partitions and segments, and still the same after a restart.
-    return crc32c(active.path("").encode()) % bound if bound > 0 else 0
+    return crc32c(active.path("").encode()) % min(config.segment_jitter_ms, config.segment_ms)

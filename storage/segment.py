@@ -107,8 +107,10 @@ class Segment(SegmentFiles):
     @property
     def index_entries(self) -> tuple[int, int]:
         """How many entries the offset index and the time index of the active segment have."""
-        offset_index, time_index = self.indexes(may_block=False)
-        return len(offset_index), len(time_index)
+        offset_index, time_index = self._offset_index, self._time_index
+        if offset_index is None or time_index is None:
+            raise ValueError(f"{self!r} is not the active one")
+        return len(offset_index.positions), len(time_index.timestamps)
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         try:

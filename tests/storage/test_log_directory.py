@@ -293,3 +293,24 @@ def test_recovery_begins_at_the_checkpoint(memory: Store) -> None:
     log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     assert [header.base_offset for header in stored_headers(log)] == [0, 1, 2]
     again.close([log])
+
+
+def test_a_folder_of_no_topic_is_set_aside_and_kept(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 3)
+    log.close()
+    name = directory.set_aside("t", 0)
+    assert name.startswith("t-0.") and name.endswith("-stray")
+    assert directory.partitions() == []
+    directory.remove_deleted()
+    assert store.files.exists(store.path("data", name, "00000000000000000000.log"))
+    directory.release()
+
+
+def test_the_longest_topic_name_can_be_deleted(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("n" * 249, 10_000, TOPIC_ID, LogConfig(), NOW_MS)
+    directory.delete_log(log)
+    assert directory.partitions() == []
+    directory.release()

@@ -142,7 +142,11 @@ class Run:
             sequence if producer_id >= 0 else -1,
         )
         result = append(self.log, self._batch(stored), leader_epoch=self.leader_epoch)
-        assert (result.base_offset, result.last_offset, result.duplicate) == (stored.base_offset, stored.last_offset, False)
+        assert (result.base_offset, result.last_offset, result.duplicate) == (
+            stored.base_offset,
+            stored.last_offset,
+            False,
+        )
         self.model.history.append(stored)
         self.model.end = stored.last_offset + 1
 
@@ -150,7 +154,11 @@ class Run:
         last = self.model.last_of(self.random.choice([1, 2]))
         if last is not None:
             result = append(self.log, self._batch(last), leader_epoch=self.leader_epoch)
-            assert (result.base_offset, result.last_offset, result.duplicate) == (last.base_offset, last.last_offset, True)
+            assert (result.base_offset, result.last_offset, result.duplicate) == (
+                last.base_offset,
+                last.last_offset,
+                True,
+            )
 
     def read(self) -> None:
         offset = self.random.randint(self.model.start, self.model.end)
