@@ -19,7 +19,7 @@ from kafkacompat.wire.primitives import Buffer
 PORTABLE = os.environ.get("KAFKACOMPAT_PORTABLE") == "1"
 """True when the Linux-only calls must not be used even where they exist."""
 
-RESIDENCY_STEP = 128 * 1024
+RESIDENCY_STEP = 256 * 1024
 """Bytes between two probes of a residency test: the kernel's usual read-ahead window."""
 
 LOAD_CHUNK = 256 * 1024

@@ -15,6 +15,9 @@ MAX_REGION_BYTES_PER_CALL = 1024 * 1024
 # Below Linux' IOV_MAX (1024); more buffers than this are never worth one call.
 MAX_BUFFERS_PER_CALL = 64
 
+# The few bytes before a region share its packets instead of having one of their own.
+MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
+
 
 class RegionGoneError(OSError):
     """A file became shorter than a region of it that was promised to a client."""
@@ -65,12 +68,16 @@ class Outgoing:
 
     def _send_buffers(self, to: socket.socket) -> int:
         buffers: list[memoryview] = []
+        flags = 0
         for part in self._parts:
-            if isinstance(part, FileRegion) or len(buffers) == MAX_BUFFERS_PER_CALL:
+            if isinstance(part, FileRegion):
+                flags = MORE_FOLLOWS
+                break
+            if len(buffers) == MAX_BUFFERS_PER_CALL:
                 break
             buffers.append(memoryview(part))  # type: ignore[arg-type]
         buffers[0] = buffers[0][self._head_sent :]
-        return to.send(buffers[0]) if len(buffers) == 1 else to.sendmsg(buffers)
+        return to.send(buffers[0], flags) if len(buffers) == 1 else to.sendmsg(buffers, (), flags)
 
     def _send_region(self, to: socket.socket, region: FileRegion) -> int:
         wanted = min(region.size_bytes - self._head_sent, MAX_REGION_BYTES_PER_CALL)
