@@ -66,7 +66,7 @@ def _coordinator(key: str, context: RequestContext, services: Services) -> Coord
     return Coordinator(key=key, node_id=leader, host=host, port=port)
 
 
-def _nobody(key: str, code: ErrorCode, message: str | None = None) -> Coordinator:
+def _nobody(key: str, code: ErrorCode, message: str = "") -> Coordinator:
     return Coordinator(key=key, node_id=NO_NODE, port=-1, error_code=code, error_message=message)
 
 

@@ -249,7 +249,6 @@ class Group:
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.compute_subscribed_topics()
         self.happened(Event.JOINED if self.members else Event.DESERTED, now_ms)
-        self.pending_sync.clear()
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """The topics of a group of consumers; None for other groups and where a subscription is unreadable."""

@@ -169,7 +169,7 @@ class Joining:
         if join.member_id in group.pending:
             if join.group_instance_id is not None:
                 # Only dynamic members are given an id beforehand.
-                return join_refused(ErrorCode.UNKNOWN_SERVER_ERROR, join.member_id)
+                return join_refused(ErrorCode.UNKNOWN_SERVER_ERROR)
             self.pending.discard(group, join.member_id)
             return self._add(group, join, join.member_id)
         error = group.check_member(join.member_id, join.group_instance_id)
@@ -231,10 +231,10 @@ class Joining:
     ) -> None:
         if member.member_id != member_id or member.awaiting_join is None or group.state is not STABLE:
             return  # It was answered by what happened meanwhile.
+        self._rebalance.restart_session(group, member)
         if code:
             self._rebalance.answer_join(group, member, join_refused(code))
             before.restore(group, member)
-            self._rebalance.restart_session(group, member)
             return
         is_leader = group.is_leader(member_id)
         response = joined(group, member, with_members=is_leader and can_skip)

@@ -50,7 +50,6 @@ class Rebalance:
         if group.state is COMPLETING_REBALANCE:
             self.fail_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
         _stop(group.sync_timer)
-        group.pending_sync.clear()
         group.happened(Event.CHANGED, now_ms(self._clock))
         if group.is_initial_rebalance:
             self._wait_for_company(group)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.records import read_key
 from kafkacompat.wire.errors import ErrorCode
@@ -95,15 +96,25 @@ def test_an_empty_group_without_offsets_goes_with_the_next_look() -> None:
     assert world.restarted().coordinator.list() == []
 
 
+def test_an_empty_group_that_somebody_is_about_to_join_stays() -> None:
+    world = world_with()
+    world.leave(*world.stable())
+    wait(world, LOOK_S - 50)
+    member_id = now(world.join(session_s=1800)).member_id
+    wait(world, LOOK_S)
+    assert isinstance(world.join(member_id), Deferred), "its id is still known"
+
+
 def test_offsets_that_are_being_committed_are_left_for_the_next_look() -> None:
     world = world_with()
     world.commit(1)
-    wait(world, 3600)
+    wait(world, 3600 - LOOK_S)
     world.log.hold = True
     world.commit(2)
     wait(world, LOOK_S)
-    world.log.held.pop().succeed()
     world.log.hold = False
+    for held in world.log.held:
+        held.succeed()
     assert world.committed() == 2
     assert world.restarted().committed() == 2
 

@@ -116,33 +116,41 @@ def test_a_large_partition_is_loaded_piece_by_piece() -> None:
     assert world.committed() == 3 * RECORDS_A_TURN - 1
 
 
+class CountedLog(FakeOffsetsLog):
+    """Ten partitions, of two batches each that take one turn each."""
+
+    def __init__(self) -> None:
+        super().__init__(partition_count=10)
+        self.batches_read = 0
+        for partition in range(10):
+            for _ in range(2):
+                self.store(partition, batch(*[commit(1)] * RECORDS_A_TURN))
+
+    def read(self, partition: int) -> Iterator[bytes]:
+        for each in super().read(partition):
+            self.batches_read += 1
+            yield each
+
+
 def test_only_one_partition_has_its_turn_at_a_time() -> None:
-    reading = 0
-
-    class Counted(FakeOffsetsLog):
-        def read(self, partition: int) -> Iterator[bytes]:
-            nonlocal reading
-            for each in super().read(partition):
-                reading += 1
-                yield each
-
-    log = Counted(partition_count=10)
-    for partition in range(10):
-        for _ in range(2):
-            log.store(partition, batch(*[commit(1)] * RECORDS_A_TURN))
+    log = CountedLog()
     world = World(log)
-    before = reading
+    before = log.batches_read
     world.turn()
-    assert reading - before <= 1
+    assert log.batches_read - before <= 1
     world.turn(30)
     assert world.coordinator.list() is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_a_partition_that_is_handed_over_while_it_is_loaded_is_forgotten() -> None:
-    world = World(log_of(batch(*[commit(1)] * 2 * RECORDS_A_TURN)))
+    log = CountedLog()
+    world = World(log)
     world.turn()
-    world.coordinator.on_resignation(0)
-    world.turn(5)
+    before = log.batches_read
+    for partition in range(10):
+        world.coordinator.on_resignation(partition)
+    world.turn(30)
+    assert log.batches_read == before
     assert world.coordinator.list() == []
     assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
 

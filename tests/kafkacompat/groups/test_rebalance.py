@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.wire.apis.join_group import JoinGroupResponse
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, REBALANCE_S, SESSION_S, World, is_waiting, now
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, REBALANCE_S, SESSION_S, World, is_waiting, now
 
 # The first rebalance
 
@@ -194,6 +194,16 @@ def test_a_change_between_join_and_sync_sends_everybody_back() -> None:
     world.leave(members[2])
     assert now(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert world.state() == "PreparingRebalance"
+
+
+def test_an_assignment_of_an_older_generation_is_forgotten_when_the_next_fails() -> None:
+    world = World()
+    members = world.stable(2)
+    joining = rejoin(world, members)
+    assert {now(answer).generation_id for answer in joining} == {2}
+    world.leave(members[1])
+    (member,) = world.coordinator.describe(GROUP).members
+    assert member.member_assignment == b""
 
 
 # Sessions

@@ -112,6 +112,35 @@ def test_two_that_come_back_one_after_the_other_fence_each_other() -> None:
     assert world.heartbeat(now(second).member_id, 1, instance="i1") is ErrorCode.NONE
 
 
+def test_if_the_log_refuses_the_first_of_two_that_come_back_the_second_stays() -> None:
+    world = World()
+    stable(world)
+    world.log.hold = True
+    world.join(instance="i1")
+    second = world.join(instance="i1")
+    first_write, second_write = world.log.held
+    first_write.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert is_waiting(second)
+    second_write.succeed()
+    assert world.heartbeat(now(second).member_id, 1, instance="i1") is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("refusal", [None, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_a_member_whose_session_ended_while_the_log_was_awaited_still_expires(refusal: ErrorCode | None) -> None:
+    world = World(group_min_session_timeout_ms=1000)
+    stable(world, count=1, session_s=1)
+    world.log.hold = True
+    answer = world.join(instance="i0", session_s=2)
+    world.clock.advance(3)
+    held = world.log.held.pop()
+    held.succeed() if refusal is None else held.fail(refusal)
+    assert now(answer).generation_id == (1 if refusal is None else -1)
+    world.log.hold = False
+    assert world.state() == "Stable"
+    world.wait(2)
+    assert world.state() == "Empty"
+
+
 def test_a_rebalance_that_begins_while_the_log_is_awaited_answers_instead_of_it() -> None:
     world = World()
     leader, _ = stable(world)
