@@ -73,8 +73,10 @@ class Pending(Generic[ResponseType_co]):
     """An answer that comes later.
 
     The connection starts its next request once ``dispatched`` has fired (at once when it is None):
-    everything that decides the order of effects must have happened by then.
+    everything that decides the order of effects must have happened by then. When the client leaves, an
+    ``abandonable`` answer is cancelled; everything else goes on to its end, for others depend on it.
     """
 
     response: Deferred[ResponseType_co]
     dispatched: Deferred[None] | None = None
+    abandonable: bool = False

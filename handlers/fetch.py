@@ -58,9 +58,9 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         return _response(fetch_context, found, request.isolation_level == READ_COMMITTED)
 
     max_bytes = min(request.max_bytes, services.config.int("fetch.max.bytes"))
-    limits = FetchLimits(request.min_bytes, max_bytes, request.max_wait_ms)
+    limits = FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms)
     found = fetch(find, fetch_context.wanted, limits, services.clock)
-    return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer))
+    return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer), abandonable=True)
 
 
 def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:

@@ -216,7 +216,8 @@ class KafkaConnection(Protocol):
 
     def _wait(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
-        self._pending.add(pending.response)
+        if pending.abandonable:
+            self._pending.add(pending.response)
         pending.response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
         pending.response.addCallbacks(lambda response: self._answered(incoming, pending, response), self._unanswerable)
         dispatched = pending.dispatched

@@ -256,11 +256,14 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     world = World()
     given_up: list[object] = []
     response: Deferred[HeartbeatResponse] = Deferred(given_up.append)
-    world.dispatcher.results.append(Pending(response))
-    world.receive(1)
+    world.dispatcher.results.append(Pending(response, abandonable=True))
+    kept_on = world.pending()
+    world.receive(1, 2)
     world.transport.connected = False
     world.connection.connectionLost(Failure(ConnectionDone()))
     assert given_up == [response]
+    assert not kept_on.response.called
+    kept_on.response.callback(HeartbeatResponse())
     assert world.connections == set()
     assert world.budget.held_bytes == 0
     assert world.complaints == []
