@@ -44,12 +44,13 @@ class OffsetIndex:
         self.positions = array("i")
 
     def __len__(self) -> int:
-        return len(self.positions)
+        return len(self.relative_offsets)
 
     def append(self, last_offset: int, position: int) -> None:
         """Add an entry; the offset must be larger than every one before."""
-        self.relative_offsets.append(last_offset - self.base_offset)
+        # The column that is searched comes last: another thread may be looking something up.
         self.positions.append(position)
+        self.relative_offsets.append(last_offset - self.base_offset)
 
     def lookup(self, offset: int) -> int:
         """Position of a batch at or before the one that holds `offset`; 0 when the index does not know."""
@@ -105,8 +106,8 @@ class TimeIndex:
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Add an entry unless the timestamp is no larger than the last one's."""
         if timestamp > (self.timestamps[-1] if self.timestamps else -1):
-            self.timestamps.append(timestamp)
             self.relative_offsets.append(offset - self.base_offset)
+            self.timestamps.append(timestamp)  # last, as in the offset index
 
     def last(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry; (-1, base offset) when there is none."""

@@ -33,7 +33,7 @@ class LogMaintenance(LogState):
         if base_offset != self.log_end_offset or base_offset == self.segments.active.base_offset:
             raise ValueError(f"a segment at {base_offset} cannot follow {self.segments.active!r} of {self!r}")
         with self._disk_operation():
-            self._snapshots.write(base_offset, self.producer_state.producers.values())
+            self._snapshots.write(base_offset, list(self.producer_state.producers.values()))
             return Segment.create(self._files, self.directory, base_offset, self._cache)
 
     def roll(self, segment: Segment) -> Segment:
@@ -112,10 +112,6 @@ class LogMaintenance(LogState):
         self.log_start_offset = offset
         self.leader_epochs.truncate_from_start(offset)
         return True
-
-    def expire_producers(self, now_ms: int) -> None:
-        """Forget producers that have been idle for producer.id.expiration.ms. [loop]"""
-        self.producer_state.remove_expired(now_ms, self.config.producer_id_expiration_ms)
 
     def expired_segments(self, high_watermark: int, now_ms: int) -> list[Segment]:
         """The oldest segments that retention lets go; see retention.py. [loop]

@@ -13,6 +13,7 @@ from kafkacompat.storage.lookup import scan_headers
 from kafkacompat.storage.segment import FileRegion, Segment
 from kafkacompat.storage.segment_file import SegmentFile
 from kafkacompat.storage.segments import Segments
+from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_records
 
 REMEMBERED_BATCHES = 128
@@ -137,9 +138,14 @@ def _search(segment: Segment, timestamp: int, start_offset: int, max_decompresse
 def _first_record(
     batch: bytes, header: BatchHeader, timestamp: int, start_offset: int, max_decompressed_bytes: int
 ) -> FoundRecord | None:
-    for record in read_records(batch, max_decompressed_bytes):
-        if record.timestamp >= timestamp and record.offset >= start_offset:
-            return FoundRecord(record.offset, record.timestamp, header.partition_leader_epoch)
+    try:
+        for record in read_records(batch, max_decompressed_bytes):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                return FoundRecord(record.offset, record.timestamp, header.partition_leader_epoch)
+    except MalformedError:
+        # Without validation of records anything may be in there. Found as a whole it stands in nobody's way.
+        offset = max(header.base_offset, start_offset)
+        return FoundRecord(offset, header.max_timestamp, header.partition_leader_epoch)
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files import RESIDENCY_STEP, OsFiles
 from kafkacompat.storage.filesystem import DirectoryLockedError
 from tests.storage.support import Store
 
@@ -145,15 +145,15 @@ def test_the_page_cache_is_asked_piece_by_piece(tmp_path: Path, monkeypatch: pyt
 
     def preadv(fd: int, buffers: list[bytearray], position: int, flags: int) -> int:
         probed.append(position)
-        if position == 2 * 131072:
+        if position == 2 * RESIDENCY_STEP:
             raise OSError(errno.EAGAIN, "cold")
         return 1
 
     monkeypatch.setattr(os, "preadv", preadv)
-    assert file.is_resident(0, 200_000)
-    assert probed == [0, 131072, 199_999]
-    assert not file.is_resident(0, 300_000)
-    assert file.pread_nowait(10, 2 * 131072) is None
+    assert file.is_resident(0, 2 * RESIDENCY_STEP)
+    assert probed == [0, RESIDENCY_STEP, 2 * RESIDENCY_STEP - 1]
+    assert not file.is_resident(0, 2 * RESIDENCY_STEP + 2)
+    assert file.pread_nowait(10, 2 * RESIDENCY_STEP) is None
     file.close()
 
 

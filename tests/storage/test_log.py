@@ -10,7 +10,7 @@ from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.record_batch import build_batch, read_records
+from kafkacompat.wire.record_batch import assemble, build_batch, read_header, read_records
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import (
     NOW_MS,
@@ -392,6 +392,17 @@ def test_times_are_found_in_compressed_batches(store: Store) -> None:
     append(log, build_batch([(5, b"k", b"v", []), (9, b"k", b"v", []), (7, b"k", b"v", [])], codec=Codec.LZ4))
     assert log.offset_for_timestamp(6) == (1, 9, 0)
     assert log.max_timestamp() == (1, 9, 0)
+    log.close()
+
+
+def test_a_batch_that_cannot_be_unpacked_is_found_as_a_whole(store: Store) -> None:
+    log = create(store, validation="header")
+    append(log, batch(timestamp=5))
+    sent = batch(3, timestamp=10, codec=Codec.GZIP)
+    append(log, assemble(read_header(sent), b"no gzip"))
+    append(log, batch(timestamp=20))
+    assert log.offset_for_timestamp(6) == (1, 12, 0)
+    assert log.offset_for_timestamp(13) == (4, 20, 0)
     log.close()
 
 

@@ -190,7 +190,7 @@ def test_a_damaged_checkpoint_costs_time_not_data(store: Store, name: str) -> No
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     fill(log, 5)
     directory.close([log])
-    replace_file(store.files, store.path("data", name), b"rubbish\n")
+    replace_file(store.files, store.path("data", name), b"rubbish\nof two lines\n")
     again = take(store)
     log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     assert log.log_end_offset == 5

@@ -120,7 +120,9 @@ class Run:
     # --- steps ---
 
     def _batch(self, stored: Stored) -> bytes:
-        idempotent = {"producer_epoch": 0, "base_sequence": stored.sequence} if stored.producer_id >= 0 else {}
+        idempotent: dict[str, Any] = (
+            {"producer_epoch": 0, "base_sequence": stored.sequence} if stored.producer_id >= 0 else {}
+        )
         return batch(
             stored.count,
             size_bytes=stored.base_offset * 7919 % 90,
@@ -210,7 +212,7 @@ class Run:
         self.model.start = offset
 
     def retain(self) -> None:
-        limits = {"retention_bytes": self.random.randint(0, self.log.size_bytes)}
+        limits: dict[str, Any] = {"retention_bytes": self.random.randint(0, self.log.size_bytes)}
         self.log.config = reconfigured(self.log, **limits)
         expired = self.log.expired_segments(self.model.end, NOW_MS)
         if self.log.segments.active in expired:

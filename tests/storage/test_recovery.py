@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.batch_check import LegacyFormatError
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log import Log, OffsetPosition
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles
@@ -469,3 +469,20 @@ def test_a_hole_left_by_compaction_is_read_over(store: Store) -> None:
     assert again.log_end_offset == 51
     assert read(again, 1)[:8] == struct.pack(">q", 50)
     again.close()
+
+
+def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(store, name(40, ".log"), lambda _: later)
+    again = reopen(store)
+    assert read(again, 4)[:8] == struct.pack(">q", 4)
+    for offset in (5, 39, 40, 50):
+        assert read(again, offset)[:8] == struct.pack(">q", 50)
+    again.close()
+    clean = reopen(store, clean=True)
+    assert read(clean, 7)[:8] == struct.pack(">q", 50)
+    assert read(clean, 7, upper=OffsetPosition(40, 0, len(batch()) * 5)) == b""
+    clean.close()
