@@ -58,7 +58,8 @@ class Loader:
                         return
                 count += 1
                 self._replay_record(header, record)
-        log.info("offsets partition %d: %d records, %d groups", self._shard.partition, count, len(self.groups))
+        if count:
+            log.info("offsets partition %d: %d records, %d groups", self._shard.partition, count, len(self.groups))
         for reason, records in self._skipped.items():
             log.warning("offsets partition %d: %d records left out: %s", self._shard.partition, records, reason)
         for group in self.groups.values():
