@@ -13,6 +13,7 @@ Searching by time reads the log, so it runs in the disk thread.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -80,7 +81,7 @@ class _Lookup:
         self._replicas = services.replica_manager
         self.waiting: list[Deferred[Any]] = []
         keys = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
-        self._duplicates = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else set()
+        self._duplicates = {key for key, count in Counter(keys).items() if count > 1}
 
     def topic(self, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
         partitions = [self._partition(topic.name, wanted) for wanted in topic.partitions]

@@ -113,7 +113,7 @@ class LogMaintenance(LogState):
         self.leader_epochs.truncate_from_start(offset)
         return True
 
-    def expired_segments(self, high_watermark: int, now_ms: int) -> list[Segment]:
+    def expired_segments(self, *, high_watermark: int, now_ms: int) -> list[Segment]:
         """The oldest segments that retention lets go; see retention.py. [loop]
 
         When the active segment is among them, roll first.

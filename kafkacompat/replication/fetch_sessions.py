@@ -92,7 +92,10 @@ class FetchSession:
 
     def served(self, key: PartitionKey) -> None:
         """Move a partition that got data to the end, so that the others are read first next time."""
-        self.partitions[key] = self.partitions.pop(key)
+        partition = self.partitions.pop(key, None)
+        # Requests overlap: a later one may have forgotten it meanwhile.
+        if partition is not None:
+            self.partitions[key] = partition
 
 
 @dataclass(slots=True)
@@ -143,6 +146,10 @@ class FetchSessions:
             return FetchContext(wanted, self._start(wanted, by_topic_id, now_ms) if start else None)
         session = self._find(session_id, session_epoch, by_topic_id)
         session.change(wanted, forgotten)
+        if not session.partitions:
+            # A session of nothing is closed; its client is told by the id 0.
+            del self._sessions[session_id]
+            return FetchContext([])
         session.epoch = 1 if session.epoch == MAX_INT32 else session.epoch + 1
         session.last_used_ms = now_ms
         # Most recently used last: eviction looks at the front.

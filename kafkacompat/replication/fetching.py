@@ -20,6 +20,9 @@ from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+# Indexes and files of so many partitions are opened for one fetch; far fewer than are kept open at once.
+MAX_WARMED = 32
+
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
@@ -70,8 +73,30 @@ def fetch(
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
     found = read_partitions(find, wanted, limits.max_bytes)
+    cold = [each for each in found if each.cold]
+    if cold:
+        release_all(found)
+        return _warm(cold[:MAX_WARMED]).addCallback(lambda _: _fetch_warm(find, wanted, limits, clock))
+    return _answer_or_wait(find, wanted, limits, clock, found)
+
+
+def _fetch_warm(
+    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
+) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+    """Read again what the disk thread has looked up; what is still cold is left to the client's next fetch."""
+    found = read_partitions(find, wanted, limits.max_bytes)
     if any(each.cold for each in found):
-        return _warm(found).addCallback(lambda _: fetch(find, wanted, limits, clock))
+        return found
+    return _answer_or_wait(find, wanted, limits, clock, found)
+
+
+def _answer_or_wait(
+    find: FindPartition,
+    wanted: Sequence[WantedPartition],
+    limits: FetchLimits,
+    clock: Clock,
+    found: list[FetchedPartition],
+) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     size_bytes = sum(each.size_bytes for each in found)
     enough = size_bytes >= limits.min_bytes or any(each.urgent for each in found)
     if enough or not found or limits.max_wait_ms <= 0:
@@ -93,11 +118,13 @@ def release_all(found: Sequence[FetchedPartition]) -> None:
         each.release()
 
 
-def _warm(found: Sequence[FetchedPartition]) -> Deferred[Any]:
-    """Bring the places that are not in memory there; an error shows when they are read again."""
-    release_all(found)
-    cold = [each.partition.warm(each.wanted.fetch_offset) for each in found if each.cold and each.partition]
-    return DeferredList(cold, consumeErrors=True)
+def _warm(cold: Sequence[FetchedPartition]) -> Deferred[Any]:
+    """Bring the places of cold partitions into memory; an error shows when they are read again."""
+    warming = [each.partition.warm(each.wanted.fetch_offset) for each in cold if each.partition is not None]
+    done: Deferred[Any] = Deferred()
+    # When `done` is given up the look-ups go on: there is nothing to take back, and nobody to tell.
+    DeferredList(warming, consumeErrors=True).chainDeferred(done)
+    return done
 
 
 def read_partitions(find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int) -> list[FetchedPartition]:

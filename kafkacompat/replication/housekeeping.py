@@ -72,7 +72,9 @@ class Housekeeping:
             self._delete_expired(partition)
 
     def _delete_expired(self, partition: Partition) -> None:
-        expired = partition.log.expired_segments(now_ms(self._clock), partition.high_watermark.offset)
+        expired = partition.log.expired_segments(
+            high_watermark=partition.high_watermark.offset, now_ms=now_ms(self._clock)
+        )
         if expired and expired[-1] is partition.log.segments.active:
             # It goes once a new one has taken its place: the next round finds it sealed.
             partition.roll()
@@ -80,13 +82,15 @@ class Housekeeping:
         if expired:
             log.info("%r: deleting %d expired segments", partition, len(expired))
             partition.log.detach(expired)
-            self._clock.callLater(
-                partition.log.config.file_delete_delay_ms / 1000, self._delete_files, partition, expired
-            )
+            # Renamed at once, so that a restart does not find them; removed when nobody reads them any more.
+            partition.disk.run(partition.log.mark_deleted, expired).addErrback(partition.disk_failed)
+            delay_s = partition.log.config.file_delete_delay_ms / 1000
+            self._clock.callLater(delay_s, self._delete_files, partition, expired)
 
     def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
-        deleting = partition.disk.run(partition.log.delete_segments, segments)
-        deleting.addErrback(partition.disk_failed)
+        if not partition.closed:
+            deleting = partition.disk.run(partition.log.delete_segments, segments)
+            deleting.addErrback(partition.disk_failed)
 
     def flush_old_data(self) -> None:
         """flush.ms: sync what has waited too long for its disk."""

@@ -80,6 +80,8 @@ class Partition:
         self._held: deque[_HeldAppend] = deque()
         self._rolling = False
         self._closed: KafkaError | None = None
+        # Clients are told the new epoch from now on, so it has to have a beginning before its first record.
+        opened.leader_epochs.assign(leader_epoch, opened.log_end_offset)
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index})"
@@ -124,8 +126,7 @@ class Partition:
                 pass
         held = _HeldAppend(records, now_ms, from_client, Deferred())
         self._held.append(held)
-        if not self._rolling:
-            self._start_roll()
+        self.roll()
         return held.result
 
     def _append_now(self, records: Buffer, now_ms: int, from_client: bool) -> Appended:
@@ -149,48 +150,65 @@ class Partition:
     def disk_failed(self, failure: Failure) -> None:
         """An operation of the disk thread failed; if the log can be used no more, its directory goes offline."""
         assert failure.value is not None
-        log.error("%r: %s", self, failure.getErrorMessage())
-        self._check_failure(failure.value)
+        if self._closed is None:
+            log.error("%r: %s", self, failure.getErrorMessage())
+            self._check_failure(failure.value)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was deleted or its directory failed."""
+        return self._closed is not None
 
     def roll(self) -> None:
-        """Start a new segment for a reason other than an append; appends meanwhile wait in line."""
-        if not self._rolling and self._closed is None:
-            self._start_roll()
+        """Start a new segment, unless one is being made; appends wait in line until it is there."""
+        if not self._rolling and not self.closed:
+            self._rolling = True
+            self._prepare()
 
-    def _start_roll(self) -> None:
-        self._rolling = True
+    def _prepare(self) -> None:
         preparing = self.disk.run(self.log.prepare_segment, self.log.log_end_offset)
-        preparing.addCallbacks(self._rolled, self._roll_failed)
+        preparing.addCallback(self._rolled).addErrback(self._roll_failed)
 
     def _rolled(self, segment: Segment) -> None:
-        if self._closed is not None:
+        if self.closed:
+            segment.unload()
             return
         sealed = self.log.roll(segment)
         # With its position: what was the end of the old segment is the beginning of the new one.
         self.high_watermark = self.log.end_position()
         self.disk.run(self.log.seal, sealed).addErrback(self.disk_failed)
-        self._rolling = False
         self._drain()
 
     def _drain(self) -> None:
-        """Serve those in line until one of them needs a new segment of its own."""
+        """Serve those in line until one of them needs a new segment of its own.
+
+        They learn of it only when the line is as it shall be: their next appends come from within the call.
+        """
+        settled: list[tuple[Deferred[AppendResult], Appended | KafkaError]] = []
         held = self._held
         while held:
             first = held[0]
+            outcome: Appended | KafkaError
             try:
-                result = self._append_now(first.records, first.now_ms, first.from_client)
+                outcome = self._append_now(first.records, first.now_ms, first.from_client)
             except RollNeededError:
-                self._start_roll()
-                return
+                break
             except KafkaError as problem:
-                held.popleft()
-                first.result.errback(problem)
-            else:
-                held.popleft()
-                _settle(first.result, result)
+                outcome = problem
+            held.popleft()
+            settled.append((first.result, outcome))
+        # Decided before anybody learns anything: an append from within those calls may start a segment itself.
+        self._rolling = more = bool(held)
+        for waiting, outcome in settled:
+            _settle(waiting, outcome)
+        if more and not self.closed:
+            self._prepare()
 
     def _roll_failed(self, failure: Failure) -> None:
+        """The segment could not be made, or (a defect of ours) not be taken into use: nothing is known any more."""
         self._rolling = False
+        if not isinstance(failure.value, KafkaError):
+            self.log.offline = True
         self._refuse_held(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a new segment could not be made"))
         self.disk_failed(failure)
 
@@ -274,8 +292,10 @@ class Partition:
             fetch.wake()
 
 
-def _settle(waiting: Deferred[AppendResult], result: Appended) -> None:
-    if isinstance(result, Deferred):
-        result.chainDeferred(waiting)
+def _settle(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
+    if isinstance(outcome, KafkaError):
+        waiting.errback(outcome)
+    elif isinstance(outcome, Deferred):
+        outcome.chainDeferred(waiting)
     else:
-        waiting.callback(result)
+        waiting.callback(outcome)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kafkacompat.storage.filesystem import Files
@@ -102,3 +102,27 @@ def fill(log: Log, count: int, **kw: Any) -> None:
     """Append `count` batches of one record."""
     for index in range(count):
         append(log, batch(timestamp=NOW_MS + index, **kw))
+
+
+def name(base_offset: int, suffix: str) -> str:
+    """A file of the log, seen from the store's folder."""
+    return f"t-0/{base_offset:020d}{suffix}"
+
+
+def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
+    """Give a file, made when absent, other contents."""
+    file = store.files.open(store.path(file_name), create=True)
+    data = change(file.pread(file.size(), 0))
+    file.truncate(0)
+    file.append((data,), len(data))
+    file.close()
+
+
+def contents(store: Store) -> dict[str, bytes]:
+    """Every file of the log."""
+    return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
+
+
+def offsets(log: Log) -> list[int]:
+    """The base offset of every batch."""
+    return [header.base_offset for header in stored_headers(log)]

@@ -13,7 +13,6 @@ from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError, StoredPartition
-from kafkacompat.storage.meta_properties import read_meta_properties
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, fill, stored_headers
@@ -78,35 +77,6 @@ def test_another_node_or_cluster_is_refused(store: Store) -> None:
 def test_a_directory_that_cannot_be_made_is_refused(store: Store) -> None:
     replace_file(store.files, store.path("data"), b"a file")
     assert "cannot be used" in refusal(store)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (b"broker.id=1\n", (1, None, None)),
-        (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None)),
-        (b"version=0\n", (None, None, None)),
-        (b"version=1\nnode.id=1\ncluster.id = C\\=\n", (1, "C=", None)),
-        (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID)),
-    ],
-)
-def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, found: tuple[Any, ...]) -> None:
-    replace_file(store.files, store.path("meta.properties"), text)
-    assert read_meta_properties(store.files, store.root) == found
-
-
-@pytest.mark.parametrize("text", [b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
-def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: bytes) -> None:
-    store.files.make_directory(store.path("data"))
-    replace_file(store.files, store.path("data", "meta.properties"), text)
-    assert "meta.properties" in refusal(store)
-
-
-def test_version_0_becomes_version_1(store: Store) -> None:
-    store.files.make_directory(store.path("data"))
-    replace_file(store.files, store.path("data", "meta.properties"), b"version=0\nbroker.id=1\n")
-    take(store).release()
-    assert read_meta_properties(store.files, store.path("data")) == (1, "C", DIRECTORY_ID)
 
 
 def test_logs_are_made_opened_and_listed(store: Store) -> None:

@@ -214,7 +214,7 @@ class Run:
     def retain(self) -> None:
         limits: dict[str, Any] = {"retention_bytes": self.random.randint(0, self.log.size_bytes)}
         self.log.config = reconfigured(self.log, **limits)
-        expired = self.log.expired_segments(self.model.end, NOW_MS)
+        expired = self.log.expired_segments(high_watermark=self.model.end, now_ms=NOW_MS)
         if self.log.segments.active in expired:
             roll(self.log)
         self.log.detach(expired)

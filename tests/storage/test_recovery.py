@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.batch_check import LegacyFormatError
-from kafkacompat.storage.log import Log, OffsetPosition
+from kafkacompat.storage.log import OffsetPosition
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles
@@ -19,34 +19,18 @@ from tests.storage.support import (
     Store,
     append,
     batch,
+    contents,
     create,
     fill,
+    name,
+    offsets,
     read,
     reopen,
+    rewrite,
     stored_headers,
 )
 
 PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
-
-
-def name(base_offset: int, suffix: str) -> str:
-    return f"t-0/{base_offset:020d}{suffix}"
-
-
-def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
-    file = store.files.open(store.path(file_name), create=True)
-    data = change(file.pread(file.size(), 0))
-    file.truncate(0)
-    file.append((data,), len(data))
-    file.close()
-
-
-def contents(store: Store) -> dict[str, bytes]:
-    return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
-
-
-def offsets(log: Log) -> list[int]:
-    return [header.base_offset for header in stored_headers(log)]
 
 
 LAST = batch(3, size_bytes=20, codec=Codec.GZIP, base_sequence=2, **PRODUCED)
@@ -232,93 +216,6 @@ def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(
     again.close()
 
 
-def test_producers_are_known_again(store: Store) -> None:
-    log = create(store, segment_bytes=400)
-    for index in range(30):
-        append(log, batch(base_sequence=index, **PRODUCED))
-    log.release()
-    again = reopen(store, segment_bytes=400)
-    assert len(again.producer_state.producers[7].batches) <= 5
-    retried = append(again, batch(base_sequence=29, **PRODUCED))
-    assert (retried.base_offset, retried.duplicate) == (29, True)
-    assert append(again, batch(base_sequence=30, **PRODUCED)).base_offset == 30
-    again.close()
-
-
-def test_without_usable_snapshots_producers_come_from_the_log(store: Store) -> None:
-    log = create(store, segment_bytes=400)
-    for index in range(12):
-        append(log, batch(base_sequence=index, **PRODUCED))
-    log.release()
-    for each in store.files.list(store.path("t-0")):
-        if each.endswith(".snapshot"):
-            rewrite(store, f"t-0/{each}", lambda data: data[:-1])
-    again = reopen(store, segment_bytes=400)
-    assert [each.last_sequence for each in again.producer_state.producers[7].batches] == [7, 8, 9, 10, 11]
-    again.close()
-
-
-def test_a_snapshot_beyond_the_logs_end_is_not_believed(store: Store) -> None:
-    log = create(store)
-    for index in range(4):
-        append(log, batch(base_sequence=index, **PRODUCED))
-    log.close()
-    assert store.files.exists(store.path(name(4, ".snapshot")))
-    rewrite(store, name(0, ".log"), lambda data: data[:-1])
-    again = reopen(store)
-    assert again.log_end_offset == 3
-    assert not store.files.exists(store.path(name(4, ".snapshot")))
-    assert again.producer_state.producers[7].batches[-1].last_sequence == 2
-    again.close()
-
-
-def test_a_clean_log_without_snapshots_is_not_read_through(store: Store) -> None:
-    log = create(store)
-    append(log, batch(base_sequence=0, **PRODUCED))
-    log.close()
-    store.files.remove(store.path(name(1, ".snapshot")))
-    again = reopen(store, clean=True)
-    assert len(again.producer_state) == 0
-    again.close()
-
-
-def test_expired_producers_are_not_loaded(store: Store) -> None:
-    log = create(store)
-    append(log, batch(base_sequence=0, timestamp=NOW_MS - 1000, **PRODUCED))
-    log.close()
-    again = reopen(store, clean=True, producer_id_expiration_ms=1000)
-    assert len(again.producer_state) == 0
-    again.close()
-
-
-def test_one_snapshot_a_segment_and_the_latest_are_kept(store: Store) -> None:
-    log = create(store, segment_bytes=400)
-    fill(log, 12)
-    bases = [segment.base_offset for segment in log.segments]
-    log.close()
-    rewrite(store, name(bases[1] + 1, ".snapshot"), lambda _: store.files.read(store.path(name(12, ".snapshot"))))
-    again = reopen(store, clean=True)
-    kept = [int(each[:20]) for each in store.files.list(store.path("t-0")) if each.endswith(".snapshot")]
-    assert kept == [*bases[1:], 12]
-    again.close()
-
-
-def test_markers_end_transactions_also_when_read_again(store: Store) -> None:
-    log = create(store)
-    open_transaction = batch(base_sequence=0, transactional=True, **PRODUCED)
-    append(log, open_transaction, from_client=False)
-    key, value = struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 11)
-    marker = build_batch([(NOW_MS, key, value, [])], transactional=True, control=True, producer_id=7, producer_epoch=1)
-    log.release()
-    rewrite(
-        store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:])
-    )
-    again = reopen(store)
-    producer = again.producer_state.producers[7]
-    assert (producer.producer_epoch, producer.coordinator_epoch, producer.current_txn_first_offset) == (1, 11, -1)
-    again.close()
-
-
 def test_leader_epochs_come_from_the_batches(store: Store) -> None:
     log = create(store)
     for index in range(6):
@@ -370,65 +267,6 @@ def test_a_folder_without_segments_gets_one(store: Store) -> None:
     append(again, batch())
     assert offsets(again) == [4]
     again.close()
-
-
-# --- leftovers ---
-
-
-def copy(store: Store, old: str, new: str) -> None:
-    rewrite(store, new, lambda _: store.files.read(store.path(old)))
-
-
-def test_what_was_being_deleted_or_written_goes(store: Store) -> None:
-    log = create(store)
-    fill(log, 3)
-    log.close()
-    for leftover in (
-        name(9, ".log.deleted"),
-        name(9, ".snapshot.deleted"),
-        name(9, ".log.cleaned"),
-        name(9, ".index.cleaned"),
-        name(7, ".index"),
-        name(7, ".timeindex"),
-        name(7, ".txnindex"),
-        "t-0/leader-epoch-checkpoint.tmp",
-    ):
-        copy(store, name(0, ".log"), leftover)
-    reopen(store, clean=True).close()
-    assert store.files.list(store.path("t-0")) == [
-        "00000000000000000000.index",
-        "00000000000000000000.log",
-        "00000000000000000000.timeindex",
-        "00000000000000000003.snapshot",
-        "leader-epoch-checkpoint",
-        "partition.metadata",
-    ]
-
-
-def test_a_complete_replacement_takes_its_place(store: Store) -> None:
-    """Compaction joined the first three segments into one; the crash came before the old ones were gone."""
-    log = create(store, segment_bytes=300)
-    fill(log, 12)
-    bases = [segment.base_offset for segment in log.segments]
-    joined = b"".join(store.files.read(store.path(name(base, ".log"))) for base in bases[:3])
-    log.close()
-    rewrite(store, name(0, ".log.swap"), lambda _: joined)
-    again = reopen(store, clean=True, segment_bytes=300)
-    assert [segment.base_offset for segment in again.segments] == [0, *bases[3:]]
-    assert offsets(again) == list(range(12))
-    again.close()
-    assert not any("swap" in each for each in store.files.list(store.path("t-0")))
-
-
-def test_an_incomplete_replacement_goes(store: Store) -> None:
-    log = create(store)
-    fill(log, 3)
-    log.close()
-    before = contents(store)
-    copy(store, name(0, ".log"), name(0, ".log.swap"))
-    copy(store, name(0, ".log"), name(0, ".log.cleaned"))
-    reopen(store, clean=True).close()
-    assert contents(store) == before
 
 
 def legacy_message(magic: int, value: bytes) -> bytes:

@@ -23,12 +23,14 @@ def log_of(store: Store, segments: int, **config: Any) -> Log:
 
 
 def expired(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[int]:
-    found = log.expired_segments(log.log_end_offset if high_watermark is None else high_watermark, now_ms)
+    found = log.expired_segments(
+        high_watermark=log.log_end_offset if high_watermark is None else high_watermark, now_ms=now_ms
+    )
     return [segment.base_offset for segment in found]
 
 
 def delete(log: Log, now_ms: int = NOW_MS) -> None:
-    found = log.expired_segments(log.log_end_offset, now_ms)
+    found = log.expired_segments(high_watermark=log.log_end_offset, now_ms=now_ms)
     log.detach(found)
     log.mark_deleted(found)
     log.delete_segments(found)
@@ -104,7 +106,7 @@ def test_an_empty_active_segment_stays(store: Store) -> None:
 
 def test_the_active_segment_goes_after_it_was_rolled_away(store: Store) -> None:
     log = log_of(store, 2, retention_bytes=0)
-    found = log.expired_segments(log.log_end_offset, NOW_MS)
+    found = log.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
     with pytest.raises(ValueError, match="oldest segments"):
         log.detach(found)
     roll(log)

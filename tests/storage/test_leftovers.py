@@ -1,0 +1,65 @@
+"""What an interrupted deletion, compaction or write left in a partition's folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.storage.support import Store, contents, create, fill, name, offsets, reopen, rewrite
+
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+
+
+def copy(store: Store, old: str, new: str) -> None:
+    rewrite(store, new, lambda _: store.files.read(store.path(old)))
+
+
+def test_what_was_being_deleted_or_written_goes(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    for leftover in (
+        name(9, ".log.deleted"),
+        name(9, ".snapshot.deleted"),
+        name(9, ".log.cleaned"),
+        name(9, ".index.cleaned"),
+        name(7, ".index"),
+        name(7, ".timeindex"),
+        name(7, ".txnindex"),
+        "t-0/leader-epoch-checkpoint.tmp",
+    ):
+        copy(store, name(0, ".log"), leftover)
+    reopen(store, clean=True).close()
+    assert store.files.list(store.path("t-0")) == [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "00000000000000000003.snapshot",
+        "leader-epoch-checkpoint",
+        "partition.metadata",
+    ]
+
+
+def test_a_complete_replacement_takes_its_place(store: Store) -> None:
+    """Compaction joined the first three segments into one; the crash came before the old ones were gone."""
+    log = create(store, segment_bytes=300)
+    fill(log, 12)
+    bases = [segment.base_offset for segment in log.segments]
+    joined = b"".join(store.files.read(store.path(name(base, ".log"))) for base in bases[:3])
+    log.close()
+    rewrite(store, name(0, ".log.swap"), lambda _: joined)
+    again = reopen(store, clean=True, segment_bytes=300)
+    assert [segment.base_offset for segment in again.segments] == [0, *bases[3:]]
+    assert offsets(again) == list(range(12))
+    again.close()
+    assert not any("swap" in each for each in store.files.list(store.path("t-0")))
+
+
+def test_an_incomplete_replacement_goes(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    before = contents(store)
+    copy(store, name(0, ".log"), name(0, ".log.swap"))
+    copy(store, name(0, ".log"), name(0, ".log.cleaned"))
+    reopen(store, clean=True).close()
+    assert contents(store) == before

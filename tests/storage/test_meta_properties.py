@@ -1,0 +1,55 @@
+"""meta.properties: Java's format, two versions, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.checkpoints import replace_file
+from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
+from kafkacompat.storage.meta_properties import read_meta_properties
+from tests.storage.support import Store
+
+DIRECTORY_ID = bytes(range(100, 116))
+OTHER_ID = bytes(range(200, 216))
+
+
+def take(store: Store, **kw: Any) -> LogDirectory:
+    arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
+    return LogDirectory.open(store.files, store.path("data"), **arguments)
+
+
+def refusal(store: Store, **kw: Any) -> str:
+    with pytest.raises(LogDirectoryError) as refused:
+        take(store, **kw)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"broker.id=1\n", (1, None, None)),
+        (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None)),
+        (b"version=0\n", (None, None, None)),
+        (b"version=1\nnode.id=1\ncluster.id = C\\=\n", (1, "C=", None)),
+        (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID)),
+    ],
+)
+def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, found: tuple[Any, ...]) -> None:
+    replace_file(store.files, store.path("meta.properties"), text)
+    assert read_meta_properties(store.files, store.root) == found
+
+
+@pytest.mark.parametrize("text", [b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
+def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: bytes) -> None:
+    store.files.make_directory(store.path("data"))
+    replace_file(store.files, store.path("data", "meta.properties"), text)
+    assert "meta.properties" in refusal(store)
+
+
+def test_version_0_becomes_version_1(store: Store) -> None:
+    store.files.make_directory(store.path("data"))
+    replace_file(store.files, store.path("data", "meta.properties"), b"version=0\nbroker.id=1\n")
+    take(store).release()
+    assert read_meta_properties(store.files, store.path("data")) == (1, "C", DIRECTORY_ID)
