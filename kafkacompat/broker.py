@@ -16,6 +16,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.disk import DiskThread
 from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.offsets_topic import OffsetsTopic
+from kafkacompat.groups.partition_events import GroupPartitionEvents
 from kafkacompat.groups.replicated_log import ReplicatedOffsetsLog
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.handlers import HANDLERS
@@ -94,7 +95,6 @@ class Broker:
         await self.controller.load(self.cluster_id)
         await self._set_strays_aside()
         await self.controller.start()
-        await self._offsets_topic.lead()
         self.group_coordinator.start()
         self._listen()
         self.housekeeping.start()
@@ -158,7 +158,6 @@ class Broker:
         self.replica_manager = ReplicaManager(
             self.directories, lambda topic: self.controller.log_config_of(topic), clock
         )
-        self.controller = Controller(self._store, self.metadata, self.replica_manager, config, self._rng)
         offsets_log = ReplicatedOffsetsLog(
             self.replica_manager, self.metadata, clock, config.int("offsets.topic.num.partitions")
         )
@@ -169,7 +168,9 @@ class Broker:
             lambda: self._offsets_topic.ensure(),
             self._rng.randbytes,
         )
-        self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata, self.group_coordinator.on_election)
+        events = GroupPartitionEvents(self.replica_manager, self.group_coordinator)
+        self.controller = Controller(self._store, self.metadata, events, config, self._rng)
+        self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         self.server = self._build_server()
 

@@ -1,44 +1,29 @@
-"""Making the offsets topic when the first group needs it, and leading its partitions from then on."""
+"""Making the offsets topic when the first group needs it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from twisted.internet.defer import Deferred, gatherResults, succeed
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.controller import Controller
     from kafkacompat.metadata.image import ImageHolder, TopicImage
 
 
 class OffsetsTopic:
-    """``on_election(partition)`` is the coordinator's: it fires when the partition's groups can be used."""
+    """Makes the topic once, however many ask for it at the same time."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        controller: Controller,
-        metadata: ImageHolder,
-        on_election: Callable[[int], Deferred[None]],
-    ) -> None:
+    def __init__(self, config: BrokerConfig, controller: Controller, metadata: ImageHolder) -> None:
         self._config = config
         self._controller = controller
         self._metadata = metadata
-        self._on_election = on_election
         self._making: list[Deferred[None]] = []
-
-    def lead(self) -> Deferred[None]:
-        """Coordinate the groups of every partition that there is."""
-        topic = self._metadata.image.topics.get(OFFSETS_TOPIC)
-        count = len(topic.partitions) if topic is not None else 0
-        return gatherResults(map(self._on_election, range(count)), consumeErrors=True).addCallback(lambda _: None)
 
     def ensure(self) -> Deferred[None]:
         """Make the topic unless it is there; whoever asks meanwhile waits for the same."""
@@ -62,7 +47,7 @@ class OffsetsTopic:
                 "segment.bytes": str(config.int("offsets.topic.segment.bytes")),
             },
         )
-        return self._controller.create_topics([topic]).addCallback(_check).addCallback(lambda _: self.lead())
+        return self._controller.create_topics([topic]).addCallback(_check)
 
     def _made(self, result: object) -> None:
         waiting, self._making = self._making, []
