@@ -195,20 +195,20 @@ class MemoryFiles:
         node: _Node = self._root
         for name in _parts(path):
             if not isinstance(node, _Folder) or name not in node.names:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+                raise _error(errno.ENOENT, path)
             node = node.names[name]
         return node
 
     def _folder(self, path: str) -> _Folder:
         node = self._find(path)
         if not isinstance(node, _Folder):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+            raise _error(errno.ENOTDIR, path)
         return node
 
     def _file(self, path: str) -> _Contents:
         node = self._find(path)
         if isinstance(node, _Folder):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            raise _error(errno.EISDIR, path)
         return node
 
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
@@ -234,10 +234,9 @@ class MemoryFiles:
     def exists(self, path: str) -> bool:
         """See Files.exists."""
         try:
-            self._find(path)
+            return self._find(path) is not None
         except FileNotFoundError:
             return False
-        return True
 
     def is_directory(self, path: str) -> bool:
         """See Files.is_directory."""
@@ -253,7 +252,7 @@ class MemoryFiles:
         for name in _parts(path):
             node = folder.names.setdefault(name, _Folder())
             if not isinstance(node, _Folder):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+                raise _error(errno.EEXIST, path)
             folder = node
 
     def rename(self, old: str, new: str) -> None:
@@ -272,7 +271,7 @@ class MemoryFiles:
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""
         if self._folder(path).names:
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+            raise _error(errno.ENOTEMPTY, path)
         folder, name = os.path.split(path)
         del self._folder(folder).names[name]
 
@@ -294,6 +293,10 @@ class MemoryFiles:
         """See Files.disk_usage."""
         self._find(path)
         return DiskUsage(_DISK_BYTES, _DISK_BYTES // 2)
+
+
+def _error(code: int, path: str) -> OSError:
+    return OSError(code, os.strerror(code), path)  # the subclass that belongs to the code
 
 
 def _parts(path: str) -> list[str]:

@@ -6,14 +6,18 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import pytest
+
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log import AppendResult, Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
+DIRECTORY_ID = bytes(range(100, 116))
 
 
 class Store(NamedTuple):
@@ -126,3 +130,16 @@ def contents(store: Store) -> dict[str, bytes]:
 def offsets(log: Log) -> list[int]:
     """The base offset of every batch."""
     return [header.base_offset for header in stored_headers(log)]
+
+
+def take(store: Store, **kw: Any) -> LogDirectory:
+    """Take a log directory in the store's folder, for node 1 of cluster C."""
+    arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
+    return LogDirectory.open(store.files, store.path("data"), **arguments)
+
+
+def refusal(store: Store, **kw: Any) -> str:
+    """Why a log directory cannot be taken."""
+    with pytest.raises(LogDirectoryError) as refused:
+        take(store, **kw)
+    return str(refused.value)

@@ -53,6 +53,15 @@ def test_a_replacement_that_fails_leaves_the_old_contents(memory: Store, operati
     assert files.read(memory.path("c")) == b"old"
 
 
+def test_a_leftover_of_an_earlier_attempt_is_of_no_account(store: Store) -> None:
+    file = store.files.open(store.path("c.tmp"), create=True)
+    file.append((b"much longer than the new contents",), 33)
+    file.close()
+    replace_file(store.files, store.path("c"), b"new")
+    assert store.files.read(store.path("c")) == b"new"
+    assert store.files.list(store.root) == ["c"]
+
+
 def test_a_replacement_survives_a_crash(memory: Store) -> None:
     files = memory.files
     assert isinstance(files, MemoryFiles)

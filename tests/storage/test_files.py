@@ -134,6 +134,20 @@ def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file.close()
 
 
+@pytest.mark.parametrize("portable", [True, False])
+def test_syncing_asks_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portable: bool) -> None:
+    synced: list[int] = []
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, synced.append, raising=False)
+    files = OsFiles(portable=portable)
+    file = files.open(f"{tmp_path}/a", create=True)
+    file.sync()
+    assert synced == [file.fileno()]
+    file.close()
+    files.sync_directory(str(tmp_path))
+    assert len(synced) == 2
+
+
 needs_nowait = pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="only Linux tells what is in memory")
 
 

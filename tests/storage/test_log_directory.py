@@ -5,31 +5,29 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError, StoredPartition
+from kafkacompat.storage.log_directory import LogDirectoryError, StoredPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, fill, stored_headers
+from tests.storage.support import (
+    DIRECTORY_ID,
+    NOW_MS,
+    TOPIC_ID,
+    Store,
+    append,
+    batch,
+    fill,
+    refusal,
+    stored_headers,
+    take,
+)
 
-DIRECTORY_ID = bytes(range(100, 116))
 OTHER_ID = bytes(range(200, 216))
-
-
-def take(store: Store, **kw: Any) -> LogDirectory:
-    arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
-    return LogDirectory.open(store.files, store.path("data"), **arguments)
-
-
-def refusal(store: Store, **kw: Any) -> str:
-    with pytest.raises(LogDirectoryError) as refused:
-        take(store, **kw)
-    return str(refused.value)
 
 
 def test_a_new_directory_is_made_and_marked(store: Store) -> None:
@@ -218,11 +216,11 @@ def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
     assert region is not None
     directory.delete_log(log)
     assert directory.partitions() == []
-    assert directory.high_watermarks == {}
     (folder,) = [name for name in store.files.list(store.path("data")) if name.endswith("-delete")]
     assert folder.startswith("t-0.")
     again = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
     assert again.log_end_offset == 0
+    assert directory.high_watermarks == {}
     assert len(region.pread(0, 1000)) == region.size_bytes
     region.release()
     directory.remove_deleted()
@@ -284,3 +282,39 @@ def test_the_longest_topic_name_can_be_deleted(store: Store) -> None:
     directory.delete_log(log)
     assert directory.partitions() == []
     directory.release()
+
+
+def test_a_new_log_is_not_taken_for_the_deleted_one_of_its_name(store: Store) -> None:
+    directory = take(store)
+    old = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(old, 5)
+    old.advance_log_start_offset(4)
+    directory.save_log_start_offset(old)
+    directory.delete_log(old)
+    new = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
+    fill(new, 3)
+    new.flush()
+    directory.release()  # as a crash would
+    reopened = take(store).open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
+    assert (reopened.log_start_offset, reopened.log_end_offset) == (0, 3)
+
+
+def test_a_log_that_could_not_be_opened_is_recovered_at_the_next_start(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = take(store)
+    fill(directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS), 3)
+    directory.release()  # as a crash would
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("too many open files")
+
+    directory = take(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "open", fail)
+        with pytest.raises(KafkaError, match="too many open files"):
+            directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    directory.close([])
+    again = take(store)
+    assert not again.clean_shutdown
+    again.release()

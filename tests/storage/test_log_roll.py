@@ -12,6 +12,12 @@ from tests.storage.support import (
     batch,
     create,
     fill,
+    name,
+    read,
+    reopen,
+    rewrite,
+    roll,
+    stored_headers,
 )
 
 
@@ -83,6 +89,20 @@ def test_a_segment_can_only_follow_the_logs_end(store: Store) -> None:
     with pytest.raises(ValueError, match="does not begin"):
         log.roll(prepared)
     log.release()
+
+
+def test_files_that_are_in_a_new_segments_way_are_emptied(store: Store) -> None:
+    log = create(store)
+    fill(log, 2)
+    for suffix in (".log", ".index", ".timeindex"):
+        rewrite(store, name(2, suffix), lambda _: b"left by something else")
+    roll(log)
+    fill(log, 1)
+    assert [header.base_offset for header in stored_headers(log)] == [0, 1, 2]
+    log.close()
+    again = reopen(store)
+    assert store.files.read(store.path(name(2, ".log"))) == read(again, 2)
+    again.close()
 
 
 def test_sealing_moves_the_recovery_point(store: Store) -> None:

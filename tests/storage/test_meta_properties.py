@@ -7,23 +7,8 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.checkpoints import replace_file
-from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
-from tests.storage.support import Store
-
-DIRECTORY_ID = bytes(range(100, 116))
-OTHER_ID = bytes(range(200, 216))
-
-
-def take(store: Store, **kw: Any) -> LogDirectory:
-    arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
-    return LogDirectory.open(store.files, store.path("data"), **arguments)
-
-
-def refusal(store: Store, **kw: Any) -> str:
-    with pytest.raises(LogDirectoryError) as refused:
-        take(store, **kw)
-    return str(refused.value)
+from tests.storage.support import DIRECTORY_ID, Store, refusal, take
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,24 @@ def test_unknown_formats_are_corrupt(magic: int) -> None:
     assert refusal(changed(batch(), magic=magic)) == ErrorCode.CORRUPT_MESSAGE
 
 
-@pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
-def test_an_impossible_length_is_corrupt(length: int) -> None:
-    sent = bytearray(batch())
-    struct.pack_into(">i", sent, 8, length)
-    assert refusal(bytes(sent)) == ErrorCode.CORRUPT_MESSAGE
+@pytest.mark.parametrize("size_bytes", [17, 60, 100])
+@pytest.mark.parametrize(
+    ("length", "magic", "code"),
+    [
+        (13, 2, ErrorCode.CORRUPT_MESSAGE),
+        (0, 0, ErrorCode.CORRUPT_MESSAGE),
+        (-1, 2, ErrorCode.CORRUPT_MESSAGE),
+        (-(2**31), 2, ErrorCode.CORRUPT_MESSAGE),
+        (14, 3, ErrorCode.CORRUPT_MESSAGE),
+        (14, 2, ErrorCode.INVALID_RECORD),
+        (14, 1, ErrorCode.INVALID_RECORD),
+        (1 << 24, 2, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_an_impossible_length_or_format_is_corrupt(size_bytes: int, length: int, magic: int, code: ErrorCode) -> None:
+    sent = bytearray(size_bytes)
+    struct.pack_into(">iib", sent, 8, length, 0, magic)
+    assert refusal(bytes(sent)) == code
 
 
 @BOTH_MODES
@@ -115,6 +128,7 @@ def test_every_byte_under_the_crc_counts(mode: str) -> None:
         {"base_offset": 1},
         {"attributes": CONTROL},
         {"attributes": 5},
+        {"producer_id": 0, "producer_epoch": 0, "base_sequence": -1},
         {"producer_id": 1, "producer_epoch": 0, "base_sequence": -1},
         {"producer_id": 1, "producer_epoch": -1, "base_sequence": 0},
     ],

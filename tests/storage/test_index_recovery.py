@@ -1,0 +1,65 @@
+"""Indexes that are missing or damaged are built again, and are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    contents,
+    create,
+    fill,
+    name,
+    offsets,
+    reopen,
+    rewrite,
+)
+
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+
+
+def test_rebuilt_indexes_equal_those_written_while_appending(store: Store) -> None:
+    log = create(store, segment_bytes=5000, index_interval_bytes=300)
+    for index in range(100):
+        append(log, batch(1 + index % 4, size_bytes=index, timestamp=NOW_MS + index * 7919 % 500))
+    log.close()
+    written = contents(store)
+    recovered = reopen(store, segment_bytes=5000, index_interval_bytes=300)
+    recovered.close()
+    assert contents(store) == written
+    for index_name in [each for each in written if each.endswith("index")]:
+        store.files.remove(store.path("t-0", index_name))
+    reopen(store, clean=True, segment_bytes=5000, index_interval_bytes=300).close()
+    assert contents(store) == written
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data + bytes(24), lambda data: b"\xff" * 24])
+def test_a_damaged_index_does_not_mislead(store: Store, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    log = create(store, segment_bytes=3000, index_interval_bytes=0)
+    fill(log, 100)
+    log.close()
+    rewrite(store, name(0, suffix), damage)
+    again = reopen(store, clean=True, segment_bytes=3000, index_interval_bytes=0)
+    assert offsets(again) == list(range(100))
+    assert again.offset_for_timestamp(NOW_MS + 17) == (17, NOW_MS + 17, 0)
+    again.close()
+
+
+def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(store: Store) -> None:
+    log = create(store, index_interval_bytes=0)
+    fill(log, 10)
+    log.roll(log.prepare_segment(10))
+    fill(log, 1)
+    log.segments[0].sync()
+    log.release()
+    again = reopen(store, recovery_point=10, index_interval_bytes=0)
+    assert again.segments[0].max_timestamp == NOW_MS + 9
+    assert len(again.segments[0].indexes()[0]) == 9
+    again.close()
