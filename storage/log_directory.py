@@ -59,6 +59,8 @@ class LogDirectory:
         self._log_start_offsets = self._read(LOG_START_OFFSETS)
         self.high_watermarks = self._read(HIGH_WATERMARKS)
         """(topic, partition) -> high watermark, as of the last checkpoint."""
+        self._deleted: set[tuple[str, int]] = set()
+        self._unopened: set[tuple[str, int]] = set()
 
     @classmethod
     def open(cls, files: Files, path: str, *, node_id: int, cluster_id: str, new_directory_id: bytes) -> LogDirectory:
@@ -122,38 +124,55 @@ class LogDirectory:
         KAFKA_STORAGE_ERROR when the disk fails.
         """
         folder, name = self.folder(topic, partition), (topic, partition)
+        # Until it is open nobody may write down that this log needs no recovery.
+        self._unopened.add(name)
         try:
-            if not self._files.is_directory(folder):
-                return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
-            stored_id = self._topic_id(folder)
-            if stored_id not in (topic_id, ZERO_UUID):
-                raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, f"{folder} belongs to another topic named {topic}")
-            return Log.open(
-                self._files,
-                folder,
-                topic,
-                partition,
-                topic_id,
-                config,
-                clean_shutdown=self.clean_shutdown,
-                recovery_point=self._recovery_points.get(name, 0),
-                log_start_offset=self._log_start_offsets.get(name, 0),
-                now_ms=now_ms,
-                cache=self._cache,
-            )
+            log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms)
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {error}") from error
+        self._unopened.discard(name)
+        return log
+
+    def _open_or_create(
+        self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        name = (topic, partition)
+        if not self._files.is_directory(folder):
+            self._forget_checkpoints(name)
+            return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
+        stored_id = self._topic_id(folder)
+        if stored_id not in (topic_id, ZERO_UUID):
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, f"{folder} belongs to another topic named {topic}")
+        return Log.open(
+            self._files,
+            folder,
+            topic,
+            partition,
+            topic_id,
+            config,
+            clean_shutdown=self.clean_shutdown,
+            recovery_point=self._recovery_points.get(name, 0),
+            log_start_offset=self._log_start_offsets.get(name, 0),
+            now_ms=now_ms,
+            cache=self._cache,
+        )
 
     def delete_log(self, log: Log) -> None:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""
         log.release()
-        name = (log.topic, log.partition)
-        for offsets in (self._recovery_points, self._log_start_offsets, self.high_watermarks):
-            offsets.pop(name, None)
+        self._deleted.add((log.topic, log.partition))
         self._put_aside(log.directory, _DELETE_SUFFIX)
+
+    def _forget_checkpoints(self, name: tuple[str, int]) -> None:
+        """A new log must not be taken for the one of its name that was deleted: the offsets say another thing."""
+        self._unopened.discard(name)
+        if name in self._deleted or name in self._log_start_offsets or name in self._recovery_points:
+            self._deleted.add(name)
+            self._write_checkpoints()
 
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
+        self._unopened.discard((topic, partition))
         return self._put_aside(self.folder(topic, partition), _STRAY_SUFFIX)
 
     def _put_aside(self, folder: str, suffix: str) -> str:
@@ -185,9 +204,17 @@ class LogDirectory:
             self._recovery_points[name] = log.recovery_point
             self.high_watermarks[name] = (high_watermarks or {}).get(name, log.log_end_offset)
             self._note_log_start_offset(log)
+        self._write_checkpoints()
+
+    def _write_checkpoints(self) -> None:
+        """Write all three; what they still say of deleted partitions goes."""
+        for offsets in (self._recovery_points, self._log_start_offsets, self.high_watermarks):
+            for name in self._deleted:
+                offsets.pop(name, None)
         self._write(RECOVERY_POINTS, self._recovery_points)
         self._write(LOG_START_OFFSETS, self._log_start_offsets)
         self._write(HIGH_WATERMARKS, self.high_watermarks)
+        self._deleted.clear()
 
     def save_log_start_offset(self, log: Log) -> None:
         """Make a log's new beginning survive a crash."""
@@ -215,7 +242,7 @@ class LogDirectory:
                 if not log.offline:
                     log.close()
             self.checkpoint(logs)
-            if all(log.closed for log in logs):
+            if all(log.closed for log in logs) and not self._unopened:
                 replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
         finally:
             self._lock.release()

@@ -17,6 +17,9 @@ def must_roll(
         return True
     if filled and _age_ms(active, max_timestamp, now_ms) > config.segment_ms - _jitter_ms(active, config):
         return True
+    if not filled:
+        # Nothing would be won: the next segment has no more room in its indexes.
+        return False
     offset_entries, time_entries = active.index_entries
     index_bytes = config.segment_index_bytes
     # One entry of the time index is kept free for the segment's largest timestamp.

@@ -10,6 +10,7 @@ import pytest
 
 from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectoryError, StoredPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
