@@ -37,7 +37,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 @cache
 def admin_of(broker: Broker) -> AdminClient:
     """Return a broker's admin client; its answers come only while somebody holds it, so it is kept."""
-    return AdminClient({"bootstrap.servers": broker.bootstrap})
+    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
 
 def create_topic(broker: Broker, topic: str, partitions: int = 1, **config: str) -> None:

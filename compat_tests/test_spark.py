@@ -26,7 +26,7 @@ def spark() -> Iterator[Any]:
 
 
 def create_topic(broker: Broker, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
 
 
@@ -118,7 +118,7 @@ def test_stream_goes_on_from_its_checkpoint(broker: Broker, spark: Any, name: st
     produce(broker, name, range(1000))
     first = run_to_the_end(spark, broker, name, tmp_path)
     assert sum(batch["numInputRows"] for batch in first) == 1000
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
     produce(broker, name, range(1000, 1500))
     produce(broker, name, range(1500, 1600), partition=2)
