@@ -10,7 +10,7 @@ import logging
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.disk import DiskThread
@@ -197,8 +197,8 @@ class Broker:
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
-        """Any disk thread will do: it waits for its own disk most of the time."""
-        return self._directories[0].disk.run(region.load, offset, size_bytes)
+        """Bring a piece of a region into memory, in a thread that syncs and recovery do not hold up."""
+        return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
     def _listen(self) -> None:
         for listener in self.config.listeners:
@@ -220,10 +220,20 @@ class Broker:
         self.server.finish()
         self.replica_manager.wake_fetches()
         await self._clients_gone()
+        try:
+            await self._close_directories()
+        finally:
+            await self._let_go()
+
+    async def _close_directories(self) -> None:
+        """Each by itself: one that fails must not keep the others from being written down."""
+        closing = []
         for directory, logs in self.replica_manager.by_directory():
-            await directory.disk.run(directory.storage.close, logs)
             self._directories.remove(directory)
-        await self._let_go()
+            closing.append(directory.disk.run(directory.storage.close, logs))
+        for success, result in await DeferredList(closing, consumeErrors=True):
+            if not success:
+                log.error("a log directory was not closed: %s", result)
 
     async def _clients_gone(self) -> None:
         deadline = self._reactor.seconds() + STOP_TIMEOUT_S

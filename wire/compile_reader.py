@@ -12,7 +12,7 @@ from kafkacompat.wire.compile_source import FIXED, Builder, ReadFunction, compil
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
 from kafkacompat.wire.schema import Field, Message, Struct
 
-MAX_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 100_000
 """Elements that all arrays of one message may have together: two bytes can stand for an object of two hundred."""
 
 

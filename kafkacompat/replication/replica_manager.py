@@ -61,19 +61,19 @@ class ReplicaManager:
     # What the controller tells
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
-        """Make or open the logs of a topic's partitions that are not open yet; fires when they take writes."""
+        """Make or open the logs of a topic's partitions that are not open yet; fires when they take writes.
+
+        One that cannot be opened is offline: it answers KAFKA_STORAGE_ERROR, the others serve.
+        """
         missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
-        return gatherResults([self._open(topic, each) for each in missing], consumeErrors=True).addCallback(
-            lambda _: None
-        )
+        return gatherResults([self._open(topic, each) for each in missing]).addCallback(lambda _: None)
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
         try:
             directory = self.directories.home(name) or self.directories.place(name)
         except KafkaError as problem:
-            log.error("%s-%d cannot be opened: %s", *name, problem.detail)
-            self._offline |= {name, (topic.topic_id, image.partition)}
+            self._cannot_open(topic, image.partition, problem)
             return succeed(None)
         opening = directory.disk.run(
             directory.storage.open_log,
@@ -83,7 +83,8 @@ class ReplicaManager:
             self._log_config_of(topic.name),
             now_ms(self._clock),
         )
-        return opening.addCallback(self._opened, directory, image.leader_epoch)
+        opened = opening.addCallback(self._opened, directory, image.leader_epoch)
+        return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
     def _opened(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
         partition = Partition(
@@ -91,6 +92,13 @@ class ReplicaManager:
         )
         for topic in (partition.topic, opened.topic_id):
             self._partitions[topic, partition.index] = partition
+            self._offline.discard((topic, partition.index))
+        if directory.offline:
+            self._take_offline(partition, directory)
+
+    def _cannot_open(self, topic: TopicImage, index: int, problem: BaseException | None) -> None:
+        log.error("%s-%d cannot be opened and is offline: %s", topic.name, index, problem)
+        self._offline |= {(topic.name, index), (topic.topic_id, index)}
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """Refuse a deleted topic's clients from now on; fires when its folders are renamed out of the way."""
@@ -103,8 +111,12 @@ class ReplicaManager:
         self._offline -= {(topic.name, index), (topic.topic_id, index)}
         directory = self.directories.home((topic.name, index))
         self.directories.forget((topic.name, index))
-        if partition is None or directory is None:
+        if directory is None or directory.offline:
             return succeed(None)
+        if partition is None:
+            # What could not be opened is kept for whoever wants to look at it, under a name that is nobody's.
+            aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
+            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.getErrorMessage()))
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
@@ -133,15 +145,17 @@ class ReplicaManager:
             return
         directory.offline = True
         log.critical("log directory %s is taken offline: %s", directory.storage.path, problem)
-        refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
         for name in directory.partitions:
-            partition = self._partitions.pop(name, None)
-            if partition is None:
-                continue
-            by_id = (partition.log.topic_id, partition.index)
-            self._partitions.pop(by_id, None)
-            self._offline |= {name, by_id}
-            partition.close_to_clients(refusal)
+            partition = self._partitions.get(name)
+            if partition is not None:
+                self._take_offline(partition, directory)
+
+    def _take_offline(self, partition: Partition, directory: Directory) -> None:
+        for topic in (partition.topic, partition.log.topic_id):
+            self._partitions.pop((topic, partition.index), None)
+            self._offline.add((topic, partition.index))
+        refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
+        partition.close_to_clients(refusal)
 
     def by_directory(self) -> list[tuple[Directory, list[Log]]]:
         """Every log directory that works, with the open logs in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,36 @@ def test_a_refused_batch_in_line_does_not_hold_up_the_next(tmp_path: Path) -> No
     offsets: list[int] = []
     last.addCallback(lambda result: offsets.append(result.base_offset))
     assert offsets == [3]
+
+
+def test_an_append_from_within_an_answer_does_not_overtake_the_line(tmp_path: Path) -> None:
+    """A client's next request starts in the middle of its answer: here it needs one more segment itself."""
+    world = World(tmp_path, LogConfig(segment_bytes=len(batch())))
+    world.append()
+    order: list[tuple[str, int]] = []
+
+    def note(name: str) -> Callable[[AppendResult], None]:
+        return lambda result: order.append((name, result.base_offset))
+
+    def next_request(result: AppendResult) -> None:
+        note("first")(result)
+        again = world.partition.append(batch(), NOW_MS)
+        assert isinstance(again, Deferred)
+        again.addCallback(note("again"))
+
+    first, second = (world.partition.append(batch(), NOW_MS) for _ in range(2))
+    assert isinstance(first, Deferred) and isinstance(second, Deferred)
+    first.addCallback(next_request)
+    second.addCallback(note("second"))
+    world.disk.work()
+    assert order == [("first", 1), ("second", 2), ("again", 3)]
+    assert [segment.base_offset for segment in world.partition.log.segments] == [0, 1, 2, 3]
+    assert world.failures == []
+
+
+def test_a_new_epoch_begins_before_its_first_record(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert world.partition.log.offset_for_leader_epoch(3) == (3, 0)
 
 
 def test_flush_messages_answers_only_after_the_sync(tmp_path: Path) -> None:
