@@ -10,7 +10,21 @@ import pytest
 from kafkacompat.storage.log import Log
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import NOW_MS, Store, append, batch, create, fill, read, reopen, roll, stored_headers
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    create,
+    fill,
+    name,
+    offsets,
+    read,
+    reopen,
+    rewrite,
+    roll,
+    stored_headers,
+)
 
 PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 
@@ -136,6 +150,25 @@ def test_what_was_sealed_survives_a_power_failure(memory: Store, files: MemoryFi
     assert [header.base_offset for header in stored_headers(again)] == [0, 1, 2, 3]
     assert append(again, batch()).base_offset == 4
     again.close()
+
+
+def test_what_recovery_removed_does_not_come_back(memory: Store, files: MemoryFiles) -> None:
+    """Segments behind the damage would overlap what is appended in their place."""
+    log = create(memory, segment_bytes=300)
+    fill(log, 20)
+    log.flush()
+    log.release()
+    damaged = log.segments[1].base_offset
+    rewrite(memory, name(damaged, ".log"), lambda data: data[:-1])
+    again = reopen(memory, segment_bytes=300)
+    end = again.log_end_offset
+    assert damaged <= end < 10
+    fill(again, 10)
+    recovery_point = again.flush()
+    files.crash()
+    last = reopen(memory, recovery_point=recovery_point, segment_bytes=300)
+    assert offsets(last) == list(range(end + 10))
+    last.close()
 
 
 def test_a_new_log_is_on_the_disk_when_it_was_made(memory: Store, files: MemoryFiles) -> None:

@@ -97,6 +97,17 @@ def test_a_torn_tail_after_a_clean_shutdown_is_cut_too(store: Store) -> None:
     again.close()
 
 
+def test_a_batch_that_compaction_emptied_is_sound(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    emptied = read_header(batch(4))._replace(base_offset=1, record_count=0)
+    rewrite(store, name(0, ".log"), lambda data: data + assemble(emptied, b""))
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (0, 5)
+    again.close()
+
+
 def test_a_garbage_length_claims_no_memory(store: Store) -> None:
     log = create(store)
     fill(log, 1)

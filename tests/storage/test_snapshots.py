@@ -27,6 +27,11 @@ def test_the_bytes_are_kafkas() -> None:
     assert encode([made]) == struct.pack(">hI", 1, crc32c(body)) + body
 
 
+def test_a_producer_without_batches_has_kafkas_blanks() -> None:
+    data = encode([producer(8)])
+    assert data[10:] == struct.pack(">qhiqiqiq", 8, -1, -1, -1, 0, -1, -1, -1)
+
+
 def test_the_last_batch_comes_back() -> None:
     (again, idle) = decode(encode([producer(7, StoredBatch(1, 1, 0, 5), StoredBatch(4, 12, 2, 1000)), producer(8)]))
     assert (again.producer_id, again.producer_epoch, again.last_timestamp) == (7, 3, 1000)
