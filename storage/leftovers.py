@@ -36,13 +36,21 @@ class _Folder:
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
+        self._all_names = files.list(directory)
         self.changed = False
 
     def _names(self, suffix: str) -> list[str]:
-        return [name for name in self._files.list(self._directory) if name.endswith(suffix)]
+        return [name for name in self._all_names if name.endswith(suffix)]
 
     def _remove(self, name: str) -> None:
         self._files.remove(os.path.join(self._directory, name))
+        self._all_names.remove(name)
+        self.changed = True
+
+    def _rename(self, old: str, new: str) -> None:
+        self._files.rename(os.path.join(self._directory, old), os.path.join(self._directory, new))
+        self._all_names.remove(old)
+        self._all_names.append(new)
         self.changed = True
 
     def remove_ending(self, suffix: str) -> None:
@@ -70,9 +78,7 @@ class _Folder:
                     if start <= _base(name) < end:
                         self._remove(name)
         for name in swaps:
-            path = os.path.join(self._directory, name)
-            self._files.rename(path, path[: -len(SWAP_SUFFIX)])
-            self.changed = True
+            self._rename(name, name.removesuffix(SWAP_SUFFIX))
 
     def _end_offset(self, name: str) -> int:
         file = self._files.open(os.path.join(self._directory, name))

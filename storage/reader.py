@@ -16,7 +16,7 @@ from kafkacompat.storage.segments import Segments
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_records
 
-REMEMBERED_BATCHES = 128
+REMEMBERED_BATCHES = 32
 
 
 class OffsetPosition(NamedTuple):

@@ -113,6 +113,9 @@ class _Loader:
                 continue
             segment, cut_bytes = self._recover(base_offset)
             segments.append(segment)
+            if slot + 1 < len(bases):
+                # The last one stays open with its indexes in memory: it is the active one.
+                segment.seal()
             if cut_bytes:
                 self._remove_from(bases[slot + 1 :])
                 break
@@ -121,15 +124,17 @@ class _Loader:
     def _load_trusted(self, base_offset: int, unclean: bool) -> Segment:
         try:
             segment = Segment.load(self._files, self._directory, base_offset, self._cache)
+            # A segment that was rolled away just before the crash may have its data on the disk but not its indexes.
+            believed = not unclean or not segment.size_bytes or segment.max_timestamp >= 0
         except (FileNotFoundError, CorruptIndexError):
-            return self._recover(base_offset)[0]
-        # A segment that was rolled away just before the crash may have its data on the disk but not its indexes.
-        if unclean and segment.size_bytes and segment.max_timestamp < 0:
-            return self._recover(base_offset)[0]
+            believed = False
+        if not believed:
+            segment = self._recover(base_offset)[0]
+            segment.seal()
         return segment
 
     def _recover(self, base_offset: int) -> tuple[Segment, int]:
-        """Read a segment through; returns it, with its indexes rebuilt and written, and how many bytes were cut off."""
+        """Read a segment through; returns it, with its indexes rebuilt in memory, and how many bytes were cut off."""
         segment = Segment(self._files, self._directory, base_offset, self._cache)
         segment.measure()
         claimed_bytes = segment.size_bytes
@@ -149,7 +154,6 @@ class _Loader:
         finally:
             file.release()
         segment.finish()
-        segment.seal()
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
 
