@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.storage.indexes import OffsetIndex
+from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import (
     NOW_MS,
     Store,
@@ -63,3 +65,18 @@ def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(
     assert again.segments[0].max_timestamp == NOW_MS + 9
     assert len(again.segments[0].indexes()[0]) == 9
     again.close()
+
+
+def test_a_damaged_index_is_rebuilt_in_memory_when_first_needed(memory: Store) -> None:
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory, segment_bytes=20_000, index_interval_bytes=4096)
+    fill(log, 300, size_bytes=50)
+    log.close()
+    expected = OffsetIndex.decode(0, memory.files.read(memory.path(name(0, ".index"))), 20_000)
+    rewrite(memory, name(0, ".index"), lambda _: b"\xff" * 24)
+    again = reopen(memory, clean=True, segment_bytes=20_000)
+    found = again.segments[0].indexes()[0]
+    assert len(found) == len(expected) > 3
+    assert (found.relative_offsets, found.positions) == (expected.relative_offsets, expected.positions)
+    again.close()
+    assert memory.files.open_handles == 0
