@@ -10,7 +10,6 @@ appends, reads and disk operations raise KafkaError KAFKA_STORAGE_ERROR; the log
 
 from __future__ import annotations
 
-import errno
 import os
 from struct import Struct
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_reading import LogReading
+from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.storage.partition_metadata import write_partition_metadata
 from kafkacompat.storage.producer_state import StoredBatch
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition
@@ -32,8 +32,6 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import LENGTH_END, BatchHeader
 
 __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
-
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 _PATCHED = Struct(">qii")
 """What the log sets in a batch's header: base offset, length, leader epoch."""
@@ -178,6 +176,5 @@ class Log(LogReading, LogMaintenance):
         )
 
     def _write_failed(self, error: OSError) -> KafkaError:
-        # A full disk may have room again; after anything else the file's state is anybody's guess.
-        self.offline = isinstance(error, TornSegmentError) or error.errno not in _FULL_DISK
+        self.offline = isinstance(error, TornSegmentError) or error.errno not in PASSING_ERRORS
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {error}")

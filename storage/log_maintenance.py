@@ -28,11 +28,12 @@ class LogMaintenance(LogState):
     def prepare_segment(self, base_offset: int) -> Segment:
         """Make the files of the segment that begins at the log's end. [disk; no append meanwhile]
 
-        The producers' state at that offset is written beside it.
+        The producers' state at that offset is written beside it. KafkaError KAFKA_STORAGE_ERROR for want of room
+        leaves the log as it was, to be tried again later.
         """
         if base_offset != self.log_end_offset or base_offset == self.segments.active.base_offset:
             raise ValueError(f"a segment at {base_offset} cannot follow {self.segments.active!r} of {self!r}")
-        with self._disk_operation():
+        with self._disk_operation(repeatable=True):
             self._snapshots.write(base_offset, list(self.producer_state.producers.values()))
             return Segment.create(self._files, self.directory, base_offset, self._cache)
 

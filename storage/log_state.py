@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,9 @@ from kafkacompat.storage.recovery import LoadedLog
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+PASSING_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+"""A full disk may have room again, and files may be closed; after any other error there is no telling."""
 
 
 class LogState:
@@ -69,12 +73,15 @@ class LogState:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline")
 
     @contextmanager
-    def _disk_operation(self) -> Iterator[None]:
-        """What fails in here is never tried again: a sync that failed once may have lost the data (ATC'20)."""
+    def _disk_operation(self, repeatable: bool = False) -> Iterator[None]:
+        """What fails in here is never tried again: a sync that failed once may have lost the data (ATC'20).
+
+        Only a `repeatable` operation, which touches nothing that was acknowledged, may fail for a passing reason.
+        """
         if self.offline:
             raise self._offline_error()
         try:
             yield
         except OSError as error:
-            self.offline = True
+            self.offline = not (repeatable and error.errno in PASSING_ERRORS)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error

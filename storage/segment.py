@@ -57,12 +57,14 @@ class Segment(SegmentFiles):
         """Make the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache)
         for suffix in reversed(SUFFIXES):
-            file = files.open(segment.path(suffix), create=True)
-            file.truncate(0)
-            if suffix == LOG_SUFFIX:
-                segment._file = SegmentFile(file)
-            else:
-                file.close()
+            file = SegmentFile(files.open(segment.path(suffix), create=True))
+            try:
+                file.file.truncate(0)
+                if suffix == LOG_SUFFIX:
+                    file.acquire()
+                    segment._file = file
+            finally:
+                file.release()
         segment.start_over()
         return segment
 

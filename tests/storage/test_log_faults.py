@@ -110,11 +110,34 @@ def test_a_failed_read_is_an_error_of_that_read(memory: Store, files: MemoryFile
     assert files.open_handles == 0
 
 
-@pytest.mark.parametrize("operation", ["open", "append", "sync"])
+OPERATIONS = pytest.mark.parametrize("operation", ["open", "append", "sync", "truncate"])
+
+
+@OPERATIONS
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
+def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, operation: str, error: int) -> None:
+    log = create(memory)
+    fill(log, 2)
+    handles = files.open_handles
+    files.fail_on(operation, error)
+    with pytest.raises(KafkaError) as refused:
+        log.prepare_segment(2)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert not log.offline
+    assert files.open_handles == handles
+    fill(log, 1)
+    roll(log)
+    fill(log, 1)
+    assert offsets(log) == [0, 1, 2, 3]
+    log.close()
+    assert files.open_handles == 0
+
+
+@OPERATIONS
 def test_a_segment_that_cannot_be_made_leaves_the_old_one(memory: Store, files: MemoryFiles, operation: str) -> None:
     log = create(memory)
     fill(log, 2)
-    files.fail_on(operation, errno.ENOSPC)
+    files.fail_on(operation, errno.EIO)
     with pytest.raises(KafkaError):
         log.prepare_segment(2)
     assert log.offline
