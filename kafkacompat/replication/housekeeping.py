@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log_config import LONG_MAX
@@ -59,10 +59,7 @@ class Housekeeping:
 
     def _guarded(self, name: str, task: Callable[[], object]) -> None:
         """A task that fails is logged and runs again at its next time."""
-        try:
-            task()
-        except Exception:
-            log.exception("the task of %s failed", name)
+        maybeDeferred(task).addErrback(lambda failure: log.error("the task of %s failed", name, exc_info=failure.value))
 
     # The tasks
 
@@ -105,7 +102,8 @@ class Housekeeping:
             [
                 directory.disk.run(directory.storage.checkpoint, logs)
                 for directory, logs in self._replicas.by_directory()
-            ]
+            ],
+            consumeErrors=True,
         )
 
     def expire_producers(self) -> None:

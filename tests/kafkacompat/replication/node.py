@@ -1,0 +1,97 @@
+"""Every partition of a broker over a file system in memory, whose disks work when a test says so."""
+
+from __future__ import annotations
+
+import os
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from kafkacompat.metadata.image import PartitionImage, TopicImage
+from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.partition import Appended, Partition
+from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.timers import now_ms
+from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.disk import ManualDisk
+from tests.fakes.memory_files import MemoryFiles
+
+START_S = 1_700_000_000
+EPOCH = 3
+
+
+def topic(name: str = "t", partitions: int = 1, topic_id: bytes = b"t" * 16) -> TopicImage:
+    """A topic that node 1 leads."""
+    led = (PartitionImage(number, 1, EPOCH, (1,), (1,), 0) for number in range(partitions))
+    return TopicImage(name, topic_id, tuple(led))
+
+
+class Node:
+    """Node 1 with a log directory at each path; `configs` are the topics' own, `config` is that of the others."""
+
+    def __init__(self, *paths: str, files: MemoryFiles | None = None, config: LogConfig | None = None) -> None:
+        self.files = files or MemoryFiles()
+        self.clock = Clock()
+        self.clock.advance(START_S)
+        self.config = config or LogConfig()
+        self.configs: dict[str, LogConfig] = {}
+        self.disks = [ManualDisk() for _ in paths or ("/a",)]
+        self.directories = [
+            Directory(self._take(path), disk) for path, disk in zip(paths or ("/a",), self.disks, strict=True)
+        ]
+        found = Directories(self.directories)
+        for directory in self.directories:
+            for stored in directory.storage.partitions():
+                found.found((stored.topic, stored.partition), directory)
+        self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock)
+
+    def _take(self, path: str) -> LogDirectory:
+        return LogDirectory.open(self.files, path, node_id=1, cluster_id="C", new_directory_id=b"d" * 16)
+
+    @property
+    def now_ms(self) -> int:
+        return now_ms(self.clock)
+
+    def work(self) -> None:
+        """Let every disk do what waits, until nothing does."""
+        while any(disk.waiting for disk in self.disks):
+            for disk in self.disks:
+                disk.work()
+
+    def open(self, image: TopicImage) -> None:
+        """Open a topic; what is left open of it is in `replicas`."""
+        done: list[object] = []
+        self.replicas.open_partitions(image).addCallback(done.append)
+        self.work()
+        assert done == [None]
+
+    def restart(self, image: TopicImage) -> Node:
+        """Stop in good order; returns the next process, with a topic opened."""
+        self.work()
+        for directory, logs in self.replicas.by_directory():
+            directory.storage.close(logs)
+        after = Node(*(each.storage.path for each in self.directories), files=self.files, config=self.config)
+        after.open(image)
+        return after
+
+    def append(self, partition: Partition, size_bytes: int = 100) -> AppendResult:
+        """Append a batch of one record now; the disk may have to make a segment first."""
+        results: list[AppendResult] = []
+        appended: Appended = partition.append(self.batch(size_bytes), self.now_ms)
+        if isinstance(appended, Deferred):
+            appended.addCallback(results.append)
+            self.work()
+        else:
+            results.append(appended)
+        return results[0]
+
+    def batch(self, size_bytes: int = 100) -> bytes:
+        """A batch of one record of now."""
+        return build_batch([(self.now_ms, b"k", b"v" * size_bytes, [])])
+
+    def names(self, *path: str) -> list[str]:
+        """What is in a folder."""
+        return self.files.list(os.path.join("/", *path))

@@ -1,0 +1,42 @@
+"""Where partitions live."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.replication.directories import Directories
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.kafkacompat.replication.node import Node
+
+
+def test_a_new_partition_goes_where_fewest_are() -> None:
+    first, second = Node("/a", "/b").directories
+    directories = Directories([first, second])
+    directories.found(("old", 0), first)
+    assert directories.place(("t", 0)) is second
+    assert directories.place(("t", 1)) is first
+    assert [directories.home(("t", index)) for index in range(3)] == [second, first, None]
+    assert (first.partitions, second.partitions) == ({("old", 0), ("t", 1)}, {("t", 0)})
+
+
+def test_a_forgotten_partition_counts_no_more() -> None:
+    first, second = Node("/a", "/b").directories
+    directories = Directories([first, second])
+    for index in range(2):
+        directories.place(("t", index))
+    directories.forget(("t", 1))
+    directories.forget(("never", 0))
+    assert directories.home(("t", 1)) is None
+    assert directories.place(("u", 0)) is second
+
+
+def test_offline_directories_get_nothing_new() -> None:
+    first, second = Node("/a", "/b").directories
+    directories = Directories([first, second])
+    first.offline = True
+    assert [directories.place(("t", index)) for index in range(2)] == [second, second]
+    second.offline = True
+    with pytest.raises(KafkaError) as caught:
+        directories.place(("t", 2))
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert directories.home(("t", 2)) is None

@@ -1,0 +1,351 @@
+"""All partitions of a broker: found, opened, deleted, and what a failing disk takes with it."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.kafkacompat.metadata.deferreds import outcome, refusal
+from tests.kafkacompat.replication.node import EPOCH, Node, topic
+
+OTHER_ID = b"o" * 16
+
+
+def code_of(replicas: ReplicaManager, name: str | bytes, index: int) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        replicas.find(name, index)
+    return caught.value.code
+
+
+def names_of(replicas: ReplicaManager) -> list[tuple[str, int]]:
+    return sorted((each.topic, each.index) for each in replicas)
+
+
+# Opening and finding
+
+
+def test_a_partition_is_found_by_name_and_by_id() -> None:
+    node = Node()
+    node.open(topic("t", 2))
+    found = node.replicas.find("t", 1)
+    assert (found.topic, found.index, found.leader_epoch) == ("t", 1, EPOCH)
+    assert node.replicas.find(b"t" * 16, 1) is found
+    assert names_of(node.replicas) == [("t", 0), ("t", 1)]
+
+
+def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
+    node = Node()
+    node.open(topic())
+    assert code_of(node.replicas, "u", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(node.replicas, "t", 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(node.replicas, OTHER_ID, 0) == ErrorCode.UNKNOWN_TOPIC_ID
+    assert code_of(node.replicas, b"t" * 16, 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_opening_again_opens_only_what_is_new() -> None:
+    node = Node()
+    node.open(topic("t", 1))
+    first = node.replicas.find("t", 0)
+    node.open(topic("t", 2))
+    assert node.replicas.find("t", 0) is first
+    assert names_of(node.replicas) == [("t", 0), ("t", 1)]
+
+
+def test_new_partitions_spread_and_old_ones_are_opened_where_they_are() -> None:
+    node = Node("/a", "/b")
+    node.open(topic("t", 3))
+    assert [name for name in node.names("a") if name.startswith("t-")] == ["t-0", "t-2"]
+    node.append(node.replicas.find("t", 1))
+    again = node.restart(topic("t", 3))
+    assert again.replicas.find("t", 1).log.log_end_offset == 1
+    assert [name for name in again.names("b") if name.startswith("t-")] == ["t-1"]
+
+
+def test_a_partition_that_cannot_be_opened_is_offline_alone() -> None:
+    node = Node()
+    # The folder of another topic of that name.
+    Log.create(node.files, "/a/t-1", "t", 1, OTHER_ID, LogConfig()).release()
+    node.open(topic("t", 3))
+    assert names_of(node.replicas) == [("t", 0), ("t", 2)]
+    assert code_of(node.replicas, "t", 1) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert code_of(node.replicas, b"t" * 16, 1) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.append(node.replicas.find("t", 2)).base_offset == 0
+    assert not node.directories[0].offline
+
+
+def test_a_disk_that_fails_while_a_partition_is_opened_leaves_it_offline() -> None:
+    node = Node()
+    node.files.fail_on("open", errno.EIO)
+    node.open(topic("t", 2))
+    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert names_of(node.replicas) == [("t", 1)]
+
+
+def test_a_partition_that_opens_later_is_not_offline_any_more() -> None:
+    node = Node()
+    node.files.fail_on("open", errno.EIO)
+    node.open(topic())
+    node.open(topic())
+    assert node.replicas.find(b"t" * 16, 0) is node.replicas.find("t", 0)
+    node.replicas.delete_partitions(topic())
+    # Neither offline nor there.
+    assert code_of(node.replicas, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(node.replicas, b"t" * 16, 0) == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+# Deleting
+
+
+def test_a_deleted_partition_is_refused_at_once_and_its_folder_is_out_of_the_way() -> None:
+    node = Node()
+    node.open(topic("t", 2))
+    partition = node.replicas.find("t", 0)
+    deleted = node.replicas.delete_partitions(topic("t", 2))
+    assert partition.closed
+    assert code_of(node.replicas, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(node.replicas, b"t" * 16, 0) == ErrorCode.UNKNOWN_TOPIC_ID
+    assert not deleted.called
+    node.work()
+    outcome(deleted)
+    folders = [name for name in node.names("a") if name.startswith("t-")]
+    assert len(folders) == 2
+    assert all(name.endswith("-delete") for name in folders)
+
+
+def test_an_append_in_line_learns_that_its_partition_was_deleted() -> None:
+    node = Node(config=LogConfig(segment_bytes=len(Node().batch())))
+    node.open(topic())
+    partition = node.replicas.find("t", 0)
+    node.append(partition)
+    waiting = partition.append(node.batch(), node.now_ms)
+    assert isinstance(waiting, Deferred)
+    node.replicas.delete_partitions(topic())
+    assert refusal(waiting) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_files_of_a_deleted_partition_are_removed_after_file_delete_delay_ms() -> None:
+    node = Node(config=LogConfig(file_delete_delay_ms=7000))
+    node.open(topic())
+    node.replicas.delete_partitions(topic())
+    node.work()
+    node.clock.advance(6)
+    node.work()
+    assert any(name.endswith("-delete") for name in node.names("a"))
+    node.clock.advance(1)
+    node.work()
+    assert not any(name.startswith("t-") for name in node.names("a"))
+    assert node.files.open_handles == 0
+
+
+def test_files_that_cannot_be_removed_are_left_to_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
+    node = Node()
+    node.open(topic())
+    node.replicas.delete_partitions(topic())
+    node.work()
+    name = next(name for name in node.names("a") if name.endswith("-delete"))
+    node.files.make_directory(f"/a/{name}/in the way")
+    node.clock.advance(60)
+    node.work()
+    assert "deleting files failed" in caplog.text
+    assert not node.directories[0].offline
+
+
+def test_a_topic_of_the_same_name_can_be_made_again() -> None:
+    node = Node()
+    node.open(topic())
+    node.append(node.replicas.find("t", 0))
+    node.replicas.delete_partitions(topic())
+    # Asked in the same turn: the disk thread keeps the order.
+    node.open(topic("t", 1, OTHER_ID))
+    assert node.replicas.find("t", 0).log.log_end_offset == 0
+    assert node.replicas.find(OTHER_ID, 0) is node.replicas.find("t", 0)
+    assert code_of(node.replicas, b"t" * 16, 0) == ErrorCode.UNKNOWN_TOPIC_ID
+    node.clock.advance(60)
+    node.work()
+    assert node.append(node.replicas.find("t", 0)).base_offset == 0
+    assert [name for name in node.names("a") if name.startswith("t-")] == ["t-0"]
+
+
+def test_the_folder_of_an_unopened_partition_is_set_aside() -> None:
+    node = Node()
+    Log.create(node.files, "/a/t-0", "t", 0, OTHER_ID, LogConfig()).release()
+    node.open(topic())
+    node.replicas.delete_partitions(topic())
+    node.work()
+    assert [name.endswith("-stray") for name in node.names("a") if name.startswith("t-")] == [True]
+    assert code_of(node.replicas, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    node.open(topic())
+    assert node.replicas.find("t", 0).log.log_end_offset == 0
+
+
+def test_an_unopened_partition_without_a_folder_is_deleted_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    node = Node()
+    node.files.fail_on("open", errno.EIO)
+    node.open(topic())
+    for name in node.names("a", "t-0"):
+        node.files.remove(f"/a/t-0/{name}")
+    node.files.remove_directory("/a/t-0")
+    caplog.clear()
+    deleted = node.replicas.delete_partitions(topic())
+    node.work()
+    outcome(deleted)
+    assert "t-0" in caplog.text
+
+
+# Failing disks
+
+
+def test_a_failed_disk_takes_only_its_own_partitions_offline() -> None:
+    node = Node("/a", "/b")
+    node.open(topic("t", 4))
+    broken, sibling = node.replicas.find("t", 0), node.replicas.find("t", 2)
+    node.files.fail_on("append", errno.EIO)
+    with pytest.raises(KafkaError) as caught:
+        broken.append(node.batch(), node.now_ms)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (broken.closed, sibling.closed) == (True, True)
+    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert code_of(node.replicas, b"t" * 16, 2) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.append(node.replicas.find("t", 1)).base_offset == 0
+    assert [directory.storage.path for directory, _ in node.replicas.by_directory()] == ["/b"]
+
+
+def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:
+    node = Node()
+    node.open(topic())
+    node.files.fail_on("append", errno.ENOSPC)
+    with pytest.raises(KafkaError) as caught:
+        node.append(node.replicas.find("t", 0))
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.append(node.replicas.find("t", 0)).base_offset == 0
+
+
+def test_new_partitions_go_to_a_directory_that_works_until_there_is_none() -> None:
+    node = Node("/a", "/b")
+    node.open(topic("t", 2))
+    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.open(topic("u", 2, b"u" * 16))
+    assert [name for name in node.names("b") if name.startswith("u-")] == ["u-0", "u-1"]
+    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.open(topic("w", 1, b"w" * 16))
+    assert code_of(node.replicas, "w", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_directory_that_fails_while_a_partition_is_opened_has_it_offline() -> None:
+    node = Node()
+    opening = node.replicas.open_partitions(topic())
+    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.work()
+    outcome(opening)
+    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_deleting_what_lies_in_a_failed_directory_touches_no_file() -> None:
+    node = Node()
+    node.open(topic())
+    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    outcome(node.replicas.delete_partitions(topic()))
+    node.work()
+    assert [name for name in node.names("a") if name.startswith("t-")] == ["t-0"]
+    assert code_of(node.replicas, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# The rest
+
+
+def test_a_changed_configuration_reaches_the_logs_of_its_topic_only() -> None:
+    node = Node()
+    node.open(topic("t", 2))
+    node.open(topic("u", 1, b"u" * 16))
+    node.configs = {"t": LogConfig(retention_ms=5), "u": LogConfig(retention_ms=6)}
+    before = node.replicas.find("u", 0).log.config
+    node.replicas.configs_changed("t")
+    assert [node.replicas.find("t", index).log.config.retention_ms for index in range(2)] == [5, 5]
+    assert node.replicas.find("u", 0).log.config is before
+
+
+def test_logs_are_listed_by_the_directory_they_are_in() -> None:
+    node = Node("/a", "/b")
+    node.open(topic("t", 3))
+    listed = {each.storage.path: {log.partition for log in logs} for each, logs in node.replicas.by_directory()}
+    assert listed == {"/a": {0, 2}, "/b": {1}}
+    assert dict(Node("/c").replicas.by_directory()).popitem()[1] == []
+
+
+def test_waking_fetches_reaches_each_of_them() -> None:
+    class Watcher:
+        woken = False
+
+        def arrived(self, size_bytes: int) -> None:
+            raise AssertionError("nothing arrived")
+
+        def wake(self) -> None:
+            self.woken = True
+
+    node, watchers = Node(), [Watcher(), Watcher()]
+    node.open(topic("t", 2))
+    for index, watcher in enumerate(watchers):
+        node.replicas.find("t", index).watchers[watcher] = None
+    node.replicas.wake_fetches()
+    assert [each.woken for each in watchers] == [True, True]
+
+
+# Moving the start
+
+
+@pytest.mark.parametrize(("asked", "begins"), [(2, 2), (0, 0), (3, 3), (-1, 3)])
+def test_deleted_records_are_gone_for_good(asked: int, begins: int) -> None:
+    node = Node()
+    node.open(topic())
+    partition = node.replicas.find("t", 0)
+    for _ in range(3):
+        node.append(partition)
+    partition.flush()
+    deleting = node.replicas.delete_records(partition, asked)
+    node.work()
+    assert outcome(deleting) == begins
+    node.files.crash()
+    again = Node(files=node.files)
+    again.open(topic())
+    assert again.replicas.find("t", 0).log.log_start_offset == begins
+
+
+def test_the_start_never_moves_back() -> None:
+    node = Node()
+    node.open(topic())
+    partition = node.replicas.find("t", 0)
+    for _ in range(3):
+        node.append(partition)
+    node.replicas.delete_records(partition, 2)
+    again = node.replicas.delete_records(partition, 1)
+    node.work()
+    assert outcome(again) == 2
+
+
+@pytest.mark.parametrize("offset", [4, -2])
+def test_a_start_outside_the_log_is_refused(offset: int) -> None:
+    node = Node()
+    node.open(topic())
+    for _ in range(3):
+        node.append(node.replicas.find("t", 0))
+    with pytest.raises(KafkaError) as caught:
+        node.replicas.delete_records(node.replicas.find("t", 0), offset)
+    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(("policy", "refused"), [({"compact"}, True), ({"compact", "delete"}, False)])
+def test_a_topic_that_is_only_compacted_keeps_its_start(policy: set[str], refused: bool) -> None:
+    node = Node(config=LogConfig(cleanup_policy=frozenset(policy)))
+    node.open(topic())
+    try:
+        node.replicas.delete_records(node.replicas.find("t", 0), 0)
+    except KafkaError as problem:
+        assert (refused, problem.code) == (True, ErrorCode.POLICY_VIOLATION)
+    else:
+        assert not refused
