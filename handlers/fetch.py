@@ -122,7 +122,8 @@ def _partition_data(each: FetchedPartition, committed: bool) -> PartitionData:
             partition_index=index,
             error_code=each.error_code,
             high_watermark=-1,
-            aborted_transactions=[] if committed else None,
+            # As in Kafka: null for readers of everything, but not where there is no partition.
+            aborted_transactions=[] if committed or each.partition is None else None,
             records=b"",
         )
     return _data(index, each.read, committed)

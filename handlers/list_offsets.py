@@ -84,7 +84,9 @@ class _Lookup:
         self._duplicates = {key for key, count in Counter(keys).items() if count > 1}
 
     def topic(self, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
-        partitions = [self._partition(topic.name, wanted) for wanted in topic.partitions]
+        # One that is asked for twice is answered once, with an error.
+        once = {wanted.partition_index: wanted for wanted in topic.partitions}
+        partitions = [self._partition(topic.name, wanted) for wanted in once.values()]
         return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
 
     def _partition(self, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:

@@ -31,12 +31,27 @@ from kafkacompat.wire.apis.produce import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import InvalidRecordsError, check_produce_version
+from kafkacompat.wire.record_batch import TRANSACTIONAL, InvalidRecordsError, check_produce_version
 
 VALID_ACKS = (-1, 0, 1)
 TOPIC_ID_VERSION = 13
 # The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
+# Where a batch has the low byte of its attributes.
+ATTRIBUTES_POSITION = 22
+# With these codes Kafka does not say where the log begins.
+NOT_JUDGED_BY_THE_LOG = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    }
+)
 
 Settled = TypeVar("Settled")
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
@@ -74,7 +89,7 @@ class _Produce:
     """One request on its way; ``waiting`` collects the appends that could not be done at once."""
 
     def __init__(self, request: ProduceRequest, context: RequestContext, services: Services) -> None:
-        self._acks = request.acks
+        self._refusal = _refusal(request)
         self._version = context.api_version
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._replicas = services.replica_manager
@@ -91,28 +106,52 @@ class _Produce:
 
     def _partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
+        partition = None
         try:
+            self._check_request()
             partition = self._replicas.find(topic, data.index)
             result = partition.append(self._checked(partition, data.records), self._now_ms)
         except Exception as problem:
-            _refused(response, problem)
+            _refused(response, problem, partition)
         else:
             if isinstance(result, AppendResult):
                 _accepted(response, result)
             else:
                 settled = result.addCallbacks(
                     lambda appended: _accepted(response, appended),
-                    lambda failure: _refused(response, failure.value),
+                    lambda failure: _refused(response, failure.value, partition),
                 )
                 self.waiting.append(settled)
         return response
 
+    def _check_request(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
     def _checked(self, partition: Partition, records: Buffer | None) -> Buffer:
-        if self._acks not in VALID_ACKS:
-            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {self._acks}; use -1, 0 or 1")
         if partition.is_internal and not self._is_admin:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is an internal topic")
         return check_produce_version(records, self._version)
+
+
+def _refusal(request: ProduceRequest) -> KafkaError | None:
+    """What is wrong with the request as a whole; every partition is refused with it then."""
+    if request.acks not in VALID_ACKS:
+        return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1, 0 or 1")
+    if request.transactional_id is None and any(
+        _is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
+    ):
+        detail = "a transactional batch needs the request's transactional_id"
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, detail)
+    return None
+
+
+def _is_transactional(records: Buffer | None) -> bool:
+    return (
+        records is not None
+        and len(records) > ATTRIBUTES_POSITION
+        and bool(records[ATTRIBUTES_POSITION] & TRANSACTIONAL)
+    )
 
 
 def _accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
@@ -121,8 +160,10 @@ def _accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
     response.log_start_offset = result.log_start_offset
 
 
-def _refused(response: PartitionProduceResponse, problem: BaseException) -> None:
+def _refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
     response.error_code = error_code_of(problem)
+    if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:
+        response.log_start_offset = partition.log.log_start_offset
     if isinstance(problem, KafkaError) and problem.detail:
         response.error_message = problem.detail
     if isinstance(problem, InvalidRecordsError):
