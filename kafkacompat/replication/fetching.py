@@ -7,18 +7,22 @@ it is, so that a consumer always gets on.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
 
 from kafkacompat.replication.delayed import DelayedFetch
-from kafkacompat.replication.fetch_sessions import WantedPartition
+from kafkacompat.replication.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.replication.partition import Partition, PartitionRead
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
 
 # Indexes and files of so many partitions are opened for one fetch; far fewer than are kept open at once.
 MAX_WARMED = 32
@@ -63,6 +67,7 @@ class FetchedPartition:
 
 
 FindPartition = Callable[[WantedPartition], Partition]
+_Failed: TypeAlias = "dict[PartitionKey, ErrorCode]"
 
 
 def fetch(
@@ -76,17 +81,17 @@ def fetch(
     cold = [each for each in found if each.cold]
     if cold:
         release_all(found)
-        return _warm(cold[:MAX_WARMED]).addCallback(lambda _: _fetch_warm(find, wanted, limits, clock))
+        return _warm(cold[:MAX_WARMED]).addCallback(lambda failed: _fetch_warm(find, wanted, limits, clock, failed))
     return _answer_or_wait(find, wanted, limits, clock, found)
 
 
 def _fetch_warm(
-    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
+    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock, failed: _Failed
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     """Read again what the disk thread has looked up; what is still cold is left to the client's next fetch."""
     found = read_partitions(find, wanted, limits.max_bytes)
     if any(each.cold for each in found):
-        return found
+        return [_with_failure(each, failed) if each.cold else each for each in found]
     return _answer_or_wait(find, wanted, limits, clock, found)
 
 
@@ -118,13 +123,30 @@ def release_all(found: Sequence[FetchedPartition]) -> None:
         each.release()
 
 
-def _warm(cold: Sequence[FetchedPartition]) -> Deferred[Any]:
-    """Bring the places of cold partitions into memory; an error shows when they are read again."""
-    warming = [each.partition.warm(each.wanted.fetch_offset) for each in cold if each.partition is not None]
-    done: Deferred[Any] = Deferred()
+def _warm(cold: Sequence[FetchedPartition]) -> Deferred[_Failed]:
+    """Bring the places of cold partitions into memory; fires with the codes of those that cannot be read."""
+    failed: _Failed = {}
+
+    def note(failure: Failure, key: PartitionKey) -> None:
+        log.error("%s-%d cannot be read: %s", *key, failure.getErrorMessage())
+        problem = failure.value
+        failed[key] = problem.code if isinstance(problem, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
+
+    warming = [
+        each.partition.warm(each.wanted.fetch_offset).addErrback(note, each.wanted.key)
+        for each in cold
+        if each.partition is not None
+    ]
+    done: Deferred[_Failed] = Deferred()
     # When `done` is given up the look-ups go on: there is nothing to take back, and nobody to tell.
-    DeferredList(warming, consumeErrors=True).chainDeferred(done)
+    DeferredList(warming).addCallback(lambda _: failed).chainDeferred(done)
     return done
+
+
+def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
+    """What a look-up that failed says of a partition; without it a client would ask again and again."""
+    code = failed.get(cold.wanted.key)
+    return cold if code is None else FetchedPartition(cold.wanted, cold.partition, code, None)
 
 
 def read_partitions(find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int) -> list[FetchedPartition]:

@@ -114,3 +114,21 @@ def test_a_partition_that_got_data_goes_to_the_end() -> None:
     assert context.session is not None
     context.session.served(("a", 0))
     assert [each.topic for each in world.ask(context.session_id, 1, []).wanted] == ["b", "a"]
+
+
+def test_a_session_whose_last_partition_is_forgotten_is_closed() -> None:
+    world = World()
+    session_id = world.ask(0, 0, [wanted("a")]).session_id
+    context = world.ask(session_id, 1, [], [("a", 0)])
+    assert (context.session_id, context.wanted, context.incremental) == (0, [], False)
+    assert len(world.sessions) == 0
+    refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, world, session_id, 2, [])
+
+
+def test_data_for_a_partition_that_was_forgotten_meanwhile_does_not_bring_it_back() -> None:
+    world = World()
+    context = world.ask(0, 0, [wanted("a"), wanted("b")])
+    assert context.session is not None
+    world.ask(context.session_id, 1, [], [("a", 0)])
+    context.session.served(("a", 0))
+    assert [each.topic for each in world.ask(context.session_id, 2, []).wanted] == ["b"]

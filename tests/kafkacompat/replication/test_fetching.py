@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 
 from kafkacompat.replication.fetch_sessions import WantedPartition
-from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch, read_partitions, release_all
+from kafkacompat.replication.fetching import (
+    MAX_WARMED,
+    FetchedPartition,
+    FetchLimits,
+    fetch,
+    read_partitions,
+    release_all,
+)
 from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.kafkacompat.replication.node import Node, topic
 from tests.kafkacompat.replication.partitions import NOW_MS, World, batch
 
 SIZE = len(batch())
@@ -158,3 +168,88 @@ def test_appending_while_a_fetch_waits_costs_no_file(tmp_path: Path) -> None:
         cluster.worlds[0].partition.append(batch(), NOW_MS)
         cluster.clock.advance(0)
     assert results == []
+
+
+class ColdCluster:
+    """Partitions of which each sealed segment is closed, so that the disk has to be asked where a batch is."""
+
+    def __init__(self, count: int) -> None:
+        self.node = Node(config=LogConfig(segment_bytes=len(Node().batch())))
+        self.node.open(topic("t", count))
+        for partition in self.node.replicas:
+            for _ in range(2):
+                self.node.append(partition)
+            partition.log.segments[0].unload()
+        self.idle_handles = self.node.files.open_handles
+
+    def find(self, wanted: WantedPartition) -> Partition:
+        return self.node.replicas.find(wanted.topic, wanted.partition)
+
+    def fetch(self, count: int, *, min_bytes: int = 1) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+        """Fetch the first batch of so many partitions."""
+        wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(count)]
+        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
+
+    def unload(self) -> None:
+        """Close every sealed segment."""
+        for partition in self.node.replicas:
+            partition.log.segments[0].unload()
+
+
+def test_one_fetch_looks_up_so_many_cold_partitions_and_answers_with_what_it_has() -> None:
+    cold = ColdCluster(MAX_WARMED + 2)
+    results = arrived(cold.fetch(MAX_WARMED + 2))
+    assert sum(len(disk.waiting) for disk in cold.node.disks) == MAX_WARMED
+    cold.node.work()
+    assert [[bool(size) for size in sizes] for sizes in results] == [[True] * MAX_WARMED + [False] * 2]
+
+
+def test_what_is_still_cold_after_the_look_up_is_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cold = ColdCluster(1)
+    monkeypatch.setattr(cold.node.replicas.find("t", 0).log, "warm", lambda _offset: None)
+    results = arrived(cold.fetch(1, min_bytes=10_000))
+    cold.node.work()
+    assert results == [[0]]
+    assert cold.node.clock.getDelayedCalls() == []
+
+
+def test_too_little_after_the_look_up_waits_for_more() -> None:
+    cold = ColdCluster(1)
+    results = arrived(cold.fetch(1, min_bytes=10_000))
+    cold.node.work()
+    assert results == []
+    cold.node.clock.advance(0.5)
+    assert [[bool(size) for size in sizes] for sizes in results] == [[True]]
+
+
+def test_giving_up_while_the_disk_is_asked_leaks_no_file() -> None:
+    cold = ColdCluster(2)
+    waiting = cold.fetch(2)
+    assert isinstance(waiting, Deferred)
+    waiting.addErrback(lambda failure: failure.trap(CancelledError))
+    waiting.cancel()
+    cold.node.work()
+    assert cold.node.clock.getDelayedCalls() == []
+    cold.unload()
+    assert cold.node.files.open_handles == cold.idle_handles
+
+
+def test_what_is_warm_of_a_fetch_with_cold_partitions_is_not_held_open_twice() -> None:
+    cold = ColdCluster(2)
+    cold.node.replicas.find("t", 0).log.warm(0)
+    results = arrived(cold.fetch(2))
+    cold.node.work()
+    assert len(results) == 1 and all(results[0])
+    cold.unload()
+    assert cold.node.files.open_handles == cold.idle_handles
+
+
+def test_a_look_up_that_fails_is_told_as_an_error() -> None:
+    cold = ColdCluster(2)
+    cold.node.files.fail_on("open", errno.EIO)
+    waiting = cold.fetch(2)
+    assert isinstance(waiting, Deferred)
+    results: list[list[tuple[ErrorCode, bool]]] = []
+    waiting.addCallback(lambda found: results.append([(each.error_code, bool(each.size_bytes)) for each in found]))
+    cold.node.work()
+    assert results == [[(ErrorCode.KAFKA_STORAGE_ERROR, False), (ErrorCode.NONE, True)]]
