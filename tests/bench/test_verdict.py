@@ -14,7 +14,7 @@ def test_spread_is_quartiles_around_the_median() -> None:
 
 def test_ratios_are_taken_pair_by_pair() -> None:
     assert ratios([2.0, 9.0], [1.0, 3.0]) == [2.0, 3.0]
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="longer"):
         ratios([1.0], [1.0, 2.0])
 
 
