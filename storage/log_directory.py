@@ -120,8 +120,8 @@ class LogDirectory:
     def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
         """Open a partition's log, with recovery if need be, or make it.
 
-        Raises KafkaError INCONSISTENT_TOPIC_ID when the folder belongs to an older topic of that name, and
-        KAFKA_STORAGE_ERROR when the disk fails.
+        A folder of another topic of that name (one that was deleted when a crash came, or made by another
+        broker) is set aside first. Raises KafkaError KAFKA_STORAGE_ERROR when the disk fails.
         """
         folder, name = self.folder(topic, partition), (topic, partition)
         # Until it is open nobody may write down that this log needs no recovery.
@@ -137,12 +137,11 @@ class LogDirectory:
         self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         name = (topic, partition)
+        if self._files.is_directory(folder) and self._topic_id(folder) not in (topic_id, ZERO_UUID):
+            self.set_aside(topic, partition)
         if not self._files.is_directory(folder):
             self._forget_checkpoints(name)
             return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
-        stored_id = self._topic_id(folder)
-        if stored_id not in (topic_id, ZERO_UUID):
-            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, f"{folder} belongs to another topic named {topic}")
         return Log.open(
             self._files,
             folder,

@@ -94,12 +94,27 @@ def test_logs_are_made_opened_and_listed(store: Store) -> None:
     again.close([log])
 
 
-def test_a_folder_of_another_topic_of_that_name_is_refused(store: Store) -> None:
+def test_a_folder_of_another_topic_of_that_name_is_set_aside(store: Store) -> None:
     directory = take(store)
-    directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS).close()
-    with pytest.raises(KafkaError) as refused:
-        directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
-    assert refused.value.code == ErrorCode.INCONSISTENT_TOPIC_ID
+    old = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(old, 3)
+    old.close()
+    new = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
+    assert (new.log_start_offset, new.log_end_offset) == (0, 0)
+    (folder,) = [name for name in store.files.list(store.path("data")) if name.endswith("-stray")]
+    kept = Log.open(
+        store.files,
+        store.path("data", folder),
+        "t",
+        0,
+        TOPIC_ID,
+        LogConfig(),
+        clean_shutdown=True,
+        recovery_point=0,
+        log_start_offset=0,
+        now_ms=NOW_MS,
+    )
+    assert kept.log_end_offset == 3
     directory.release()
 
 
