@@ -46,6 +46,7 @@ class Group:
     advance: Callable[[int], None]
     shares: dict[str, int] = field(default_factory=dict)
     done: threading.Event = field(default_factory=threading.Event)
+    all_committed: threading.Barrier = field(default_factory=lambda: threading.Barrier(MEMBERS))
 
     @property
     def is_balanced(self) -> bool:
@@ -109,4 +110,5 @@ def _member(group: Group, name: str) -> None:
             group.counts.add(name, [record.key.decode() for record in records])
             group.advance(len(records))
     consumer.commit()
+    group.all_committed.wait()  # who leaves starts a rebalance, in which the others could not commit
     consumer.close()
