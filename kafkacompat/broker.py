@@ -7,13 +7,14 @@ accept clients. Stop is the same backwards: accept nobody, answer what was asked
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
-from kafkacompat.disk import DiskThread
+from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.offsets_topic import OffsetsTopic
 from kafkacompat.groups.partition_events import GroupPartitionEvents
@@ -55,12 +56,19 @@ STOP_CHECK_S = 0.02
 class Broker:
     """One node.
 
-    ``reactor`` is a Twisted reactor, ``rng`` the source of every id. After `start` the attributes name the
-    services and ``addresses`` what is listened on; `stop` fires when everything is on the disk.
+    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, ``new_disk`` makes what waits for the disk
+    of a path. After `start` the attributes name the services and ``addresses`` what is listened on; `stop`
+    fires when everything is on the disk.
     """
 
     def __init__(
-        self, reactor: Any, config: BrokerConfig, *, files: Files | None = None, rng: Random | None = None
+        self,
+        reactor: Any,
+        config: BrokerConfig,
+        *,
+        files: Files | None = None,
+        rng: Random | None = None,
+        new_disk: Callable[[Any, str], OwnedDisk] = DiskThread,
     ) -> None:
         self.config = config
         self.addresses: list[str] = []
@@ -68,7 +76,8 @@ class Broker:
         self._reactor = reactor
         self._files = files or OsFiles()
         self._rng = rng or SystemRandom()
-        self._disks: dict[str, DiskThread] = {}
+        self._new_disk = new_disk
+        self._disks: dict[str, OwnedDisk] = {}
         self._directories: list[Directory] = []
         self._store: SqliteStore | None = None
         self._running = False
@@ -96,7 +105,7 @@ class Broker:
         await self._set_strays_aside()
         await self.controller.start()
         self.group_coordinator.start()
-        self._listen()
+        await self._listen()
         self.housekeeping.start()
         self._running = True
 
@@ -145,9 +154,9 @@ class Broker:
                 else:
                     log.warning("%s-%d is on the disk, but the metadata is empty", stored.topic, stored.partition)
 
-    def _disk(self, path: str) -> DiskThread:
+    def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:
-            self._disks[path] = DiskThread(self._reactor, path)
+            self._disks[path] = self._new_disk(self._reactor, path)
         return self._disks[path]
 
     def _build(self) -> None:
@@ -200,11 +209,16 @@ class Broker:
         """Bring a piece of a region into memory, in a thread that syncs and recovery do not hold up."""
         return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
-    def _listen(self) -> None:
-        for listener in self.config.listeners:
-            port = self.server.listen(listener.name, listener.host, listener.port)
-            host = f"[{listener.host}]" if ":" in listener.host else listener.host
-            self.addresses.append(f"{listener.name}://{host}:{port}")
+    async def _listen(self) -> None:
+        try:
+            for listener in self.config.listeners:
+                port = self.server.listen(listener.name, listener.host, listener.port)
+                host = f"[{listener.host}]" if ":" in listener.host else listener.host
+                self.addresses.append(f"{listener.name}://{host}:{port}")
+        except ListenError:
+            self.group_coordinator.stop()
+            await gatherResults(self.server.stop_listening(), consumeErrors=True)
+            raise
         self.server.start()
 
     # Stop

@@ -29,6 +29,13 @@ class Disk(Protocol):
         """Run *function* and fire with its result, or fail with what it raised."""
 
 
+class OwnedDisk(Disk, Protocol):
+    """A disk of one's own, to be closed in the end."""
+
+    def close(self) -> None:
+        """Take nothing more, and return when what was given is done."""
+
+
 class DiskThread:
     """One thread for one log directory; its results come back to the reactor thread."""
 
@@ -54,5 +61,5 @@ class DiskThread:
         return result
 
     def close(self) -> None:
-        """Take nothing more, and return when what was given is done."""
+        """See OwnedDisk.close."""
         self._executor.shutdown(wait=True)

@@ -1,0 +1,249 @@
+"""The whole broker in one process, with a reactor that turns when told and disks that work at once."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
+
+from kafkacompat.broker import START_ERRORS, Broker
+from kafkacompat.config import BrokerConfig
+from kafkacompat.metadata.sqlite_store import FILE_NAME
+from kafkacompat.metadata.topic_changes import NewTopic
+from kafkacompat.server.listener import ListenError
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN, LOCK, LogDirectory, LogDirectoryError
+from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.meta_properties import read_meta_properties
+from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.disk import ImmediateDisk
+
+START_S = 1_700_000_000
+TURNS = 1000
+
+
+class ClosableDisk(ImmediateDisk):
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class World:
+    """Processes one after the other over two log directories."""
+
+    def __init__(self, folder: Path) -> None:
+        self.paths = [folder / "a", folder / "b"]
+        self.disks: list[ClosableDisk] = []
+        self.reactor: Any = MemoryReactorClock()
+        self.reactor.advance(START_S)
+
+    def broker(self, **properties: str) -> Broker:
+        given = {
+            "node.id": "1",
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": ",".join(map(str, self.paths)),
+            "offsets.topic.num.partitions": "1",
+            **{name.replace("_", "."): value for name, value in properties.items()},
+        }
+        return Broker(self.reactor, BrokerConfig(given), rng=Random(len(self.disks)), new_disk=self._new_disk)
+
+    def _new_disk(self, _reactor: object, _path: str) -> ClosableDisk:
+        self.disks.append(ClosableDisk())
+        return self.disks[-1]
+
+    def run(self, work: Coroutine[Deferred[Any], Any, Any] | Deferred[Any]) -> Any:
+        """Turn the reactor until *work* is done; returns its result or raises what it failed with."""
+        results: list[Any] = []
+        (work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)).addBoth(results.append)
+        for _ in range(TURNS):
+            if results:
+                break
+            self.reactor.advance(0.01)
+        assert results, "it does not end"
+        if isinstance(results[0], Failure):
+            results[0].raiseException()
+        return results[0]
+
+    def start(self, **properties: str) -> Broker:
+        broker = self.broker(**properties)
+        self.run(broker.start())
+        return broker
+
+    def stop(self, broker: Broker) -> None:
+        self.run(broker.stop())
+
+    def clean(self) -> list[bool]:
+        """Whether each log directory has its marker of a clean shutdown."""
+        return [(path / CLEAN_SHUTDOWN).exists() for path in self.paths]
+
+    def timers(self) -> int:
+        return sum(call.active() for call in self.reactor.getDelayedCalls())
+
+    def assert_unlocked(self) -> None:
+        for path in self.paths:
+            if path.exists():
+                OsFiles().lock(str(path / LOCK)).release()
+        assert all(disk.closed for disk in self.disks)
+
+    def make_topic(self, broker: Broker, name: str, partitions: int = 2) -> None:
+        self.run(broker.controller.create_topics([NewTopic(name, partitions, 1)]))
+
+    def append(self, broker: Broker, name: str, index: int) -> int:
+        now_ms = int(self.reactor.seconds() * 1000)
+        result: Any = broker.replica_manager.find(name, index).append(build_batch([(now_ms, b"k", b"v", [])]), now_ms)
+        return int(result.base_offset)
+
+
+def folders(paths: Iterable[Path], prefix: str) -> list[str]:
+    return sorted(each.name for path in paths for each in path.iterdir() if each.name.startswith(prefix))
+
+
+def test_a_broker_starts_listens_and_lets_go_of_everything(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    broker = world.start()
+    assert len(broker.addresses) == 1
+    assert broker.addresses[0].startswith("PLAINTEXT://127.0.0.1:")
+    with pytest.raises(LogDirectoryError):
+        world.start()
+    world.stop(broker)
+    assert world.clean() == [True, True]
+    world.assert_unlocked()
+    assert world.reactor.getReaders() == []
+    assert world.timers() == 0
+    # A second stop does nothing.
+    world.stop(broker)
+
+
+def test_data_metadata_and_the_cluster_id_outlive_a_restart(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t")
+    assert [world.append(first, "t", 0), world.append(first, "t", 1)] == [0, 0]
+    world.stop(first)
+    second = world.start()
+    assert world.clean() == [False, False]
+    assert second.cluster_id == first.cluster_id != ""
+    assert second.metadata.image.topics["t"].topic_id == first.metadata.image.topics["t"].topic_id
+    assert [world.append(second, "t", 0), world.append(second, "t", 0)] == [1, 2]
+    assert second.replica_manager.find("t", 0).leader_epoch > first.replica_manager.find("t", 0).leader_epoch
+    world.stop(second)
+
+
+def test_a_lost_meta_properties_is_written_anew_from_the_store(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.stop(first)
+    for path in world.paths:
+        (path / META_PROPERTIES).unlink()
+    second = world.start()
+    assert second.cluster_id == first.cluster_id
+    world.stop(second)
+    found = [read_meta_properties(OsFiles(), str(path)) for path in world.paths]
+    assert [each.cluster_id if each else None for each in found] == [first.cluster_id] * 2
+
+
+def test_a_lost_store_takes_the_cluster_of_the_directories_and_leaves_their_partitions_alone(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t")
+    world.stop(first)
+    (world.paths[0] / FILE_NAME).unlink()
+    second = world.start()
+    assert second.cluster_id == first.cluster_id
+    assert folders(world.paths, "t-") == ["t-0", "t-1"]
+    world.stop(second)
+
+
+def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.stop(world.start())
+    meta = world.paths[1] / META_PROPERTIES
+    lines = meta.read_text().splitlines()
+    meta.write_text("\n".join("cluster.id=other" if line.startswith("cluster.id") else line for line in lines))
+    with pytest.raises(START_ERRORS, match="cluster other"):
+        world.start()
+    world.assert_unlocked()
+
+
+def test_partitions_of_no_topic_are_set_aside(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 1)
+    world.stop(first)
+    for name, index in (("gone", 0), ("t", 7)):
+        folder = str(world.paths[1] / f"{name}-{index}")
+        Log.create(OsFiles(), folder, name, index, b"x" * 16, LogConfig()).release()
+    second = world.start()
+    assert [name.endswith("-stray") for name in folders(world.paths, "gone-")] == [True]
+    strays = [name for name in folders(world.paths, "t-") if name != "t-0"]
+    assert [name.startswith("t-7.") and name.endswith("-stray") for name in strays] == [True]
+    assert world.append(second, "t", 0) == 0
+    world.stop(second)
+    assert world.clean() == [True, True]
+
+
+def test_a_directory_whose_close_fails_does_not_keep_the_other_from_its_marker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path)
+    broker = world.start()
+    world.make_topic(broker, "t")
+    checkpoint = LogDirectory.checkpoint
+
+    def fail_on_the_first(directory: LogDirectory, *args: Any) -> None:
+        if directory.path == str(world.paths[0]):
+            raise OSError("the disk is gone")
+        checkpoint(directory, *args)
+
+    monkeypatch.setattr(LogDirectory, "checkpoint", fail_on_the_first)
+    world.stop(broker)
+    assert world.clean() == [False, True]
+    assert "the disk is gone" in caplog.text
+    world.assert_unlocked()
+
+
+def test_a_failed_directory_is_unlocked_without_a_marker(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    broker = world.start()
+    first = next(iter(broker.directories))
+    broker.replica_manager.directory_failed(first, OSError("the disk is gone"))
+    world.stop(broker)
+    assert world.clean() == [False, True]
+    world.assert_unlocked()
+
+
+def test_a_directory_in_use_releases_the_others(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.paths[1].mkdir(parents=True)
+    held = OsFiles().lock(str(world.paths[1] / LOCK))
+    with pytest.raises(LogDirectoryError):
+        world.start()
+    held.release()
+    world.assert_unlocked()
+    world.stop(world.start())
+
+
+def test_an_address_in_use_releases_everything(tmp_path: Path) -> None:
+    world, other = World(tmp_path), World(tmp_path / "other")
+    holder = other.start()
+    port = holder.addresses[0].rpartition(":")[2]
+    with pytest.raises(ListenError):
+        world.start(
+            listeners=f"PLAINTEXT://127.0.0.1:0,SECOND://127.0.0.1:{port}",
+            listener_security_protocol_map="PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT",
+        )
+    world.assert_unlocked()
+    assert world.reactor.getReaders() == []
+    assert world.timers() == 0
+    other.stop(holder)
+    world.stop(world.start())
