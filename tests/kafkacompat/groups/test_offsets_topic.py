@@ -1,0 +1,85 @@
+"""Making the offsets topic: once, with Kafka's configuration, for everybody who waits for it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.groups.offsets_topic import OffsetsTopic
+from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.metadata.topic_changes import NewTopic
+from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.memory_store import MemoryStore
+from tests.fakes.partition_events import RecordingEvents
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
+
+
+class World:
+    def __init__(self, **properties: str) -> None:
+        given = {"node.id": "1", "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3"}
+        config = BrokerConfig({**given, **{name.replace("_", "."): value for name, value in properties.items()}})
+        self.store, self.events, self.metadata = MemoryStore(), RecordingEvents(), ImageHolder()
+        self.controller = Controller(self.store, self.metadata, self.events, config, Random(7))
+        outcome(self.controller.load("cluster-1"))
+        outcome(self.controller.start())
+        self.topic = OffsetsTopic(config, self.controller, self.metadata)
+
+
+def test_the_topic_is_made_as_configured() -> None:
+    world = World(offsets_topic_segment_bytes="2097152")
+    outcome(world.topic.ensure())
+    image = world.metadata.image
+    assert len(image.topics[OFFSETS_TOPIC].partitions) == 3
+    assert image.config(ResourceType.TOPIC, OFFSETS_TOPIC) == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "2097152",
+    }
+
+
+def test_a_topic_that_is_there_is_not_made_again() -> None:
+    world = World()
+    outcome(world.topic.ensure())
+    writes = len(world.store.writes)
+    outcome(world.topic.ensure())
+    assert len(world.store.writes) == writes
+
+
+def test_whoever_asks_meanwhile_waits_for_the_same() -> None:
+    world = World()
+    world.events.hold = True
+    waiting = [world.topic.ensure() for _ in range(3)]
+    assert not any(has_fired(each) for each in waiting)
+    assert world.events.told == [("open", OFFSETS_TOPIC)]
+    world.events.waiting[0].callback(None)
+    assert [outcome(each) for each in waiting] == [None] * 3
+
+
+def test_everybody_learns_of_a_failure_and_the_next_one_tries_again() -> None:
+    world = World(offsets_topic_replication_factor="3")
+    assert refusal(world.topic.ensure()) == ErrorCode.INVALID_REPLICATION_FACTOR
+    world = World()
+    world.events.hold = True
+    held = world.controller.create_topics([NewTopic("slow", 1, 1)])
+    waiting = [world.topic.ensure() for _ in range(2)]
+    world.store.failing = True
+    world.events.waiting[0].callback(None)
+    outcome(held)
+    assert [refusal(each) for each in waiting] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+    world.store.failing = world.events.hold = False
+    outcome(world.topic.ensure())
+    assert OFFSETS_TOPIC in world.metadata.image.topics
+
+
+def test_a_topic_that_somebody_else_made_meanwhile_is_as_good() -> None:
+    world = World()
+    world.events.hold = True
+    made = world.controller.create_topics([NewTopic(OFFSETS_TOPIC, 1, 1)])
+    waiting = world.topic.ensure()
+    world.events.waiting[0].callback(None)
+    outcome(made)
+    assert outcome(waiting) is None
+    assert len(world.metadata.image.topics[OFFSETS_TOPIC].partitions) == 1

@@ -1,0 +1,108 @@
+"""The offsets topic in this broker's own partitions."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.groups.replicated_log import PIECE_BYTES, ReplicatedOffsetsLog
+from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import build_batch, read_header, read_records
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
+from tests.kafkacompat.replication.node import Node, topic
+
+OFFSETS = topic(OFFSETS_TOPIC, 2, b"o" * 16)
+
+
+class World:
+    def __init__(self, config: LogConfig | None = None, *, made: bool = True) -> None:
+        self.node = Node(config=config)
+        self.metadata = ImageHolder()
+        if made:
+            self.node.open(OFFSETS)
+            self.metadata.publish(self.metadata.image.with_topics({OFFSETS_TOPIC: OFFSETS}))
+        self.log = ReplicatedOffsetsLog(self.node.replicas, self.metadata, self.node.clock, 50)
+
+    def batch(self, value: bytes, count: int = 1) -> bytes:
+        return build_batch([(self.node.now_ms, b"k", value, [])] * count)
+
+    def values(self, partition: int) -> list[bytes | None]:
+        return [record.value for batch in self.log.read(partition) for record in read_records(batch)]
+
+
+def test_the_count_of_partitions_is_the_topics_own_once_there_is_one() -> None:
+    assert World(made=False).log.partition_count == 50
+    assert World().log.partition_count == 2
+
+
+def test_what_was_appended_is_read_in_order_from_its_own_partition() -> None:
+    world = World()
+    for value in (b"one", b"two"):
+        outcome(world.log.append(1, world.batch(value)))
+    outcome(world.log.append(0, world.batch(b"other", count=2)))
+    assert world.values(1) == [b"one", b"two"]
+    assert world.values(0) == [b"other", b"other"]
+    assert [read_header(batch).base_offset for batch in world.log.read(1)] == [0, 1]
+
+
+def test_reading_goes_on_over_pieces_and_segments() -> None:
+    large = b"x" * (PIECE_BYTES // 3)
+    world = World(LogConfig(segment_bytes=2 * PIECE_BYTES))
+    for _ in range(12):
+        world.log.append(0, world.batch(large))
+        world.node.work()
+    assert len(list(world.node.replicas.find(OFFSETS_TOPIC, 0).log.segments)) > 1
+    assert world.values(0) == [large] * 12
+
+
+def test_a_batch_larger_than_a_piece_is_read_whole() -> None:
+    large = b"x" * (2 * PIECE_BYTES)
+    world = World()
+    outcome(world.log.append(0, world.batch(large)))
+    outcome(world.log.append(0, world.batch(b"small")))
+    assert world.values(0) == [large, b"small"]
+
+
+def test_reading_begins_at_the_logs_start_and_keeps_no_file_open() -> None:
+    world = World()
+    for value in (b"one", b"two"):
+        world.log.append(0, world.batch(value))
+    partition = world.node.replicas.find(OFFSETS_TOPIC, 0)
+    partition.log.advance_log_start_offset(1)
+    assert world.values(0) == [b"two"]
+    partition.log.release()
+    world.node.replicas.find(OFFSETS_TOPIC, 1).log.release()
+    assert world.node.files.open_handles == 0
+
+
+def test_an_append_in_line_is_told_when_it_is_in_the_log() -> None:
+    world = World(LogConfig(segment_bytes=len(World(made=False).batch(b"one"))))
+    outcome(world.log.append(0, world.batch(b"one")))
+    waiting = world.log.append(0, world.batch(b"two"))
+    assert not has_fired(waiting)
+    world.node.work()
+    assert outcome(waiting) is None
+    assert world.values(0) == [b"one", b"two"]
+
+
+def test_an_append_that_is_refused_fails_and_does_not_raise() -> None:
+    world = World()
+    assert refusal(world.log.append(2, world.batch(b"x"))) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    world.node.files.fail_on("append", errno.EIO)
+    assert refusal(world.log.append(0, world.batch(b"x"))) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_the_broker_may_write_what_a_producer_may_not() -> None:
+    world = World()
+    outcome(world.log.append(0, build_batch([(world.node.now_ms, b"k", b"v", [])], base_offset=9)))
+    assert [read_header(batch).base_offset for batch in world.log.read(0)] == [0]
+
+
+def test_a_partition_that_is_not_here_cannot_be_read() -> None:
+    with pytest.raises(KafkaError) as caught:
+        next(World(made=False).log.read(0))
+    assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
