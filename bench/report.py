@@ -21,7 +21,8 @@ PLOT = DOCS / "benchmarks.svg"
 INTRODUCTION = f"""# Benchmarks
 
 Written by `make bench`; do not edit. The same loads on this broker and on {KAFKA} on one machine, in turn:
-both run, both have warmed up with the same load twice, then each pair of runs gives one ratio. A goal is
+both run, both have warmed up with the same load twice (but for rows that say otherwise), then each pair of runs
+gives one ratio. A goal is
 *reached* when the median ratio reaches it, *missed* when the whole interquartile range lies on the wrong side,
 else *undecided*. Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus
 system time of the broker's process over the load; resident memory is read at its end. All samples are in

@@ -23,6 +23,12 @@ def measure(broker: Broker, options: Options) -> Samples:
     return usage.samples(records, requests * PARTITIONS * len(load.batch))
 
 
+def measure_first(broker: Broker, options: Options) -> Samples:
+    """Put the same load on a broker that has just started."""
+    with broker:
+        return measure(broker, options)
+
+
 ROWS = [
     Row(
         "produce",
@@ -36,5 +42,14 @@ ROWS = [
             Goal("resident MB", 200, at_least=False, is_ratio=False),
         ],
         contenders=(HEADER, RECORDS, KAFKA),
-    )
+    ),
+    Row(
+        "first-produce",
+        "Raw produce, first load of a new broker",
+        "The same load once, on a broker that has just started: a JVM has not compiled its code yet.",
+        measure_first,
+        [],
+        contenders=(HEADER, RECORDS, KAFKA),
+        fresh=True,
+    ),
 ]
