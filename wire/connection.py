@@ -24,6 +24,7 @@ from kafkacompat.wire.schema import Request, Response, Versions
 API_VERSIONS_KEY = 18
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE_AND_CORRELATION = struct.Struct(">ii")
+_BUFFERS = (bytes, bytearray, memoryview)
 
 
 class RequestError(ValueError):
@@ -41,7 +42,7 @@ class Served(Protocol):
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """One request; ``body`` is None when its version of ApiVersions is unknown."""
+    """One request; ``body`` is None when its version of ApiVersions is unknown, and once it is answered."""
 
     api_key: int
     api_version: int
@@ -50,17 +51,22 @@ class IncomingRequest:
     body: Request | None
     size_bytes: int
     answer: list[Part] | None = None
+    answer_bytes: int = 0
     answered: bool = False
 
 
 class ServerConnection:
-    """Parses the requests of one client and puts the answers in order."""
+    """Parses the requests of one client and puts the answers in order.
 
-    __slots__ = ("_served", "_waiting")
+    ``waiting_bytes`` is the memory of the answers that were given and have not left; file regions take none.
+    """
+
+    __slots__ = ("_served", "_waiting", "waiting_bytes")
 
     def __init__(self, served: Mapping[int, Served]) -> None:
         self._served = served
         self._waiting: deque[IncomingRequest] = deque()
+        self.waiting_bytes = 0
 
     @property
     def in_flight(self) -> int:
@@ -95,24 +101,34 @@ class ServerConnection:
         return IncomingRequest(api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame))
 
     def answer(self, request: IncomingRequest, response: Response | None, version: int) -> None:
-        """Give the answer of a request, or None where the protocol has none (Produce with acks=0)."""
+        """Give the answer of a request, or None where the protocol has none (Produce with acks=0).
+
+        The request lets go of its body, which may be large, while the answer waits for its turn.
+        Nothing has changed when a response that cannot be encoded raises.
+        """
+        if response is not None:
+            request.answer = _frame(request, response, version)
+            request.answer_bytes = sum(len(part) for part in request.answer if isinstance(part, _BUFFERS))
+            self.waiting_bytes += request.answer_bytes
         request.answered = True
-        request.answer = None if response is None else _frame(request, response, version)
+        request.body = None
 
     def parts_to_send(self) -> list[Part]:
         """The parts of every answer whose turn it is."""
         parts: list[Part] = []
         waiting = self._waiting
         while waiting and waiting[0].answered:
-            answer = waiting.popleft().answer
-            if answer is not None:
-                parts += answer
+            request = waiting.popleft()
+            if request.answer is not None:
+                parts += request.answer
+                self.waiting_bytes -= request.answer_bytes
         return parts
 
     def abandon(self) -> list[Part]:
         """Forget every request (the connection is gone); return the parts that will never leave."""
         parts = [part for request in self._waiting for part in request.answer or ()]
         self._waiting.clear()
+        self.waiting_bytes = 0
         return parts
 
 
@@ -128,4 +144,4 @@ def _frame(request: IncomingRequest, response: Response, version: int) -> list[P
 
 
 def _size(part: Part) -> int:
-    return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size_bytes
+    return len(part) if isinstance(part, _BUFFERS) else part.size_bytes

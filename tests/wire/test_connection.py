@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 import pytest
 
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.connection import RequestError, ServerConnection
@@ -95,6 +97,42 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
     assert connection.in_flight == 0
 
 
+def test_an_answered_request_lets_go_of_its_body_and_counts_what_waits() -> None:
+    connection = ServerConnection(SERVED)
+    first, second, third = (connection.parse(frame(HeartbeatRequest(), 0, number)) for number in (1, 2, 3))
+    connection.answer(second, HeartbeatResponse(), 0)
+    connection.answer(third, None, 0)
+    assert second.body is third.body is None
+    assert first.body is not None
+    assert connection.waiting_bytes == len(encode(HeartbeatResponse(), 0)) + 8
+    connection.answer(first, HeartbeatResponse(), 0)
+    assert len(sent(connection)) == 2 * (len(encode(HeartbeatResponse(), 0)) + 8)
+    assert connection.waiting_bytes == 0
+
+
+def test_a_file_region_that_waits_takes_no_memory() -> None:
+    @dataclass
+    class Region:
+        size_bytes: int
+
+    connection = ServerConnection(SERVED)
+    request = connection.parse(frame(HeartbeatRequest(), 0))
+    partition = PartitionData(records=Region(1_000_000))
+    response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
+    connection.answer(request, response, 4)
+    assert 0 < connection.waiting_bytes < 1000
+    assert any(isinstance(part, Region) for part in connection.parts_to_send())
+
+
+def test_an_answer_that_cannot_be_encoded_changes_nothing() -> None:
+    connection = ServerConnection(SERVED)
+    request = connection.parse(frame(HeartbeatRequest(), 0))
+    with pytest.raises(struct.error):
+        connection.answer(request, HeartbeatResponse(error_code=1 << 20), 0)
+    assert (connection.waiting_bytes, request.answered) == (0, False)
+    assert request.body is not None
+
+
 def test_a_flexible_answer_has_a_flexible_header_but_never_that_of_api_versions() -> None:
     connection = ServerConnection(SERVED)
     heartbeat = connection.parse(frame(HeartbeatRequest(), 4, 5))
@@ -112,3 +150,4 @@ def test_abandoning_gives_back_the_parts_that_never_left() -> None:
     connection.answer(answered, HeartbeatResponse(), 0)
     assert len(connection.abandon()) == 1
     assert connection.in_flight == 0
+    assert connection.waiting_bytes == 0
