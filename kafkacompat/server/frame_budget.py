@@ -9,11 +9,13 @@ answered. Beyond it reading pauses, by these rules:
   complete one after the other instead of all waiting for each other;
 * if that one stalls for STALLED_MS, it is cut off, and the next oldest goes on.
 
-So the memory held is at most the limit, one frame, and a fair share for each connection.
+So the memory held is at most the limit, one frame, and a fair share for each connection. As in Kafka, a limit that is
+not positive is none.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -36,7 +38,7 @@ class FrameBudget:
     """Counts what every connection holds and decides who may read."""
 
     def __init__(self, limit_bytes: int, now_ms: Callable[[], int]) -> None:
-        self.limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes if limit_bytes > 0 else sys.maxsize
         self.held_bytes = 0
         self._now_ms = now_ms
         # Connections beyond their fair share, in the order in which they got there.
@@ -50,7 +52,7 @@ class FrameBudget:
         if held_bytes > FAIR_SHARE_BYTES:
             self._large.setdefault(holder)
         elif holder in self._large:
-            del self._large[holder]
+            self._no_longer_large(holder)
         if self.held_bytes > self.limit_bytes:
             self._press()
         elif self._paused:
@@ -68,6 +70,11 @@ class FrameBudget:
         oldest = next(iter(self._large))
         if self._now_ms() - oldest.last_received_ms >= STALLED_MS:
             oldest.cut_off(f"nothing came for a frame for {STALLED_MS} ms while memory for requests is short")
+
+    def _no_longer_large(self, holder: FrameHolder) -> None:
+        del self._large[holder]
+        if holder in self._paused:
+            self._resume(holder)
 
     def _press(self) -> None:
         oldest = next(iter(self._large), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkacompat.server.frame_budget import FAIR_SHARE_BYTES, STALLED_MS, FrameBudget
 
 LIMIT = 10 * FAIR_SHARE_BYTES
@@ -63,6 +65,26 @@ def test_with_memory_back_all_go_on() -> None:
     world.budget.forget(first)
     assert not second.paused
     assert world.budget.held_bytes == LIMIT
+
+
+def test_back_within_its_fair_share_a_holder_goes_on_although_memory_is_short() -> None:
+    world, old, young = World(), Holder(), Holder()
+    world.budget.hold(old, LIMIT)
+    world.budget.hold(young, LIMIT)
+    assert young.paused
+    world.budget.hold(old, LIMIT + 1)
+    world.budget.hold(young, FAIR_SHARE_BYTES)
+    assert world.budget.held_bytes > world.budget.limit_bytes
+    assert not young.paused
+
+
+@pytest.mark.parametrize("limit", [-1, 0])
+def test_a_limit_that_is_not_positive_is_none(limit: int) -> None:
+    holders = [Holder(), Holder()]
+    budget = FrameBudget(limit, lambda: 0)
+    for holder in holders:
+        budget.hold(holder, LIMIT * 100)
+    assert not any(holder.paused for holder in holders)
 
 
 def test_a_stalled_oldest_frame_is_cut_off_only_when_it_holds_up_others() -> None:
