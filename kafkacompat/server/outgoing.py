@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from kafkacompat.storage.files import send_file
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.compiler import Part
+from kafkacompat.wire.schema import Struct
 
 # One call must not keep every other connection waiting.
 MAX_REGION_BYTES_PER_CALL = 1024 * 1024
@@ -24,14 +25,17 @@ class RegionGoneError(OSError):
 
 
 class Outgoing:
-    """A queue of parts and how far its head was sent."""
+    """A queue of parts and how far its head was sent.
 
-    __slots__ = ("_head_sent", "_parts", "size_bytes")
+    ``size_bytes`` are still to be sent, ``sent_bytes`` have left since the beginning.
+    """
+
+    __slots__ = ("_head_sent", "_parts", "sent_bytes", "size_bytes")
 
     def __init__(self) -> None:
         self._parts: deque[Part] = deque()
         self._head_sent = 0
-        self.size_bytes = 0
+        self.size_bytes = self.sent_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -88,6 +92,7 @@ class Outgoing:
 
     def _consume(self, sent: int) -> None:
         self.size_bytes -= sent
+        self.sent_bytes += sent
         sent += self._head_sent
         while self._parts:
             head = self._parts[0]
@@ -110,3 +115,19 @@ def release(part: Part) -> None:
     """Let go of the file behind a part that will not be sent any more."""
     if isinstance(part, FileRegion):
         part.release()
+
+
+def release_regions(message: Struct) -> None:
+    """Let go of every file behind a response that was not turned into parts and will not be sent."""
+    for name in message.FIELDS:
+        _release_value(getattr(message, name))
+
+
+def _release_value(value: object) -> None:
+    if isinstance(value, FileRegion):
+        value.release()
+    elif isinstance(value, Struct):
+        release_regions(value)
+    elif isinstance(value, list):
+        for item in value:
+            _release_value(item)

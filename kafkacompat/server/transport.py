@@ -50,6 +50,11 @@ class ZeroCopyTransport(tcp.Server):
         """Bytes that were given and have not left."""
         return self.outgoing.size_bytes
 
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that have left since the connection was made."""
+        return self.outgoing.sent_bytes
+
     def send_parts(self, parts: Iterable[Part]) -> None:
         """Send *parts* in order; regions are released once they have left or the connection is gone."""
         idle = not self.outgoing
@@ -60,9 +65,9 @@ class ZeroCopyTransport(tcp.Server):
             self._write_some()
 
     def _write_some(self) -> None:
-        """Try now; whatever is left, a failure included, is the reactor's next turn."""
-        failure = self._send_loop()
-        if (self.outgoing and not self._reading_ahead) or failure is not None:
+        """Try now; whatever is left is tried in the reactor's next turn, where a failure shows again and closes."""
+        self._send_loop()
+        if self.outgoing and not self._reading_ahead:
             self.startWriting()
 
     def doWrite(self) -> BaseException | None:  # type: ignore[override]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.server import outgoing as module
-from kafkacompat.server.outgoing import Outgoing, RegionGoneError
+from kafkacompat.server.outgoing import Outgoing, RegionGoneError, release_regions
 from kafkacompat.storage import files
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.segment_file import FileRegion, SegmentFile
+from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from tests.kafkacompat.server.regions import is_closed, log_file, region
 
 
 @pytest.fixture(params=["sendfile", "copying"])
@@ -27,16 +27,6 @@ def pair(
     yield ours, theirs
     ours.close()
     theirs.close()
-
-
-def log_file(path: Path, content: bytes) -> SegmentFile:
-    path.write_bytes(content)
-    return SegmentFile(OsFiles().open(str(path)))
-
-
-def region(file: SegmentFile, position: int, size_bytes: int) -> FileRegion:
-    assert file.acquire()
-    return FileRegion(file, position, size_bytes)
 
 
 def pump(outgoing: Outgoing, ours: socket.socket, theirs: socket.socket) -> bytes:
@@ -64,6 +54,7 @@ def test_buffers_and_regions_arrive_in_order(pair: tuple[socket.socket, socket.s
     assert outgoing.size_bytes == len(expected)
     assert pump(outgoing, *pair) == expected
     assert outgoing.size_bytes == 0
+    assert outgoing.sent_bytes == len(expected)
 
 
 def test_a_file_closes_when_its_last_region_has_left(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
@@ -79,10 +70,9 @@ def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket]
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
     outgoing.extend([b"x", region(file, 0, 3), region(file, 0, 0)])
-    file.release()
     outgoing.clear()
     assert not outgoing
-    assert not file.acquire()
+    assert is_closed(file)
 
 
 def test_a_file_that_became_too_short_is_an_error(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
@@ -92,3 +82,10 @@ def test_a_file_that_became_too_short_is_an_error(pair: tuple[socket.socket, soc
     outgoing.send(pair[0])
     with pytest.raises(RegionGoneError):
         outgoing.send(pair[0])
+
+
+def test_a_response_that_is_not_sent_lets_go_of_its_files(tmp_path: Path) -> None:
+    file = log_file(tmp_path / "log", b"abc")
+    partitions = [PartitionData(records=part) for part in (region(file, 0, 3), None, b"x", region(file, 1, 2))]
+    release_regions(FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)]))
+    assert is_closed(file)
