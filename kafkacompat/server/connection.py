@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +17,14 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
-from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.outgoing import release
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.server.outgoing import release, release_regions
+from kafkacompat.timers import now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError, FrameReader
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from kafkacompat.server.shared import Shared
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
 
 log = logging.getLogger(__name__)
@@ -36,23 +32,12 @@ log = logging.getLogger(__name__)
 MAX_IN_FLIGHT_REQUESTS = 64
 # A connection that has thousands of small requests waiting lets the others have their turn after so many.
 MAX_REQUESTS_PER_TURN = 64
-# A client that leaves more than this unread gets no further answers until it reads.
+# ... or when these requests have taken so long.
+MAX_TURN_SECONDS = 0.005
+# A client that leaves more than this unread, or lets as much wait behind a late answer, gets no further work done.
 MAX_UNSENT_BYTES = 1024 * 1024
 
 _connection_ids = count(1)
-
-
-@dataclass
-class Shared:
-    """What all connections of a listener have in common."""
-
-    listener_name: str
-    dispatcher: Dispatcher
-    budget: FrameBudget
-    max_frame_bytes: int
-    clock: Clock
-    connections: set[KafkaConnection]
-    complain: Callable[[str, str], None]
 
 
 class KafkaConnection(Protocol):
@@ -75,6 +60,8 @@ class KafkaConnection(Protocol):
         self._short_of_memory = False
         self._queued_bytes = 0
         self._in_flight_bytes = 0
+        self._seen_sent_bytes = 0
+        self._last_taken_ms = 0
         self.held_bytes = 0
         self.last_received_ms = 0
 
@@ -103,13 +90,14 @@ class KafkaConnection(Protocol):
             self._frames.extend(frames)
             self._queued_bytes += sum(map(len, frames))
             self._pump()
-        self._count_held()
+        else:
+            self._count_held()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the client is gone; nothing that waits for it needs to go on."""
         shared = self._shared
         shared.connections.discard(self)
-        self._frames.clear()
+        self._drop_frames()
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
@@ -131,20 +119,38 @@ class KafkaConnection(Protocol):
     def cut_off(self, reason: str) -> None:
         """Close at once, and say who and why in one line of the log."""
         self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
-        self._frames.clear()
+        self._drop_frames()
         self.transport.abortConnection()
 
-    @property
-    def busy(self) -> bool:
-        """Whether a request waits for its answer or an answer for its client."""
-        return bool(self._requests.in_flight or self.transport.queued_bytes)
+    def idle_ms(self, now_ms: int) -> int:
+        """For how long the client has neither sent nor taken a byte, to be asked now and then; 0 while it waits for us.
+
+        A client with unread answers does not wait for us, whatever else it has asked.
+        """
+        sent_bytes = self.transport.sent_bytes
+        waits_for_us = (self._requests.in_flight or self._short_of_memory) and not self.transport.queued_bytes
+        if waits_for_us or sent_bytes != self._seen_sent_bytes:
+            self._seen_sent_bytes, self._last_taken_ms = sent_bytes, now_ms
+        return now_ms - max(self.last_received_ms, self._last_taken_ms)
+
+    def close_idle(self) -> None:
+        """Close because nothing has happened for too long."""
+        if self.transport.queued_bytes:
+            self.cut_off("it has not read its answers for as long as a connection may be idle")
+        else:
+            self.finish()
 
     def finish(self) -> None:
         """Close once what was asked is answered (the broker is stopping)."""
         self._finishing = True
-        self._frames.clear()
+        self._drop_frames()
+        self._count_held()
         self._set_reading()
         self._close_when_done()
+
+    def _drop_frames(self) -> None:
+        self._frames.clear()
+        self._queued_bytes = 0
 
     def _close_when_done(self) -> None:
         if self._finishing and not self._requests.in_flight:
@@ -163,12 +169,17 @@ class KafkaConnection(Protocol):
         except (RequestError, UnanswerableError) as problem:
             self._send_ready()
             self.cut_off(str(problem))
+        except Exception as problem:
+            self._give_up(problem)
         finally:
             self._pumping = False
         self._set_reading()
+        self._count_held()
 
     def _start_some(self) -> None:
         """Start requests until the connection's turn is over: others wait for theirs."""
+        clock = self._shared.clock
+        turn_ends = clock.seconds() + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
             if not self._may_start():
                 # Answers that leave make room for more requests.
@@ -178,16 +189,17 @@ class KafkaConnection(Protocol):
             frame = self._frames.popleft()
             self._queued_bytes -= len(frame)
             self._start(frame)
+            if clock.seconds() >= turn_ends:
+                break
         self._send_ready()
         if self._may_start():
             self._turn_is_over = True
-            self._shared.clock.callLater(0, self._next_turn)
+            clock.callLater(0, self._next_turn)
 
     def _next_turn(self) -> None:
         self._turn_is_over = False
         if self.transport.connected:
             self._pump()
-            self._count_held()
 
     def _may_start(self) -> bool:
         return (
@@ -195,7 +207,7 @@ class KafkaConnection(Protocol):
             and not self._turn_is_over
             and not self._undispatched
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
-            and self.transport.queued_bytes < MAX_UNSENT_BYTES
+            and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
 
     def _start(self, frame: memoryview) -> None:
@@ -212,14 +224,21 @@ class KafkaConnection(Protocol):
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
         """An unknown version of ApiVersions is answered in the layout of version 0 (KIP-511)."""
         version = incoming.api_version if incoming.body is not None else 0
-        self._requests.answer(incoming, response, version)
+        try:
+            self._requests.answer(incoming, response, version)
+        except Exception:
+            if response is not None:
+                release_regions(response)
+            raise
 
     def _wait(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
         if pending.abandonable:
             self._pending.add(pending.response)
-        pending.response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
-        pending.response.addCallbacks(lambda response: self._answered(incoming, pending, response), self._unanswerable)
+        response = pending.response
+        response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
+        response.addCallback(lambda response: self._answered(incoming, pending, response))
+        response.addErrback(self._unanswerable)
         dispatched = pending.dispatched
         if dispatched is not None and not dispatched.called:
             self._undispatched = True
@@ -243,12 +262,21 @@ class KafkaConnection(Protocol):
         if self.transport.connected:
             self._answer(incoming, response)
             self._pump()
-            self._count_held()
             self._close_when_done()
+        elif response is not None:
+            release_regions(response)
 
     def _unanswerable(self, failure: Failure) -> None:
+        self._give_up(failure.value)
+
+    def _give_up(self, problem: BaseException | None) -> None:
+        """Close what could not be answered rather than leave the client waiting; a defect is logged in full."""
+        reason = str(problem)
+        if not isinstance(problem, UnanswerableError):
+            reason = f"a request could not be served: {problem!r}"
+            log.error("a request of %s:%d could not be served", self.peer.host, self.peer.port, exc_info=problem)
         if self.transport.connected:
-            self.cut_off(failure.getErrorMessage())
+            self.cut_off(reason)
 
     def _send_ready(self) -> None:
         parts = self._requests.parts_to_send()

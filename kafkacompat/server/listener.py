@@ -10,9 +10,10 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.server.connection import KafkaConnection, Shared
+from kafkacompat.server.connection import KafkaConnection
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.shared import Shared
 from kafkacompat.server.transport import ReadAhead, zero_copy_port
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class KafkaFactory(ServerFactory):
 class Server:
     """All listeners of a broker.
 
-    ``max_idle_ms`` is Kafka's ``connections.max.idle.ms``; ``read_ahead`` brings file regions into memory
+    ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
+    ``queued.max.request.bytes`` (not positive: no limit); ``read_ahead`` brings file regions into memory
     off the reactor thread.
     """
 
@@ -134,8 +136,8 @@ class Server:
         """Close what has been idle for too long and what holds up others."""
         now_ms = self._now_ms()
         for connection in list(self.connections):
-            if now_ms - connection.last_received_ms > self._max_idle_ms and not connection.busy:
-                connection.finish()
+            if 0 <= self._max_idle_ms < connection.idle_ms(now_ms):
+                connection.close_idle()
         self.budget.check_stalled()
 
     def stop_listening(self) -> list[Deferred[None]]:

@@ -2,139 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import pytest
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone
-from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
-from kafkacompat.server.connection import (
-    MAX_IN_FLIGHT_REQUESTS,
-    MAX_REQUESTS_PER_TURN,
-    MAX_UNSENT_BYTES,
-    KafkaConnection,
-    Shared,
-)
-from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkacompat.wire.compiler import encode
-from kafkacompat.wire.frames import SIZE
-from kafkacompat.wire.headers import RequestHeader
-from kafkacompat.wire.schema import Request, Versions
+from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS, MAX_REQUESTS_PER_TURN, MAX_UNSENT_BYTES
+from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
+from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.world import World
 
 
-class Address:
-    host = "192.0.2.1"
-    port = 1234
-
-
-class Transport:
-    """Takes parts like the zero-copy transport; ``stuck_bytes`` is what the client has not read."""
-
-    def __init__(self) -> None:
-        self.connected = True
-        self.reading = True
-        self.closing = self.aborted = False
-        self.sent = b""
-        self.stuck_bytes = 0
-        self.on_drained: Callable[[], None] | None = None
-        self.read_ahead: object = None
-
-    @property
-    def queued_bytes(self) -> int:
-        return self.stuck_bytes
-
-    def getHost(self) -> Address:
-        return Address()
-
-    def getPeer(self) -> Address:
-        return Address()
-
-    def send_parts(self, parts: list[bytes]) -> None:
-        self.sent += b"".join(parts)
-
-    def pauseProducing(self) -> None:
-        self.reading = False
-
-    def resumeProducing(self) -> None:
-        self.reading = True
-
-    def abortConnection(self) -> None:
-        self.aborted = True
-        self.connected = False
-
-    def loseConnection(self) -> None:
-        self.closing = True
-
-
-class Served:
-    request: type[Request] = HeartbeatRequest
-    versions = Versions(0, 4)
-
-
-class Dispatcher:
-    """Answers with what a test put in ``results``, else at once."""
-
-    def __init__(self) -> None:
-        self.handlers = {12: Served}
-        self.results: list[Any] = []
-        self.seen: list[int] = []
-
-    def dispatch(self, incoming: Any, context: Any) -> Any:
-        self.seen.append(incoming.correlation_id)
-        result = self.results.pop(0) if self.results else HeartbeatResponse()
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def failure(self, incoming: Any, problem: BaseException) -> Any:
-        if isinstance(problem, UnanswerableError):
-            raise problem
-        return HeartbeatResponse(error_code=1)
-
-
-class World:
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.dispatcher = Dispatcher()
-        self.complaints: list[str] = []
-        self.budget = FrameBudget(1_000_000, lambda: 0)
-        self.connections: set[KafkaConnection] = set()
-        shared = Shared(
-            "PLAINTEXT",
-            self.dispatcher,  # type: ignore[arg-type]
-            self.budget,
-            1_000_000,
-            self.clock,
-            self.connections,
-            lambda host, text: self.complaints.append(text),
-        )
-        self.connection = KafkaConnection(shared, lambda *_: Deferred())
-        self.transport = Transport()
-        self.connection.makeConnection(self.transport)
-
-    def receive(self, *correlation_ids: int) -> None:
-        self.connection.dataReceived(b"".join(map(request, correlation_ids)))
-
-    def answered(self) -> list[int]:
-        """Correlation ids of the answers sent, each a frame of ten bytes."""
-        sent = self.transport.sent
-        return [SIZE.unpack_from(sent, position + 4)[0] for position in range(0, len(sent), 10)]
-
-    def pending(self, *, dispatched: bool = True) -> Pending[HeartbeatResponse]:
-        pending: Pending[HeartbeatResponse] = Pending(Deferred(), None if dispatched else Deferred())
-        self.dispatcher.results.append(pending)
-        return pending
-
-
-def request(correlation_id: int) -> bytes:
-    header = RequestHeader(request_api_key=12, request_api_version=0, correlation_id=correlation_id, client_id="c")
-    content = encode(header, 1) + encode(HeartbeatRequest(), 0)
-    return SIZE.pack(len(content)) + content
+def fetched(part: FileRegion) -> FetchResponse:
+    return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[PartitionData(records=part)])])
 
 
 def test_requests_are_answered_at_once() -> None:
@@ -250,6 +133,39 @@ def test_a_late_failure_is_answered_or_closes() -> None:
     assert world.answered() == [1]
     not_answerable.response.errback(UnanswerableError("no place for it"))
     assert world.transport.aborted
+    assert "no place for it" in world.complaints[0]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_an_answer_that_cannot_be_encoded_closes_and_lets_go_of_its_files(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, late: bool
+) -> None:
+    """Version 0, which was asked for, is none of Fetch's."""
+    world, file = World(), log_file(tmp_path / "log", b"abc")
+    response = fetched(region(file, 0, 3))
+    if late:
+        pending = world.pending()
+        world.receive(1, 2)
+        pending.response.callback(response)  # type: ignore[arg-type]
+    else:
+        world.dispatcher.results.append(response)
+        world.receive(1, 2)
+    assert world.transport.aborted
+    assert len(world.complaints) == 1
+    assert "could not be served" in caplog.text
+    assert is_closed(file)
+
+
+def test_an_answer_for_a_gone_connection_lets_go_of_its_files(tmp_path: Path) -> None:
+    world, file = World(), log_file(tmp_path / "log", b"abc")
+    given_up: Deferred[FetchResponse] = Deferred(lambda deferred: deferred.callback(fetched(region(file, 0, 3))))
+    world.dispatcher.results.append(Pending(given_up, abandonable=True))
+    kept_on = world.pending()
+    world.receive(1, 2)
+    world.lose()
+    assert given_up.called
+    kept_on.response.callback(fetched(region(file, 1, 2)))  # type: ignore[arg-type]
+    assert is_closed(file)
 
 
 def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
@@ -259,8 +175,7 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     world.dispatcher.results.append(Pending(response, abandonable=True))
     kept_on = world.pending()
     world.receive(1, 2)
-    world.transport.connected = False
-    world.connection.connectionLost(Failure(ConnectionDone()))
+    world.lose()
     assert given_up == [response]
     assert not kept_on.response.called
     kept_on.response.callback(HeartbeatResponse())

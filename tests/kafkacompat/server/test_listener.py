@@ -1,11 +1,13 @@
-"""How much the log is told about one peer."""
+"""How much the log is told about one peer, and whom a sweep closes."""
 
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, Complaints
+from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, Complaints, Server
+from tests.kafkacompat.server.world import World
 
 
 def test_a_peer_gets_so_many_lines_a_second_and_then_a_sum(caplog: pytest.LogCaptureFixture) -> None:
@@ -18,3 +20,49 @@ def test_a_peer_gets_so_many_lines_a_second_and_then_a_sum(caplog: pytest.LogCap
     clock.advance(1)
     complain("192.0.2.1", "again")
     assert caplog.messages[-2:] == ["7 more lines like these about 192.0.2.1", "again"]
+
+
+class Swept:
+    """A server whose one connection is that of a world."""
+
+    def __init__(self, max_idle_ms: int) -> None:
+        self.world = World()
+        self.server = Server(
+            self.world.clock,
+            self.world.dispatcher,  # type: ignore[arg-type]
+            max_frame_bytes=1000,
+            max_queued_bytes=-1,
+            max_idle_ms=max_idle_ms,
+            read_ahead=lambda *_: Deferred(),
+        )
+        self.server.connections.add(self.world.connection)
+
+    def ended(self) -> tuple[bool, bool]:
+        """Closed in peace, cut off: after a second without a byte and a sweep before and after."""
+        self.server.sweep()
+        self.world.clock.advance(1)
+        self.server.sweep()
+        return self.world.transport.closing, self.world.transport.aborted
+
+
+def test_what_is_idle_for_longer_than_allowed_is_closed() -> None:
+    assert Swept(1000).ended() == (False, False)
+    assert Swept(999).ended() == (True, False)
+
+
+def test_a_negative_idle_time_is_none() -> None:
+    assert Swept(-1).ended() == (False, False)
+
+
+def test_a_client_that_reads_none_of_its_answers_is_cut_off() -> None:
+    swept = Swept(999)
+    swept.world.transport.stuck_bytes = 10
+    assert swept.ended() == (False, True)
+    assert "has not read its answers" in swept.world.complaints[0]
+
+
+def test_a_client_that_waits_for_its_answer_stays() -> None:
+    swept = Swept(999)
+    swept.world.pending()
+    swept.world.receive(1)
+    assert swept.ended() == (False, False)

@@ -1,0 +1,103 @@
+"""What one client can make the broker hold or do: bytes that wait, the length of a turn, idleness."""
+
+from __future__ import annotations
+
+from kafkacompat.server.connection import MAX_TURN_SECONDS, MAX_UNSENT_BYTES
+from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
+from kafkacompat.wire.apis.sync_group import SyncGroupResponse
+from tests.kafkacompat.server.world import World, request
+
+LARGE = SyncGroupResponse(assignment=bytes(MAX_UNSENT_BYTES // 4))
+
+
+def test_answers_behind_a_late_one_are_bounded_by_their_bytes() -> None:
+    world = World()
+    late = world.pending()
+    world.dispatcher.results += [LARGE] * 10
+    world.receive(*range(11))
+    assert len(world.dispatcher.seen) == 5
+    assert not world.transport.reading
+    late.response.callback(HeartbeatResponse())
+    assert len(world.dispatcher.seen) == 11
+    assert world.transport.reading
+
+
+def test_answers_leave_before_more_of_them_are_made_than_may_wait() -> None:
+    world = World()
+    world.dispatcher.results = [LARGE] * 12
+    world.receive(*range(12))
+    assert len(world.dispatcher.seen) == 12
+    assert len(world.transport.sends) == 3
+    assert max(world.transport.sends) < MAX_UNSENT_BYTES * 1.5
+
+
+def test_a_turn_ends_by_time() -> None:
+    world = World()
+    world.dispatcher.seconds = MAX_TURN_SECONDS * 0.6
+    world.receive(*range(5))
+    assert world.answered() == [0, 1]
+    assert not world.transport.reading
+    world.clock.advance(0)
+    assert world.answered() == [0, 1, 2, 3, 4]
+    assert world.transport.sends == [20, 20, 10]
+    assert world.transport.reading
+
+
+def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered() -> None:
+    world = World()
+    world.transport.stuck_bytes = MAX_UNSENT_BYTES
+    data = request(1, "g" * 30_000)
+    world.connection.dataReceived(data)
+    assert world.budget.held_bytes == len(data) - 4
+    world.transport.stuck_bytes = 0
+    assert world.transport.on_drained is not None
+    world.transport.on_drained()
+    assert world.budget.held_bytes == 0
+
+
+def test_what_is_dropped_is_counted_no_more() -> None:
+    world = World()
+    world.transport.stuck_bytes = MAX_UNSENT_BYTES
+    world.receive(1)
+    world.connection.finish()
+    assert world.budget.held_bytes == 0
+
+
+def test_idleness_begins_when_bytes_came_or_were_seen_to_have_left() -> None:
+    world = World()
+    world.receive(1)
+    assert world.connection.idle_ms(100) == 0
+    assert world.connection.idle_ms(150) == 50
+    world.clock.advance(0.2)
+    world.receive(2)
+    assert world.connection.idle_ms(210) == 0
+    assert world.connection.idle_ms(215) == 5
+
+
+def test_a_client_that_waits_for_us_is_not_idle() -> None:
+    world = World()
+    pending = world.pending()
+    world.receive(1)
+    assert world.connection.idle_ms(1_000_000) == 0
+    pending.response.callback(HeartbeatResponse())
+    world.connection.idle_ms(1_000_001)
+    assert world.connection.idle_ms(1_000_011) == 10
+
+
+def test_a_client_that_we_stopped_for_memory_is_not_idle() -> None:
+    world = World()
+    world.connection.pause_for_memory()
+    assert world.connection.idle_ms(1_000_000) == 0
+    world.connection.resume_for_memory()
+    assert world.connection.idle_ms(1_000_010) == 10
+
+
+def test_a_client_that_takes_nothing_is_idle_whatever_it_asked() -> None:
+    world = World()
+    world.pending()
+    world.receive(1)
+    world.transport.stuck_bytes = 50
+    world.connection.idle_ms(100)
+    assert world.connection.idle_ms(1_100) == 1_000
+    world.transport.stuck_bytes = 40
+    assert world.connection.idle_ms(1_200) == 0
