@@ -102,7 +102,7 @@ class Broker:
         await self._open_directories()
         self._build()
         await self.controller.load(self.cluster_id)
-        await self._set_strays_aside()
+        await self._find_partitions()
         await self.controller.start()
         self.group_coordinator.start()
         await self._listen()
@@ -137,22 +137,21 @@ class Broker:
             )
             self._directories.append(Directory(storage, disk))
 
-    async def _set_strays_aside(self) -> None:
-        """Find what partitions the directories hold; those of no topic (deleted while a crash came) are renamed.
+    async def _find_partitions(self) -> None:
+        """Note where each topic's partitions live.
 
-        With metadata that knows no topic at all nothing is touched: it is the metadata that is missing then.
+        Folders of no topic are left as they are: a topic was deleted when a crash came, or another broker
+        made them. Should their name be needed, they are set aside then.
         """
-        image = self.controller.committed
+        topics = self.controller.committed.topics
         for directory in self._directories:
             for stored in await directory.disk.run(directory.storage.partitions):
-                topic = image.topics.get(stored.topic)
+                topic = topics.get(stored.topic)
                 if topic is not None and stored.topic_id in (topic.topic_id, ZERO_UUID):
                     self.directories.found((stored.topic, stored.partition), directory)
-                elif image.topics:
-                    name = await directory.disk.run(directory.storage.set_aside, stored.topic, stored.partition)
-                    log.warning("%s-%d belongs to no topic: renamed to %s", stored.topic, stored.partition, name)
                 else:
-                    log.warning("%s-%d is on the disk, but the metadata is empty", stored.topic, stored.partition)
+                    folder = directory.storage.folder(stored.topic, stored.partition)
+                    log.warning("%s belongs to no topic of this cluster and is left alone", folder)
 
     def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:

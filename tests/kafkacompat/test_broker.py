@@ -175,20 +175,20 @@ def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
     world.assert_unlocked()
 
 
-def test_partitions_of_no_topic_are_set_aside(tmp_path: Path) -> None:
+def test_folders_of_no_topic_are_left_alone_until_their_name_is_needed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     world = World(tmp_path)
-    first = world.start()
-    world.make_topic(first, "t", 1)
-    world.stop(first)
-    for name, index in (("gone", 0), ("t", 7)):
-        folder = str(world.paths[1] / f"{name}-{index}")
-        Log.create(OsFiles(), folder, name, index, b"x" * 16, LogConfig()).release()
-    second = world.start()
-    assert [name.endswith("-stray") for name in folders(world.paths, "gone-")] == [True]
-    strays = [name for name in folders(world.paths, "t-") if name != "t-0"]
-    assert [name.startswith("t-7.") and name.endswith("-stray") for name in strays] == [True]
-    assert world.append(second, "t", 0) == 0
-    world.stop(second)
+    world.stop(world.start())
+    for path in world.paths:
+        Log.create(OsFiles(), str(path / "gone-0"), "gone", 0, b"x" * 16, LogConfig()).release()
+    broker = world.start()
+    assert folders(world.paths, "gone-") == ["gone-0", "gone-0"]
+    assert caplog.text.count("left alone") == 2
+    world.make_topic(broker, "gone", 1)
+    assert world.append(broker, "gone", 0) == 0
+    assert sorted(name.rpartition("-")[2] for name in folders(world.paths, "gone-")) == ["0", "0", "stray"]
+    world.stop(broker)
     assert world.clean() == [True, True]
 
 
