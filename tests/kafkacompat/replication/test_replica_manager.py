@@ -8,7 +8,6 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.replication.replica_manager import ReplicaManager
-from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
@@ -25,6 +24,14 @@ def code_of(replicas: ReplicaManager, name: str | bytes, index: int) -> ErrorCod
 
 def names_of(replicas: ReplicaManager) -> list[tuple[str, int]]:
     return sorted((each.topic, each.index) for each in replicas)
+
+
+def leave_unreadable(node: Node, folder: str) -> None:
+    """A partition's folder that cannot be opened: whose it is cannot be read."""
+    node.files.make_directory(folder)
+    file = node.files.open(f"{folder}/partition.metadata", create=True)
+    file.append([b"nonsense"], 8)
+    file.close()
 
 
 # Opening and finding
@@ -69,8 +76,7 @@ def test_new_partitions_spread_and_old_ones_are_opened_where_they_are() -> None:
 
 def test_a_partition_that_cannot_be_opened_is_offline_alone() -> None:
     node = Node()
-    # The folder of another topic of that name.
-    Log.create(node.files, "/a/t-1", "t", 1, OTHER_ID, LogConfig()).release()
+    leave_unreadable(node, "/a/t-1")
     node.open(topic("t", 3))
     assert names_of(node.replicas) == [("t", 0), ("t", 2)]
     assert code_of(node.replicas, "t", 1) == ErrorCode.KAFKA_STORAGE_ERROR
@@ -174,7 +180,7 @@ def test_a_topic_of_the_same_name_can_be_made_again() -> None:
 
 def test_the_folder_of_an_unopened_partition_is_set_aside() -> None:
     node = Node()
-    Log.create(node.files, "/a/t-0", "t", 0, OTHER_ID, LogConfig()).release()
+    leave_unreadable(node, "/a/t-0")
     node.open(topic())
     node.replicas.delete_partitions(topic())
     node.work()

@@ -1,0 +1,50 @@
+"""ApiVersions: the table of handlers, and how a client finds a version that both know."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.handlers.api_versions import handle_api_versions
+from kafkacompat.handlers.context import Peer, RequestContext
+from kafkacompat.wire import compiler
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.errors import ErrorCode
+from tests.handlers.data_node import DataNode
+
+
+def request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersionsRequest:
+    return ApiVersionsRequest(client_software_name=name, client_software_version=version)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
+def test_what_is_served_is_listed_by_key(version: int) -> None:
+    response = DataNode().ask(request(), ApiVersionsResponse, version)
+    listed = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
+    assert response.error_code == 0
+    assert listed == sorted((key, handler.versions.first, handler.versions.last) for key, handler in HANDLERS.items())
+    assert (0, 3, 13) in listed
+    assert (18, 0, 4) in listed
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a.", "1"), ("a b", "1"), ("a", "1\n"), ("ä", "1")]
+)
+def test_a_client_says_what_it_is_from_version_3(name: str, version: str) -> None:
+    refused = DataNode().ask(request(name, version), ApiVersionsResponse, 3)
+    assert (refused.error_code, refused.api_keys) == (ErrorCode.INVALID_REQUEST, [])
+    assert DataNode().ask(request(name, version), ApiVersionsResponse, 2).error_code == 0
+
+
+@pytest.mark.parametrize("name", ["a", "apache-kafka-java", "x.y-z.1", "7"])
+def test_usual_names_are_taken(name: str) -> None:
+    assert DataNode().ask(request(name, "4.3.1-SNAPSHOT"), ApiVersionsResponse, 4).error_code == 0
+
+
+def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
+    peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
+    context = RequestContext(api_key=18, api_version=99, client_id="test", peer=peer, connection_id=1)
+    answered = handle_api_versions(None, context, DataNode().services)
+    response = compiler.decode(ApiVersionsResponse, compiler.encode(answered, 0), 0)
+    assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]

@@ -1,0 +1,147 @@
+"""ListOffsets: by time, by name, and what each version knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.handlers.context import Pending
+from kafkacompat.wire.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from kafkacompat.wire.errors import ErrorCode
+from tests.handlers.data_node import EPOCH, NOW_MS, DataNode, batch
+from tests.kafkacompat.metadata.deferreds import has_fired
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
+
+
+def filled() -> DataNode:
+    """t-0 with the offsets 2 to 5; the largest timestamp is that of 3."""
+    node = DataNode()
+    node.append("t", 0, batch(2))
+    node.append("t", 0, batch(2, timestamp=NOW_MS + 100))
+    node.append("t", 0, batch(2, timestamp=NOW_MS + 50))
+    node.node.replicas.find("t", 0).log.advance_log_start_offset(2)
+    return node
+
+
+def request(*timestamps: int, name: str = "t", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
+    """Look-ups in one partition."""
+    wanted = [
+        ListOffsetsPartition(partition_index=index, timestamp=each, current_leader_epoch=epoch) for each in timestamps
+    ]
+    return ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=wanted)])
+
+
+def ask(node: DataNode, asked: ListOffsetsRequest, version: int = 11) -> list[ListOffsetsPartitionResponse]:
+    response = node.ask(asked, ListOffsetsResponse, version)
+    return [partition for topic in response.topics for partition in topic.partitions]
+
+
+def found(node: DataNode, timestamp: int, version: int = 11) -> tuple[int, int, int, int]:
+    (answer,) = ask(node, request(timestamp), version)
+    return answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset", "at"),
+    [
+        (LATEST, 6, -1),
+        (EARLIEST, 2, -1),
+        (EARLIEST_LOCAL, 2, -1),
+        (MAX_TIMESTAMP, 3, NOW_MS + 101),
+        (NOW_MS + 101, 3, NOW_MS + 101),
+        (NOW_MS + 60, 2, NOW_MS + 100),
+        (0, 2, NOW_MS + 100),
+    ],
+)
+def test_places(timestamp: int, offset: int, at: int) -> None:
+    assert found(filled(), timestamp) == (0, offset, at, EPOCH)
+
+
+@pytest.mark.parametrize("timestamp", [NOW_MS + 102, LATEST_TIERED, EARLIEST_PENDING])
+def test_what_is_nowhere(timestamp: int) -> None:
+    assert found(filled(), timestamp) == (0, -1, -1, -1)
+
+
+def test_an_empty_partition() -> None:
+    node = DataNode()
+    assert [found(node, each)[:3] for each in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)] == [
+        (0, 0, -1),
+        (0, 0, -1),
+        (0, -1, -1),
+        (0, -1, -1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "since"),
+    [(LATEST, 1), (EARLIEST, 1), (MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9), (EARLIEST_PENDING, 11)],
+)
+def test_a_place_that_a_version_does_not_know_is_refused(timestamp: int, since: int) -> None:
+    node = filled()
+    assert found(node, timestamp, since)[0] == 0
+    if since > 1:
+        assert found(node, timestamp, since - 1)[:3] == (ErrorCode.UNSUPPORTED_VERSION, -1, -1)
+
+
+def test_there_is_no_place_minus_7() -> None:
+    assert found(filled(), -7)[0] == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize("version", [1, 4, 6, 11])
+def test_a_partition_asked_for_twice_is_refused(version: int) -> None:
+    node = filled()
+    asked = request(LATEST, EARLIEST)
+    asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=LATEST))
+    answers = [(each.partition_index, each.error_code) for each in ask(node, asked, version)]
+    assert answers == [(0, ErrorCode.INVALID_REQUEST), (1, 0)]
+    apart = request(LATEST)
+    apart.topics += request(EARLIEST).topics
+    assert {each.error_code for each in ask(node, apart, version)} == {ErrorCode.INVALID_REQUEST}
+
+
+@pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
+@pytest.mark.parametrize("timestamp", [LATEST, 0])
+def test_what_is_not_there_is_unknown(name: str, index: int, timestamp: int) -> None:
+    (answer,) = ask(filled(), request(timestamp, name=name, index=index))
+    assert (answer.error_code, answer.offset) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [(EPOCH, 0), (EPOCH - 1, ErrorCode.FENCED_LEADER_EPOCH), (EPOCH + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+def test_epochs_are_compared_from_version_4(epoch: int, code: int) -> None:
+    assert ask(filled(), request(LATEST, epoch=epoch), 4)[0].error_code == code
+    assert ask(filled(), request(LATEST, epoch=epoch), 3)[0].error_code == 0
+
+
+def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
+    node = filled()
+    asked = request(LATEST)
+    asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=0))
+    asked.topics.append(ListOffsetsTopic(name="u", partitions=[ListOffsetsPartition(timestamp=0)]))
+    pending = node.send(asked, 11)
+    assert isinstance(pending, Pending)
+    assert pending.dispatched is None
+    assert not has_fired(pending.response)
+    node.node.work()
+    response = node.read(pending, ListOffsetsResponse, 11)
+    assert [[each.offset for each in topic.partitions] for topic in response.topics] == [[6, -1], [-1]]
+
+
+def test_a_search_that_fails_is_told_for_its_partition_alone() -> None:
+    node = filled()
+    node.append("t", 1)
+    asked = request(0)
+    asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=0))
+    pending = node.send(asked, 11)
+    node.node.replicas.find("t", 0).log.release()
+    node.node.work()
+    response = node.read(pending, ListOffsetsResponse, 11)
+    assert [each.error_code for each in response.topics[0].partitions] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]

@@ -1,0 +1,212 @@
+"""Produce: one batch a partition, each judged by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.handlers.context import Pending, UnanswerableError
+from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.wire.apis.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.record_batch import build_batch
+from tests.handlers.data_node import NOW_MS, T_ID, DataNode, batch
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome
+from tests.kafkacompat.replication.node import topic
+
+ZSTD, GZIP = 4, 1
+ONE_BATCH = LogConfig(segment_bytes=len(batch()))
+
+
+def request(*records: bytes | None, acks: int = -1, name: str = "t", topic_id: bytes = T_ID) -> ProduceRequest:
+    """The first batch for partition 0, the next for 1, and so on."""
+    data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(records)]
+    return ProduceRequest(
+        acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name=name, topic_id=topic_id, partition_data=data)]
+    )
+
+
+def ask(node: DataNode, asked: ProduceRequest, version: int = 9, **kw: Any) -> list[PartitionProduceResponse]:
+    response = node.ask(asked, ProduceResponse, version, **kw)
+    return response.responses[0].partition_responses
+
+
+def codes(found: list[PartitionProduceResponse]) -> list[int]:
+    return [each.error_code for each in found]
+
+
+@pytest.mark.parametrize("version", [3, 5, 8, 9, 12, 13])
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_batches_get_the_offsets_that_follow(version: int, acks: int) -> None:
+    node = DataNode()
+    node.append("t", 1)
+    found = ask(node, request(batch(3), batch(), acks=acks), version)
+    assert [(each.index, each.error_code, each.base_offset) for each in found] == [(0, 0, 0), (1, 0, 1)]
+    assert [each.log_append_time_ms for each in found] == [-1, -1]
+    assert [each.log_start_offset for each in found] == ([0, 0] if version >= 5 else [-1, -1])
+
+
+def test_the_topic_is_named_as_it_was_asked_for() -> None:
+    node = DataNode()
+    by_name = node.ask(request(batch()), ProduceResponse, 12).responses[0]
+    by_id = node.ask(request(batch(), name=""), ProduceResponse, 13).responses[0]
+    assert (by_name.name, by_id.topic_id) == ("t", T_ID)
+
+
+def test_the_brokers_time_is_told_where_it_is_set() -> None:
+    node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
+    assert ask(node, request(batch()))[0].log_append_time_ms == NOW_MS
+
+
+def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
+    node = DataNode()
+    assert codes(ask(node, request(batch(), name="absent"), 12)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert codes(ask(node, request(batch(), topic_id=b"x" * 16), 13)) == [ErrorCode.UNKNOWN_TOPIC_ID]
+    found = ask(node, request(batch(), batch(), batch()))
+    assert codes(found) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert (found[2].base_offset, found[2].log_start_offset) == (-1, -1)
+
+
+@pytest.mark.parametrize("acks", [2, -2])
+def test_other_acks_are_refused_for_each_partition(acks: int) -> None:
+    node = DataNode()
+    assert codes(ask(node, request(batch(), batch(), acks=acks))) == [ErrorCode.INVALID_REQUIRED_ACKS] * 2
+    assert node.node.replicas.find("t", 0).log.log_end_offset == 0
+
+
+def test_transactional_batches_need_a_transactional_id() -> None:
+    node = DataNode()
+    records = build_batch(
+        [(NOW_MS, b"k", b"v", [])], producer_id=1, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    asked = request(batch(), records)
+    assert codes(ask(node, asked)) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+    asked.transactional_id = "x"
+    assert codes(ask(node, asked)) == [0, ErrorCode.INVALID_TXN_STATE]
+
+
+def test_a_refusal_says_where_the_log_begins_if_the_log_judged() -> None:
+    node = DataNode()
+    node.append("t", 0)
+    node.node.replicas.find("t", 0).log.advance_log_start_offset(1)
+    judged, corrupt = request(b""), request(batch()[:-1] + b"x")
+    assert [ask(node, each)[0].log_start_offset for each in (judged, corrupt)] == [1, -1]
+
+
+def test_internal_topics_are_for_the_admin_client_only() -> None:
+    node = DataNode()
+    asked = request(batch(), name="__consumer_offsets")
+    assert codes(ask(node, asked, 12)) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert codes(ask(node, asked, 12, client_id="__admin_client")) == [0]
+
+
+def test_zstd_needs_version_7() -> None:
+    node = DataNode()
+    records = build_batch([(NOW_MS, b"k", b"v", [])])
+    marked = bytearray(records)
+    marked[22] |= ZSTD
+    assert codes(ask(node, request(bytes(marked)), 6)) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE]
+    # From version 7 on it is judged as any other batch: this one was changed behind its CRC.
+    assert codes(ask(node, request(bytes(marked)), 7)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert codes(ask(node, request(batch(codec=GZIP)), 3)) == [0]
+
+
+@pytest.mark.parametrize("records", [None, b""])
+def test_no_records_are_an_invalid_record(records: bytes | None) -> None:
+    found = ask(DataNode(), request(records, batch()))
+    assert codes(found) == [ErrorCode.INVALID_RECORD, 0]
+    assert found[0].error_message
+
+
+def test_refused_records_are_named_from_version_8() -> None:
+    records = build_batch([(NOW_MS, b"k", b"v", []), (NOW_MS, None, b"v", [])])
+    config = LogConfig(cleanup_policy=frozenset({"compact"}))
+    found = ask(DataNode(config), request(records), 8)[0]
+    assert found.error_code == ErrorCode.INVALID_RECORD
+    assert [each.batch_index for each in found.record_errors] == [1]
+    assert found.record_errors[0].batch_index_error_message and found.error_message
+    older = ask(DataNode(config), request(records), 7)[0]
+    assert (older.error_code, older.record_errors) == (ErrorCode.INVALID_RECORD, [])
+
+
+def test_a_defect_of_one_partition_is_an_unknown_error_of_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = DataNode()
+    monkeypatch.setattr(node.node.replicas.find("t", 0), "append", lambda *_args: 1 // 0)
+    assert codes(ask(node, request(batch(), batch()))) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
+
+
+# acks=0
+
+
+def test_without_acks_there_is_no_answer() -> None:
+    node = DataNode()
+    assert node.send(request(batch(), acks=0), 9) is None
+    assert node.node.replicas.find("t", 0).log.log_end_offset == 1
+
+
+def test_without_acks_an_error_closes_the_connection() -> None:
+    node = DataNode()
+    with pytest.raises(UnanswerableError, match="t-2 failed with UNKNOWN_TOPIC_OR_PARTITION"):
+        node.send(request(batch(), batch(), batch(), acks=0), 9)
+    assert node.node.replicas.find("t", 1).log.log_end_offset == 1
+
+
+def test_without_acks_a_later_error_closes_the_connection_too() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    pending = node.send(request(batch(), acks=0), 9)
+    assert isinstance(pending, Pending)
+    node.delete(topic("t", 2, T_ID))
+    with pytest.raises(UnanswerableError):
+        outcome(pending.response)
+
+
+def test_without_acks_there_is_no_answer_later_either() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    pending = node.send(request(batch(), acks=0), 9)
+    node.node.work()
+    assert outcome(pending.response) is None
+
+
+# A new segment is being made
+
+
+def test_an_answer_waits_for_a_new_segment_and_the_next_request_with_it() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    pending = node.send(request(batch(), batch()), 9)
+    assert isinstance(pending, Pending) and pending.dispatched is not None
+    assert not has_fired(pending.dispatched)
+    assert not pending.abandonable
+    node.node.work()
+    assert has_fired(pending.dispatched)
+    found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
+    assert [(each.error_code, each.base_offset) for each in found] == [(0, 1), (0, 0)]
+
+
+def test_a_refusal_in_line_is_answered_in_its_place() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    first = node.send(request(batch()), 9)
+    second = node.send(request(batch()[:-1] + b"x", batch()), 9)
+    node.node.work()
+    assert codes(node.read(first, ProduceResponse, 9).responses[0].partition_responses) == [0]
+    found = node.read(second, ProduceResponse, 9).responses[0].partition_responses
+    assert codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
+
+
+def test_a_topic_deleted_meanwhile_is_told_to_those_in_line() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    pending = node.send(request(batch()), 9)
+    node.delete(topic("t", 2, T_ID))
+    found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
+    assert codes(found) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
