@@ -218,6 +218,10 @@ def test_too_little_after_the_look_up_waits_for_more() -> None:
     results = arrived(cold.fetch(1, min_bytes=10_000))
     cold.node.work()
     assert results == []
+    # It waits without a file in its hand.
+    cold.unload()
+    assert cold.node.files.open_handles == cold.idle_handles
+    cold.node.replicas.find("t", 0).log.warm(0)
     cold.node.clock.advance(0.5)
     assert [[bool(size) for size in sizes] for sizes in results] == [[True]]
 

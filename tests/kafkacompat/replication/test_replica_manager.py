@@ -119,6 +119,7 @@ def test_a_deleted_partition_is_refused_at_once_and_its_folder_is_out_of_the_way
     assert not deleted.called
     node.work()
     outcome(deleted)
+    assert node.replicas.directories.home(("t", 0)) is None
     folders = [name for name in node.names("a") if name.startswith("t-")]
     assert len(folders) == 2
     assert all(name.endswith("-delete") for name in folders)
