@@ -192,6 +192,19 @@ def test_folders_of_no_topic_are_left_alone_until_their_name_is_needed(
     assert world.clean() == [True, True]
 
 
+def test_a_folder_of_a_deleted_topic_is_not_taken_for_the_one_of_its_name(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 1)
+    assert world.append(first, "t", 0) == 0
+    world.stop(first)
+    other = next(path for path in world.paths if not (path / "t-0").exists())
+    Log.create(OsFiles(), str(other / "t-0"), "t", 0, b"x" * 16, LogConfig()).release()
+    second = world.start()
+    assert world.append(second, "t", 0) == 1
+    world.stop(second)
+
+
 def test_a_directory_whose_close_fails_does_not_keep_the_other_from_its_marker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
