@@ -47,7 +47,8 @@ def delete_topic(broker: Broker, topic: str) -> None:
 @contextmanager
 def a_topic(broker: Broker, partitions: int, **config: str) -> Iterator[str]:
     """Give a topic that lives as long as the block."""
-    topic = create_topic(broker, partitions, **config)
+    # Gone at once with what of it is not on the disk yet: else the runs of one contender are the disk's load in the next's.
+    topic = create_topic(broker, partitions, file_delete_delay_ms="0", **config)
     try:
         yield topic
     finally:
