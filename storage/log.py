@@ -154,7 +154,6 @@ class Log(LogReading, LogMaintenance):
         if self._dirty_since_ms < 0:
             self._dirty_since_ms = now_ms
         self.log_end_offset = end_offset = last_offset + 1
-        self.producer_state.map_end_offset = end_offset
         return AppendResult(
             base_offset,
             last_offset,

@@ -9,21 +9,12 @@ from kafkacompat.storage.log_state import LogState
 from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
-from kafkacompat.storage.rolling import must_roll
 from kafkacompat.storage.segment import Segment
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
 class LogMaintenance(LogState):
     """Rolling, flushing, truncating, deleting, closing."""
-
-    def needs_roll(self, size_bytes: int, now_ms: int, max_timestamp: int = -1) -> bool:
-        """Whether a batch of that size will need a new segment first. [loop]
-
-        False may still be followed by a RollNeededError when its time (`max_timestamp`, -1: not known) or its
-        size after recompression is what makes the difference.
-        """
-        return must_roll(self.segments.active, size_bytes, self.log_end_offset, max_timestamp, now_ms, self.config)
 
     def prepare_segment(self, base_offset: int) -> Segment:
         """Make the files of the segment that begins at the log's end. [disk; no append meanwhile]
@@ -185,7 +176,7 @@ class LogMaintenance(LogState):
         rebuilt = rebuild_producer_state(
             self._files, self.directory, self.segments, self.log_end_offset, 0, self.config, clean_shutdown=False
         )
-        self.producer_state.restore(rebuilt.producers.values(), self.log_end_offset)
+        self.producer_state.restore(rebuilt.producers.values())
 
     def _drop(self, segments: Sequence[Segment]) -> None:
         # The last one first: a crash in between leaves a log that only ends earlier.

@@ -32,7 +32,6 @@ def rebuild_producer_state(
         start = end_offset if clean_shutdown else segments[0].base_offset
     for segment in segments.since(start) if start < end_offset else ():
         _replay(segment, state, start)
-    state.map_end_offset = end_offset
     state.remove_expired(now_ms, config.producer_id_expiration_ms)
     _remove_strays(snapshots, {segment.base_offset for segment in segments})
     return state
@@ -42,7 +41,7 @@ def _load_latest(snapshots: Snapshots, state: ProducerState, end_offset: int) ->
     for offset in reversed(snapshots.offsets()):
         if offset <= end_offset:
             try:
-                state.restore(snapshots.read(offset), offset)
+                state.restore(snapshots.read(offset))
                 return offset
             except CorruptSnapshotError:
                 pass

@@ -100,16 +100,12 @@ class Producer:
 
 
 class ProducerState:
-    """The producers of one partition.
+    """The producers of one partition."""
 
-    `map_end_offset` is the offset up to which the log has been taken into account.
-    """
-
-    __slots__ = ("map_end_offset", "producers")
+    __slots__ = ("producers",)
 
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
-        self.map_end_offset = 0
 
     def __len__(self) -> int:
         return len(self.producers)
@@ -157,10 +153,9 @@ class ProducerState:
             producer = self.producers[header.producer_id] = Producer(header.producer_id)
         producer.end_transaction(header.producer_epoch, coordinator_epoch, header.max_timestamp)
 
-    def restore(self, producers: Iterable[Producer], end_offset: int) -> None:
+    def restore(self, producers: Iterable[Producer]) -> None:
         """Start from a snapshot."""
         self.producers = {producer.producer_id: producer for producer in producers}
-        self.map_end_offset = end_offset
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction that have been idle for `expiration_ms`. [loop]"""

@@ -48,9 +48,7 @@ def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: in
     epochs.write()
     active = Segment.create(files, directory, base_offset, cache)
     files.sync_directory(directory)
-    state = ProducerState()
-    state.map_end_offset = base_offset
-    return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, state)
+    return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, ProducerState())
 
 
 def load_log(

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafkacompat.wire.compiler import Part, reader, writer
-from kafkacompat.wire.headers import RequestHeader, request_header_version, response_header_version
+from kafkacompat.wire.headers import API_VERSIONS_KEY, RequestHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Request, Response, Versions
 
-API_VERSIONS_KEY = 18
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE_AND_CORRELATION = struct.Struct(">ii")
 _BUFFERS = (bytes, bytearray, memoryview)

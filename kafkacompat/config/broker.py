@@ -119,10 +119,6 @@ class BrokerConfig:
         """A property of type list."""
         return [*self._typed(name, tuple)]
 
-    def optional_int(self, name: str) -> builtins.int | None:
-        """As `int`, or None when there is no value."""
-        return None if self.value(name) is None else self.int(name)
-
     def optional_string(self, name: str) -> str | None:
         """As `string`, or None when there is no value."""
         return None if self.value(name) is None else self.string(name)

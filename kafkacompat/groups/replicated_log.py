@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class ReplicatedOffsetsLog:
                 piece = region.pread(0, region.size_bytes)
             finally:
                 region.release()
+            begin = offset
             for batch in batches(piece):
                 offset = read_header(batch).last_offset + 1
                 yield batch
+            if offset == begin:
+                raise MalformedError(f"{OFFSETS_TOPIC}-{partition} has no whole batch at offset {offset}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.storage.log import RollNeededError
+from kafkacompat.storage.log import Log, RollNeededError
+from kafkacompat.storage.rolling import must_roll
 from tests.storage.support import (
     NOW_MS,
     Store,
@@ -21,11 +22,15 @@ from tests.storage.support import (
 )
 
 
+def needs_roll(log: Log, size_bytes: int, max_timestamp: int = -1) -> bool:
+    return must_roll(log.segments.active, size_bytes, log.log_end_offset, max_timestamp, NOW_MS, log.config)
+
+
 def test_an_append_that_needs_a_roll_changes_nothing(store: Store) -> None:
     log = create(store, segment_bytes=200)
     fill(log, 2)
     before = log.end_position()
-    assert log.needs_roll(len(batch()), NOW_MS)
+    assert needs_roll(log, len(batch()))
     with pytest.raises(RollNeededError):
         log.append(batch(), leader_epoch=9, now_ms=NOW_MS, from_client=True)
     assert log.end_position() == before
@@ -54,7 +59,7 @@ def test_segments_without_times_roll_by_the_clock(store: Store, age_ms: int, rol
 def test_jitter_rolls_earlier_but_not_by_more_than_it_says(store: Store) -> None:
     log = create(store, segment_ms=1000, segment_jitter_ms=500)
     append(log, batch(timestamp=NOW_MS))
-    ages = [age for age in range(0, 1100) if log.needs_roll(100, NOW_MS, NOW_MS + age)]
+    ages = [age for age in range(0, 1100) if needs_roll(log, 100, NOW_MS + age)]
     assert 500 < ages[0] <= 1001
     log.close()
 
@@ -71,9 +76,9 @@ def test_offsets_that_do_not_fit_the_index_roll(store: Store) -> None:
     log = create(store)
     append(log, batch())
     log.segments.active.base_offset -= 2**31 - 2
-    assert not log.needs_roll(100, NOW_MS)
+    assert not needs_roll(log, 100)
     log.log_end_offset += 1
-    assert log.needs_roll(100, NOW_MS)
+    assert needs_roll(log, 100)
     log.release()
 
 

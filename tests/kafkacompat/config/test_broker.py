@@ -105,7 +105,6 @@ def test_typed_getters() -> None:
     assert config.list("log.cleanup.policy") == ["delete"]
     assert config.optional_string("broker.rack") == "a"
     assert config.optional_string("inter.broker.listener.name") is None
-    assert config.optional_int("log.retention.ms") is None
     assert config.text("log.cleanup.policy") == "delete"
     with pytest.raises(TypeError):
         config.int("log.retention.ms")

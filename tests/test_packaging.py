@@ -1,0 +1,20 @@
+"""setup.cfg names every package there is: one that it forgets would be missing from what users install."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_package_list_is_the_tree() -> None:
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    found = {
+        ".".join(folder.parent.relative_to(ROOT).parts)
+        for top in ("kafkacompat", "wire", "handlers", "storage")
+        for folder in (ROOT / top).rglob("__init__.py")
+    }
+    assert listed == {name if name.startswith("kafkacompat") else f"kafkacompat.{name}" for name in found}
