@@ -16,7 +16,7 @@ import zstandard
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import ClosedError, RawClient, produce_request
-from kafkacompat.wire.apis import APIS
+from kafkacompat.handlers import HANDLERS
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -163,13 +163,13 @@ def test_bytes_after_the_body_are_ignored(client: RawClient) -> None:
     assert client.receive(ApiVersionsResponse, 0).error_code == 0
 
 
-@pytest.mark.parametrize("api_key", sorted(APIS))
+@pytest.mark.parametrize("api_key", sorted(HANDLERS))
 def test_garbage_bodies_harm_nobody_else(broker: Broker, api_key: int) -> None:
     """Random bodies at every version: an answer or a closed connection, and the next connection is served."""
     rng = random.Random(api_key)
-    versions = list(APIS[api_key].request.VERSIONS)
-    for version in versions:
-        header = request_header(api_key, version, flexible=version in APIS[api_key].request.FLEXIBLE)
+    served = HANDLERS[api_key]
+    for version in served.versions:
+        header = request_header(api_key, version, flexible=version in served.request.FLEXIBLE)
         with RawClient(broker.port) as attacker:
             attacker.send_frame(header + rng.randbytes(rng.randrange(1, 200)))
             drain(attacker)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.oracle import Oracle, OracleError, kafka_json
-from kafkacompat.wire.apis import APIS
+from kafkacompat.wire.apis import API_NAMES, api
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.errors import ErrorCode
@@ -27,7 +27,7 @@ from kafkacompat.wire.schema import Message
 from tests.wire.random_messages import LETTERS, Mode, make_message, seeded_random, versions_of
 
 MESSAGES = versions_of(
-    *(message for api in APIS.values() for message in api),
+    *(message for key in API_NAMES for message in api(key)),
     RequestHeader,
     ResponseHeader,
     ConsumerProtocolSubscription,
@@ -71,9 +71,10 @@ def test_the_oracle_objects_to_bytes_that_are_cut_off(oracle: Oracle) -> None:
 
 
 def test_versions_and_headers_are_those_of_kafka(oracle: Oracle) -> None:
-    theirs = {api["key"]: api for api in oracle.ask("apis")["apis"]}
-    for key, (request, response) in APIS.items():
-        first, last = request.VERSIONS.first, request.VERSIONS.last
+    theirs = {each["key"]: each for each in oracle.ask("apis")["apis"]}
+    for key in API_NAMES:
+        request, response = api(key)
+        first, last = theirs[key]["first"], theirs[key]["last"]
         assert theirs[key] == {
             "key": key,
             "name": request.__name__.removesuffix("Request"),

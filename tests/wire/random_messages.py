@@ -78,6 +78,8 @@ class MessageMaker:
     def _plain(self, kind: str) -> object:
         if kind == "bool":
             return self._rng.random() < 0.5
+        if kind == "float64":
+            return self._rng.choice((0.0, -1.5, self._rng.uniform(-1e9, 1e9)))
         if kind == "uuid":
             return self._rng.choice((ZERO_UUID, self._rng.randbytes(16)))
         length = self._rng.randint(0, 4) if self._mode is Mode.SMALL else self._rng.choice(LENGTHS)

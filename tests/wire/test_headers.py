@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.wire.apis import APIS
+from kafkacompat.wire.apis import api
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
@@ -37,12 +37,12 @@ def test_the_response_header_is_the_correlation_id(version: int, data: str) -> N
 
 @pytest.mark.parametrize(("key", "version", "request_header", "response_header"), [
     (0, 8, 1, 0), (0, 9, 2, 1), (3, 8, 1, 0), (3, 9, 2, 1), (12, 3, 1, 0), (12, 4, 2, 1), (60, 0, 2, 1),
-    (18, 2, 1, 0), (18, 3, 2, 0), (18, 4, 2, 0), (18, 99, 2, 0),
+    (7, 0, 0, 0), (7, 1, 1, 0), (18, 2, 1, 0), (18, 3, 2, 0), (18, 4, 2, 0), (18, 99, 2, 0),
 ])  # fmt: skip
 def test_flexible_bodies_have_flexible_headers_except_the_answer_of_api_versions(
     key: int, version: int, request_header: int, response_header: int
 ) -> None:
-    api = APIS[key]
-    assert request_header_version(api.request, version) == request_header
-    assert response_header_version(api.request, version) == response_header
-    assert response_header_version(api.response, version) == response_header
+    request, response = api(key)
+    assert request_header_version(request, version) == request_header
+    assert response_header_version(request, version) == response_header
+    assert response_header_version(response, version) == response_header

@@ -1,40 +1,14 @@
-"""The requests and responses this broker speaks, one module an API."""
+"""Every request and response that Apache Kafka has released, one module an API.
+
+A module is imported when its messages are first asked for: a broker that starts, and most that run, need few of them.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import NamedTuple
 
-from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafkacompat.wire.apis.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from kafkacompat.wire.apis.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from kafkacompat.wire.apis.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from kafkacompat.wire.apis.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafkacompat.wire.apis.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from kafkacompat.wire.apis.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
-from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse
-from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkacompat.wire.apis.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
-from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from kafkacompat.wire.apis.list_groups import ListGroupsRequest, ListGroupsResponse
-from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
-from kafkacompat.wire.apis.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from kafkacompat.wire.apis.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
-from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkacompat.wire.schema import Request, Response
 
 
@@ -45,34 +19,108 @@ class Api(NamedTuple):
     response: type[Response]
 
 
-APIS: dict[int, Api] = {
-    api.request.API_KEY: api
-    for api in (
-        Api(ProduceRequest, ProduceResponse),
-        Api(FetchRequest, FetchResponse),
-        Api(ListOffsetsRequest, ListOffsetsResponse),
-        Api(MetadataRequest, MetadataResponse),
-        Api(OffsetCommitRequest, OffsetCommitResponse),
-        Api(OffsetFetchRequest, OffsetFetchResponse),
-        Api(FindCoordinatorRequest, FindCoordinatorResponse),
-        Api(JoinGroupRequest, JoinGroupResponse),
-        Api(HeartbeatRequest, HeartbeatResponse),
-        Api(LeaveGroupRequest, LeaveGroupResponse),
-        Api(SyncGroupRequest, SyncGroupResponse),
-        Api(DescribeGroupsRequest, DescribeGroupsResponse),
-        Api(ListGroupsRequest, ListGroupsResponse),
-        Api(ApiVersionsRequest, ApiVersionsResponse),
-        Api(CreateTopicsRequest, CreateTopicsResponse),
-        Api(DeleteTopicsRequest, DeleteTopicsResponse),
-        Api(DeleteRecordsRequest, DeleteRecordsResponse),
-        Api(InitProducerIdRequest, InitProducerIdResponse),
-        Api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
-        Api(DescribeConfigsRequest, DescribeConfigsResponse),
-        Api(CreatePartitionsRequest, CreatePartitionsResponse),
-        Api(DeleteGroupsRequest, DeleteGroupsResponse),
-        Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
-        Api(DescribeClusterRequest, DescribeClusterResponse),
-        Api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
-    )
+API_NAMES: dict[int, str] = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    4: "leader_and_isr",
+    5: "stop_replica",
+    6: "update_metadata",
+    7: "controlled_shutdown",
+    8: "offset_commit",
+    9: "offset_fetch",
+    10: "find_coordinator",
+    11: "join_group",
+    12: "heartbeat",
+    13: "leave_group",
+    14: "sync_group",
+    15: "describe_groups",
+    16: "list_groups",
+    17: "sasl_handshake",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    21: "delete_records",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    24: "add_partitions_to_txn",
+    25: "add_offsets_to_txn",
+    26: "end_txn",
+    27: "write_txn_markers",
+    28: "txn_offset_commit",
+    29: "describe_acls",
+    30: "create_acls",
+    31: "delete_acls",
+    32: "describe_configs",
+    33: "alter_configs",
+    34: "alter_replica_log_dirs",
+    35: "describe_log_dirs",
+    36: "sasl_authenticate",
+    37: "create_partitions",
+    38: "create_delegation_token",
+    39: "renew_delegation_token",
+    40: "expire_delegation_token",
+    41: "describe_delegation_token",
+    42: "delete_groups",
+    43: "elect_leaders",
+    44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    47: "offset_delete",
+    48: "describe_client_quotas",
+    49: "alter_client_quotas",
+    50: "describe_user_scram_credentials",
+    51: "alter_user_scram_credentials",
+    52: "vote",
+    53: "begin_quorum_epoch",
+    54: "end_quorum_epoch",
+    55: "describe_quorum",
+    56: "alter_partition",
+    57: "update_features",
+    58: "envelope",
+    59: "fetch_snapshot",
+    60: "describe_cluster",
+    61: "describe_producers",
+    62: "broker_registration",
+    63: "broker_heartbeat",
+    64: "unregister_broker",
+    65: "describe_transactions",
+    66: "list_transactions",
+    67: "allocate_producer_ids",
+    68: "consumer_group_heartbeat",
+    69: "consumer_group_describe",
+    70: "controller_registration",
+    71: "get_telemetry_subscriptions",
+    72: "push_telemetry",
+    73: "assign_replicas_to_dirs",
+    74: "list_config_resources",
+    75: "describe_topic_partitions",
+    76: "share_group_heartbeat",
+    77: "share_group_describe",
+    78: "share_fetch",
+    79: "share_acknowledge",
+    80: "add_raft_voter",
+    81: "remove_raft_voter",
+    82: "update_raft_voter",
+    83: "initialize_share_group_state",
+    84: "read_share_group_state",
+    85: "write_share_group_state",
+    86: "delete_share_group_state",
+    87: "read_share_group_state_summary",
+    88: "streams_group_heartbeat",
+    89: "streams_group_describe",
+    90: "describe_share_group_offsets",
+    91: "alter_share_group_offsets",
+    92: "delete_share_group_offsets",
 }
-"""By API key, in ascending order."""
+"""API key -> name, in ascending order; the module here, its classes and the module of its handler are named after it."""
+
+
+@cache
+def api(key: int) -> Api:
+    """Return the messages of one API; raises KeyError for a key that Kafka never had."""
+    name = API_NAMES[key]
+    module = import_module(f"kafkacompat.wire.apis.{name}")
+    title = name.title().replace("_", "")
+    return Api(getattr(module, f"{title}Request"), getattr(module, f"{title}Response"))

@@ -30,12 +30,12 @@ class CreatableTopic(Struct):
     configs: list[CreatableTopicConfig] = array(CreatableTopicConfig)
 
 
-class CreateTopicsRequest(Request, api_key=19, versions="2-7", flexible="5+"):
+class CreateTopicsRequest(Request, api_key=19, versions="0-7", flexible="5+"):
     """Create these topics."""
 
     topics: list[CreatableTopic] = array(CreatableTopic)
     timeout_ms: int = int32(default=60000)
-    validate_only: bool = boolean()
+    validate_only: bool = boolean(versions="1+")
 
 
 class CreatableTopicConfigs(Struct):
@@ -54,15 +54,15 @@ class CreatableTopicResult(Struct):
     name: str = string()
     topic_id: bytes = uuid(versions="7+")
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(versions="1+", nullable="0+")
     topic_config_error_code: int = int16(versions="5+", tag=0)
     num_partitions: int = int32(versions="5+", default=-1)  # -1 when not told
     replication_factor: int = int16(versions="5+", default=-1)  # -1 when not told
     configs: list[CreatableTopicConfigs] | None = array(CreatableTopicConfigs, versions="5+", nullable="0+")
 
 
-class CreateTopicsResponse(Response, api_key=19, versions="2-7", flexible="5+"):
+class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
     """Which topics were created."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(versions="2+")
     topics: list[CreatableTopicResult] = array(CreatableTopicResult)

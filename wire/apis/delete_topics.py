@@ -12,7 +12,7 @@ class DeleteTopicState(Struct):
     topic_id: bytes = uuid()
 
 
-class DeleteTopicsRequest(Request, api_key=20, versions="1-6", flexible="4+"):
+class DeleteTopicsRequest(Request, api_key=20, versions="0-6", flexible="4+"):
     """Delete these topics, named (up to version 5) or also by id (from 6)."""
 
     topics: list[DeleteTopicState] = array(DeleteTopicState, versions="6+")
@@ -29,8 +29,8 @@ class DeletableTopicResult(Struct):
     error_message: str | None = string(versions="5+", nullable="0+", default=None)
 
 
-class DeleteTopicsResponse(Response, api_key=20, versions="1-6", flexible="4+"):
+class DeleteTopicsResponse(Response, api_key=20, versions="0-6", flexible="4+"):
     """Which topics were deleted."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(versions="1+")
     responses: list[DeletableTopicResult] = array(DeletableTopicResult)

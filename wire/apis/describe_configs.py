@@ -13,11 +13,11 @@ class DescribeConfigsResource(Struct):
     configuration_keys: list[str] | None = array(string(), nullable="0+")  # null: all
 
 
-class DescribeConfigsRequest(Request, api_key=32, versions="1-4", flexible="4+"):
+class DescribeConfigsRequest(Request, api_key=32, versions="0-4", flexible="4+"):
     """Describe the configuration of these resources."""
 
     resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
-    include_synonyms: bool = boolean()
+    include_synonyms: bool = boolean(versions="1+")
     include_documentation: bool = boolean(versions="3+")
 
 
@@ -35,11 +35,12 @@ class DescribeConfigsResourceResult(Struct):
     name: str = string()
     value: str | None = string(nullable="0+")  # null when sensitive
     read_only: bool = boolean()
+    is_default: bool = boolean(versions="0")  # nobody set it; from version 1 config_source tells
     # 1: topic, 2: dynamic broker, 3: dynamic default broker, 4: static broker, 5: default, 6: broker logger,
     # 7: client metrics, 8: group; -1 when not known
-    config_source: int = int8(default=-1)
+    config_source: int = int8(versions="1+", default=-1)
     is_sensitive: bool = boolean()
-    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym)
+    synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, versions="1+")
     # 1: boolean, 2: string, 3: int, 4: short, 5: long, 6: double, 7: list, 8: class, 9: password; 0 when not known
     config_type: int = int8(versions="3+")
     documentation: str | None = string(versions="3+", nullable="0+")
@@ -55,7 +56,7 @@ class DescribeConfigsResult(Struct):
     configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
 
 
-class DescribeConfigsResponse(Response, api_key=32, versions="1-4", flexible="4+"):
+class DescribeConfigsResponse(Response, api_key=32, versions="0-4", flexible="4+"):
     """The configuration of each resource."""
 
     throttle_time_ms: int = int32()

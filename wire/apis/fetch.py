@@ -57,7 +57,7 @@ class ForgottenTopic(Struct):
     partitions: list[int] = array(int32())
 
 
-class FetchRequest(Request, api_key=1, versions="4-18", flexible="12+"):
+class FetchRequest(Request, api_key=1, versions="0-18", flexible="12+"):
     """Send what is there from these offsets on, waiting a while if it is too little."""
 
     cluster_id: str | None = string(versions="12+", nullable="0+", default=None, tag=0)
@@ -65,8 +65,8 @@ class FetchRequest(Request, api_key=1, versions="4-18", flexible="12+"):
     replica_state: ReplicaState = struct(ReplicaState, versions="15+", tag=1)
     max_wait_ms: int = int32()
     min_bytes: int = int32()
-    max_bytes: int = int32(default=MAX_INT32)  # yet the first batch found is sent whole, however large
-    isolation_level: int = int8()  # 0: read_uncommitted, 1: read_committed
+    max_bytes: int = int32(versions="3+", default=MAX_INT32)  # yet the first batch found is sent whole, however large
+    isolation_level: int = int8(versions="4+")  # 0: read_uncommitted, 1: read_committed
     session_id: int = int32(versions="7+")  # 0: none yet
     session_epoch: int = int32(versions="7+", default=-1)  # 0: start a session, -1: no session, or end the one named
     topics: list[FetchTopic] = array(FetchTopic)
@@ -108,13 +108,13 @@ class PartitionData(Struct):
     partition_index: int = int32()
     error_code: int = int16()
     high_watermark: int = int64()
-    last_stable_offset: int = int64(default=-1)  # -1 when not known
+    last_stable_offset: int = int64(versions="4+", default=-1)  # -1 when not known
     log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
     diverging_epoch: EpochEndOffset = struct(EpochEndOffset, versions="12+", tag=0)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="12+", tag=1)
     snapshot_id: SnapshotId = struct(SnapshotId, versions="12+", tag=2)
     # null for read_uncommitted
-    aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, nullable="0+")
+    aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, versions="4+", nullable="0+")
     preferred_read_replica: int = int32(versions="11+", default=-1)  # -1: stay with this broker
     records: Part | None = batches(nullable="0+")
 
@@ -136,10 +136,10 @@ class NodeEndpoint(Struct):
     rack: str | None = string(nullable="0+", default=None)
 
 
-class FetchResponse(Response, api_key=1, versions="4-18", flexible="12+"):
+class FetchResponse(Response, api_key=1, versions="0-18", flexible="12+"):
     """The batches found, topic by topic."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16(versions="7+")
     session_id: int = int32(versions="7+")  # 0: no session
     responses: list[FetchableTopicResponse] = array(FetchableTopicResponse)

@@ -12,6 +12,7 @@ class ListOffsetsPartition(Struct):
     current_leader_epoch: int = int32(versions="4+", default=-1)  # -1: do not check
     # -1: latest, -2: earliest, -3: the record with the largest timestamp, -4: earliest on local disk
     timestamp: int = int64()
+    max_num_offsets: int = int32(versions="0", default=1)  # how many offsets to list at most
 
 
 class ListOffsetsTopic(Struct):
@@ -21,7 +22,7 @@ class ListOffsetsTopic(Struct):
     partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
 
 
-class ListOffsetsRequest(Request, api_key=2, versions="1-11", flexible="6+"):
+class ListOffsetsRequest(Request, api_key=2, versions="0-11", flexible="6+"):
     """Look up one offset a partition."""
 
     replica_id: int = int32()  # -1 for consumers
@@ -35,8 +36,10 @@ class ListOffsetsPartitionResponse(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    timestamp: int = int64(default=-1)  # -1 when nothing was found or the offset was asked for by name
-    offset: int = int64(default=-1)  # -1 when nothing was found
+    # where segments start and the log ends, newest first
+    old_style_offsets: list[int] = array(int64(), versions="0")
+    timestamp: int = int64(versions="1+", default=-1)  # -1 when nothing was found or the offset was asked for by name
+    offset: int = int64(versions="1+", default=-1)  # -1 when nothing was found
     leader_epoch: int = int32(versions="4+", default=-1)  # -1 when not known
 
 
@@ -47,7 +50,7 @@ class ListOffsetsTopicResponse(Struct):
     partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
 
 
-class ListOffsetsResponse(Response, api_key=2, versions="1-11", flexible="6+"):
+class ListOffsetsResponse(Response, api_key=2, versions="0-11", flexible="6+"):
     """The offsets found."""
 
     throttle_time_ms: int = int32(versions="2+")

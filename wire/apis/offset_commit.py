@@ -11,6 +11,7 @@ class OffsetCommitRequestPartition(Struct):
     partition_index: int = int32()
     committed_offset: int = int64()
     committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 when not known
+    commit_timestamp: int = int64(versions="1", default=-1)  # milliseconds since 1970; -1: now
     committed_metadata: str | None = string(nullable="0+")
 
 
@@ -22,12 +23,12 @@ class OffsetCommitRequestTopic(Struct):
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
 
 
-class OffsetCommitRequest(Request, api_key=8, versions="2-10", flexible="8+"):
+class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):
     """Store these offsets for a group."""
 
     group_id: str = string()
-    generation_id_or_member_epoch: int = int32(default=-1)  # -1 for a commit outside of group membership
-    member_id: str = string()
+    generation_id_or_member_epoch: int = int32(versions="1+", default=-1)  # -1 for a commit outside of group membership
+    member_id: str = string(versions="1+")
     group_instance_id: str | None = string(versions="7+", nullable="0+", default=None)
     retention_time_ms: int = int64(versions="2-4", default=-1)  # -1: as long as the broker sees fit
     topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
@@ -48,7 +49,7 @@ class OffsetCommitResponseTopic(Struct):
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 
-class OffsetCommitResponse(Response, api_key=8, versions="2-10", flexible="8+"):
+class OffsetCommitResponse(Response, api_key=8, versions="0-10", flexible="8+"):
     """Which offsets were stored."""
 
     throttle_time_ms: int = int32(versions="3+")

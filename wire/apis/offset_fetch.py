@@ -30,7 +30,7 @@ class OffsetFetchRequestGroup(Struct):
     topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, nullable="0+")
 
 
-class OffsetFetchRequest(Request, api_key=9, versions="1-10", flexible="6+"):
+class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
     """Read the offsets of one group (up to version 7) or of several (from 8)."""
 
     group_id: str = string(versions="0-7")
@@ -83,7 +83,7 @@ class OffsetFetchResponseGroup(Struct):
     error_code: int = int16()
 
 
-class OffsetFetchResponse(Response, api_key=9, versions="1-10", flexible="6+"):
+class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
     """The offsets, of one group (up to version 7) or of several (from 8)."""
 
     throttle_time_ms: int = int32(versions="3+")

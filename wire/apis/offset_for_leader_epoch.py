@@ -9,7 +9,7 @@ class OffsetForLeaderPartition(Struct):
     """The epoch asked about in one partition."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32(default=-1)  # -1: do not check
+    current_leader_epoch: int = int32(versions="2+", default=-1)  # -1: do not check
     leader_epoch: int = int32()
 
 
@@ -20,7 +20,7 @@ class OffsetForLeaderTopic(Struct):
     partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition)
 
 
-class OffsetForLeaderEpochRequest(Request, api_key=23, versions="2-4", flexible="4+"):
+class OffsetForLeaderEpochRequest(Request, api_key=23, versions="0-4", flexible="4+"):
     """Where do these leader epochs end?"""
 
     # -1: a consumer, -2: a tool that may see what is not replicated yet
@@ -33,7 +33,7 @@ class EpochEndOffset(Struct):
 
     error_code: int = int16()
     partition: int = int32()
-    leader_epoch: int = int32(default=-1)  # -1 when there is none
+    leader_epoch: int = int32(versions="1+", default=-1)  # -1 when there is none
     end_offset: int = int64(default=-1)  # -1 when there is none
 
 
@@ -44,8 +44,8 @@ class OffsetForLeaderTopicResult(Struct):
     partitions: list[EpochEndOffset] = array(EpochEndOffset)
 
 
-class OffsetForLeaderEpochResponse(Response, api_key=23, versions="2-4", flexible="4+"):
+class OffsetForLeaderEpochResponse(Response, api_key=23, versions="0-4", flexible="4+"):
     """Where the epochs end."""
 
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(versions="2+")
     topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)

@@ -21,10 +21,10 @@ class TopicProduceData(Struct):
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
-class ProduceRequest(Request, api_key=0, versions="3-13", flexible="9+"):
+class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
     """Append these batches."""
 
-    transactional_id: str | None = string(nullable="0+", default=None)
+    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)
     acks: int = int16()  # 0: no answer, 1: the leader has it, -1: all in-sync replicas have it
     timeout_ms: int = int32()
     topic_data: list[TopicProduceData] = array(TopicProduceData)
@@ -50,7 +50,9 @@ class PartitionProduceResponse(Struct):
     index: int = int32()
     error_code: int = int16()
     base_offset: int = int64()
-    log_append_time_ms: int = int64(default=-1)  # -1 when the records keep the time the producer gave them
+    log_append_time_ms: int = int64(
+        versions="2+", default=-1
+    )  # -1 when the records keep the time the producer gave them
     log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
     error_message: str | None = string(versions="8+", nullable="0+", default=None)
@@ -74,9 +76,9 @@ class NodeEndpoint(Struct):
     rack: str | None = string(nullable="0+", default=None)
 
 
-class ProduceResponse(Response, api_key=0, versions="3-13", flexible="9+"):
+class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
     """What became of each batch."""
 
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
-    throttle_time_ms: int = int32()
+    throttle_time_ms: int = int32(versions="1+")
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, versions="10+", tag=0)

@@ -140,9 +140,9 @@ def test_a_late_failure_is_answered_or_closes() -> None:
 def test_an_answer_that_cannot_be_encoded_closes_and_lets_go_of_its_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, late: bool
 ) -> None:
-    """Version 0, which was asked for, is none of Fetch's."""
     world, file = World(), log_file(tmp_path / "log", b"abc")
     response = fetched(region(file, 0, 3))
+    response.responses[0].partitions[0].error_code = 1 << 16
     if late:
         pending = world.pending()
         world.receive(1, 2)

@@ -1,0 +1,51 @@
+"""AlterShareGroupOffsets (key 91): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
+
+
+class AlterShareGroupOffsetsRequestPartition(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    start_offset: int = int64()
+
+
+class AlterShareGroupOffsetsRequestTopic(Struct):
+    """DOC"""
+
+    topic_name: str = string()
+    partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
+
+
+class AlterShareGroupOffsetsRequest(Request, api_key=91, versions="0", flexible="0+"):
+    """DOC"""
+
+    group_id: str = string()
+    topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
+
+
+class AlterShareGroupOffsetsResponsePartition(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+", default=None)
+
+
+class AlterShareGroupOffsetsResponseTopic(Struct):
+    """DOC"""
+
+    topic_name: str = string()
+    topic_id: bytes = uuid()
+    partitions: list[AlterShareGroupOffsetsResponsePartition] = array(AlterShareGroupOffsetsResponsePartition)
+
+
+class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexible="0+"):
+    """DOC"""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+", default=None)
+    responses: list[AlterShareGroupOffsetsResponseTopic] = array(AlterShareGroupOffsetsResponseTopic)

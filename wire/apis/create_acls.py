@@ -1,0 +1,37 @@
+"""CreateAcls (key 30): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
+
+
+class AclCreation(Struct):
+    """DOC"""
+
+    resource_type: int = int8()
+    resource_name: str = string()
+    resource_pattern_type: int = int8(versions="1+", default=3)
+    principal: str = string()
+    host: str = string()
+    operation: int = int8()
+    permission_type: int = int8()
+
+
+class CreateAclsRequest(Request, api_key=30, versions="0-3", flexible="2+"):
+    """DOC"""
+
+    creations: list[AclCreation] = array(AclCreation)
+
+
+class AclCreationResult(Struct):
+    """DOC"""
+
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+
+
+class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
+    """DOC"""
+
+    throttle_time_ms: int = int32()
+    results: list[AclCreationResult] = array(AclCreationResult)

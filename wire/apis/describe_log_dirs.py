@@ -1,0 +1,53 @@
+"""DescribeLogDirs (key 35): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string
+
+
+class DescribableLogDirTopic(Struct):
+    """DOC"""
+
+    topic: str = string()
+    partitions: list[int] = array(int32())
+
+
+class DescribeLogDirsRequest(Request, api_key=35, versions="0-5", flexible="2+"):
+    """DOC"""
+
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")
+
+
+class DescribeLogDirsPartition(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    partition_size: int = int64()
+    offset_lag: int = int64()
+    is_future_key: bool = boolean()
+
+
+class DescribeLogDirsTopic(Struct):
+    """DOC"""
+
+    name: str = string()
+    partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
+
+
+class DescribeLogDirsResult(Struct):
+    """DOC"""
+
+    error_code: int = int16()
+    log_dir: str = string()
+    topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
+    total_bytes: int = int64(versions="4+", default=-1)
+    usable_bytes: int = int64(versions="4+", default=-1)
+    is_cordoned: bool = boolean(versions="5+")
+
+
+class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+"):
+    """DOC"""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16(versions="3+")
+    results: list[DescribeLogDirsResult] = array(DescribeLogDirsResult)

@@ -1,0 +1,43 @@
+"""ElectLeaders (key 43): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
+
+
+class TopicPartitions(Struct):
+    """DOC"""
+
+    topic: str = string()
+    partitions: list[int] = array(int32())
+
+
+class ElectLeadersRequest(Request, api_key=43, versions="0-2", flexible="2+"):
+    """DOC"""
+
+    election_type: int = int8(versions="1+")
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")
+    timeout_ms: int = int32(default=60000)
+
+
+class PartitionResult(Struct):
+    """DOC"""
+
+    partition_id: int = int32()
+    error_code: int = int16()
+    error_message: str | None = string(nullable="0+")
+
+
+class ReplicaElectionResult(Struct):
+    """DOC"""
+
+    topic: str = string()
+    partition_result: list[PartitionResult] = array(PartitionResult)
+
+
+class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
+    """DOC"""
+
+    throttle_time_ms: int = int32()
+    error_code: int = int16(versions="1+")
+    replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)

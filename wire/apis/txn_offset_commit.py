@@ -1,0 +1,55 @@
+"""TxnOffsetCommit (key 28): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
+
+
+class TxnOffsetCommitRequestPartition(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    committed_offset: int = int64()
+    committed_leader_epoch: int = int32(versions="2+", default=-1)
+    committed_metadata: str | None = string(nullable="0+")
+
+
+class TxnOffsetCommitRequestTopic(Struct):
+    """DOC"""
+
+    name: str = string()
+    partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
+
+
+class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+"):
+    """DOC"""
+
+    transactional_id: str = string()
+    group_id: str = string()
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    generation_id: int = int32(versions="3+", default=-1)
+    member_id: str = string(versions="3+")
+    group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)
+    topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
+
+
+class TxnOffsetCommitResponsePartition(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+class TxnOffsetCommitResponseTopic(Struct):
+    """DOC"""
+
+    name: str = string()
+    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
+
+
+class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+"):
+    """DOC"""
+
+    throttle_time_ms: int = int32()
+    topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

@@ -1,0 +1,56 @@
+"""WriteTxnMarkers (key 27): DOC"""
+
+from __future__ import annotations
+
+from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, int64, string
+
+
+class WritableTxnMarkerTopic(Struct):
+    """DOC"""
+
+    name: str = string()
+    partition_indexes: list[int] = array(int32())
+
+
+class WritableTxnMarker(Struct):
+    """DOC"""
+
+    producer_id: int = int64()
+    producer_epoch: int = int16()
+    transaction_result: bool = boolean()
+    topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
+    coordinator_epoch: int = int32()
+    transaction_version: int = int8(versions="2+")
+
+
+class WriteTxnMarkersRequest(Request, api_key=27, versions="0-2", flexible="1+"):
+    """DOC"""
+
+    markers: list[WritableTxnMarker] = array(WritableTxnMarker)
+
+
+class WritableTxnMarkerPartitionResult(Struct):
+    """DOC"""
+
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+class WritableTxnMarkerTopicResult(Struct):
+    """DOC"""
+
+    name: str = string()
+    partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult)
+
+
+class WritableTxnMarkerResult(Struct):
+    """DOC"""
+
+    producer_id: int = int64()
+    topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult)
+
+
+class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+"):
+    """DOC"""
+
+    markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)
