@@ -1,6 +1,26 @@
 """Every request and response that Apache Kafka has released, one module an API.
 
 A module is imported when its messages are first asked for: a broker that starts, and most that run, need few of them.
+
+Fields that mean the same everywhere are explained here, and nowhere else::
+
+    name, topic, topic_name     a topic; empty or null where topic_id tells which
+    topic_id                    what a topic keeps until it is deleted, and no later topic of its name has; 0: none
+    partition_index, partition  a partition of the topic named above it, counted from 0 (as in lists of partitions)
+    error_code                  a wire.errors.ErrorCode; 0: none
+    error_message               a sentence for people; null: none
+    throttle_time_ms            how long the client is kept waiting because it is above its quota; 0: not at all
+    host, port, rack            where a broker is reached, and where it stands (null: not told)
+    broker_id, node_id          a broker, as in lists of replicas; a controller where one is meant
+    broker_epoch                which registration of the broker counts; -1: not known
+    leader_epoch                counts the leaders a partition has had; -1: not known
+    group_id, member_id         a group, and the id that a member has in it (empty: none yet)
+    group_instance_id           the id that a static member brings along (KIP-345); null: none
+    generation_id               counts the rebalances of a classic group; -1: outside of group membership
+    transactional_id            what a producer is known by across its restarts
+    producer_id, producer_epoch the number it got for that, and how often it was renewed; an older epoch is fenced
+    timeout_ms                  how long the answer may take
+    validate_only               check the request, but change nothing
 """
 
 from __future__ import annotations
