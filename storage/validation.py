@@ -68,10 +68,10 @@ def check_batch(records: Buffer, config: LogConfig, now_ms: int, from_client: bo
             checked = header, (view[PATCHED_END:],)
         else:
             checked = _correct(view, header, max_timestamp)
-    if config.compression_type == PRODUCER:
+    codec = stored_codec(config)
+    if codec is None or codec == header.codec or header.is_control:
         return checked
-    codec = _CODECS[config.compression_type]
-    return checked if codec == header.codec or header.is_control else _recompress(checked, codec, config)
+    return _recompress(checked, codec, config)
 
 
 def _not_a_batch(view: memoryview) -> KafkaError:
@@ -154,16 +154,25 @@ def _check_times(base_timestamp: int, max_timestamp: int, config: LogConfig, now
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
 
 
-def _recompress(checked: Checked, codec: int, config: LogConfig) -> Checked:
-    header, parts = checked
-    batch = b"".join((bytes(8), header.length.to_bytes(4, "big"), bytes(4), *parts))
-    levels: dict[int, int] = {
+def codec_levels(config: LogConfig) -> dict[int, int]:
+    """The level to compress with, of each codec that has levels of its own."""
+    return {
         Codec.GZIP: config.compression_gzip_level,
         Codec.LZ4: config.compression_lz4_level,
         Codec.ZSTD: config.compression_zstd_level,
     }
+
+
+def stored_codec(config: LogConfig) -> int | None:
+    """The codec that batches are stored with; None where each keeps its producer's."""
+    return None if config.compression_type == PRODUCER else _CODECS[config.compression_type]
+
+
+def _recompress(checked: Checked, codec: int, config: LogConfig) -> Checked:
+    header, parts = checked
+    batch = b"".join((bytes(8), header.length.to_bytes(4, "big"), bytes(4), *parts))
     try:
-        batch = record_batch.recompress(batch, codec, levels.get(codec), config.max_decompressed_bytes)
+        batch = record_batch.recompress(batch, codec, codec_levels(config).get(codec), config.max_decompressed_bytes)
     except MalformedError as error:
         raise _invalid(str(error)) from error
     if len(batch) > config.max_message_bytes:

@@ -54,7 +54,7 @@ def build_batch(
     if not taken:
         raise ValueError("a batch needs at least one record")
     base_timestamp = taken[0][0]
-    body = b"".join(_record(delta, base_timestamp, record) for delta, record in enumerate(taken))
+    body = b"".join(record_bytes(delta, base_timestamp, record) for delta, record in enumerate(taken))
     attributes = codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     header = BatchHeader(
         base_offset=base_offset,
@@ -110,7 +110,8 @@ def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[
         raise MalformedError(f"{len(data) - position} bytes follow the {header.record_count} records of a batch")
 
 
-def _record(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
+def record_bytes(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
+    """Write one record as it stands in a batch that begins at *base_timestamp* (ms)."""
     timestamp, key, value, headers = record
     parts = [b"\0", varint(timestamp - base_timestamp), varint(offset_delta), _sized(key), _sized(value)]
     parts.append(varint(len(headers)))

@@ -1,0 +1,237 @@
+"""Between message sets and record batches: up for what old producers send, down for what old consumers read.
+
+Nothing here keeps anything from call to call, so that any process can do it. The rules are those of Kafka 3.9, the
+last to convert (KIP-724 took it out of 4.0). Headers of records are lost on the way down, as are timestamps in format 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from kafkacompat.wire import batch_records
+from kafkacompat.wire.batch_header import (
+    CODEC_MASK,
+    LOG_APPEND_TIME,
+    MAGIC_V2,
+    BatchHeader,
+    assemble,
+    batches,
+    read_header,
+)
+from kafkacompat.wire.compression import Codec, TooLargeError, compress
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.message_set import (
+    MAGIC_POSITION,
+    NO_TIMESTAMP,
+    Message,
+    entry_writer,
+    invalid,
+    read_message_set,
+    unwrap,
+    wrap,
+)
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint
+
+
+class Limits(NamedTuple):
+    """What a topic allows: the most bytes of one message or wrapper, and those that it may unpack to."""
+
+    max_message_bytes: int
+    max_decompressed_bytes: int
+
+
+class Target(NamedTuple):
+    """The codec to write, or None for the producer's; ``levels`` has the level of codecs that have one of their own."""
+
+    codec: int | None
+    levels: Mapping[int, int]
+
+
+def is_message_set(records: Buffer) -> bool:
+    """Tell whether what an old producer sent is no record batch; many send those in old requests too."""
+    return len(records) <= MAGIC_POSITION or records[MAGIC_POSITION] < MAGIC_V2
+
+
+def up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
+    """Write a message set as one record batch; its offsets count from 0.
+
+    Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD.
+    """
+    try:
+        return _up_convert(records, target, limits)
+    except TooLargeError as problem:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, str(problem)) from None
+    except MalformedError as problem:
+        raise invalid(str(problem)) from None
+
+
+def _up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
+    found = read_message_set(records, limits.max_message_bytes)
+    first = next(found, None)
+    if first is None:
+        raise invalid("a partition without messages; send one or more for each")
+    if first.codec:
+        if next(found, None) is not None:
+            raise invalid("more follows a compressed message set")
+        messages = unwrap(first, limits.max_decompressed_bytes)
+    else:
+        messages = _plain(first, found)
+    body, header = _collect(messages)
+    codec = first.codec if target.codec is None else target.codec
+    header = header._replace(attributes=header.attributes | codec)
+    return assemble(header, compress(codec, body, target.levels.get(codec)))
+
+
+def _plain(first: Message, others: Iterator[Message]) -> Iterator[Message]:
+    yield first
+    for message in others:
+        if message.magic != first.magic or message.codec:
+            raise invalid(f"format {message.magic} and codec {message.codec} behind format {first.magic} without")
+        yield message
+
+
+def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
+    """Write the records one behind the other; returns them and what their batch's header says."""
+    body = bytearray()
+    count = attributes = 0
+    base_timestamp, max_timestamp = None, NO_TIMESTAMP
+    for _offset, _magic, message_attributes, timestamp, key, value in messages:
+        if base_timestamp is None:
+            base_timestamp = timestamp
+        if timestamp < NO_TIMESTAMP or (timestamp == NO_TIMESTAMP and message_attributes & LOG_APPEND_TIME):
+            detail = (
+                f"the timestamp {timestamp} of message {count} is none; use milliseconds since 1970, or -1 for no time"
+            )
+            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
+        attributes |= message_attributes & LOG_APPEND_TIME
+        max_timestamp = max(max_timestamp, timestamp)
+        body += batch_records.record_bytes(count, base_timestamp, (timestamp, key, value, ()))
+        count += 1
+    header = BatchHeader(
+        base_offset=0,
+        length=0,
+        partition_leader_epoch=-1,
+        magic=MAGIC_V2,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=count - 1,
+        base_timestamp=NO_TIMESTAMP if base_timestamp is None else base_timestamp,
+        max_timestamp=max_timestamp,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        record_count=count,
+    )
+    return body, header
+
+
+class Converted(NamedTuple):
+    """A message set, and the offset behind the last batch that was looked at for it."""
+
+    data: bytes
+    next_offset: int
+
+
+def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, max_decompressed_bytes: int) -> Converted:
+    """Write the whole batches of *data* as a message set of format *magic* (0 or 1), of those from *first_offset* on.
+
+    The first batch that gives any message is converted whole; what goes beyond *max_bytes* after it is cut off, if need be
+    within a message. Control batches are left out. A compressed batch becomes one wrapper of its codec with all its records.
+
+    Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE where zstd comes before any message, CORRUPT_MESSAGE where a batch does that
+    cannot be read.
+    """
+    out = bytearray()
+    next_offset = first_offset
+    for batch in batches(data):
+        header = read_header(batch)
+        try:
+            converted = _down_convert(batch, header, magic, first_offset, max_decompressed_bytes)
+        except KafkaError:
+            if out:
+                break
+            raise
+        if out:
+            out += converted[: max(0, max_bytes - len(out))]
+        else:
+            out += converted
+        next_offset = header.last_offset + 1
+        if len(out) >= max_bytes:
+            break
+    return Converted(bytes(out), next_offset)
+
+
+def _down_convert(batch: memoryview, header: BatchHeader, magic: int, first_offset: int, max_unpacked: int) -> Buffer:
+    if header.is_control:
+        return b""
+    if header.codec == Codec.ZSTD:
+        detail = "message formats 0 and 1 know no zstd; read this topic with a newer client"
+        raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, detail)
+    try:
+        records = _records(bytes(batch_records.read_body(batch, header, max_unpacked)), header)
+        if header.codec:
+            return _wrapped(records, header, magic)
+        write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
+        # Some versions of librdkafka rely on getting nothing in front of what they asked for.
+        return b"".join([write(*record) for record in records if record[0] >= first_offset])
+    except (MalformedError, IndexError, struct.error) as problem:
+        detail = f"the batch at offset {header.base_offset} cannot be read: {problem}"
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, detail) from None
+
+
+def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int) -> bytes:
+    """All records as one wrapper; inside of it format 1 counts from the first record."""
+    write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
+    out = bytearray()
+    base_offset = last_offset = None
+    for last_offset, timestamp, key, value in records:
+        if base_offset is None:
+            base_offset = last_offset if magic else 0
+        out += write(last_offset - base_offset, timestamp, key, value)
+    if last_offset is None:
+        return b""
+    return wrap(magic, header.attributes & (CODEC_MASK | LOG_APPEND_TIME), last_offset, header.max_timestamp, out)
+
+
+_Record: TypeAlias = "tuple[int, int, bytes | None, bytes | None]"
+"""Offset, timestamp, key, value: what a message has of a record."""
+
+
+def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
+    """Yield what messages have of the records; raises MalformedError, or IndexError where a number is cut off.
+
+    The same as `batch_records.read_records` without the headers and several times as quick: what is down-converted is often much.
+    """
+    base_offset, base_timestamp, end = header.base_offset, header.base_timestamp, 0
+    stamped = header.max_timestamp if header.is_log_append_time else None
+    for _ in range(header.record_count):
+        length, position = _varint(data, end)
+        end = position + length
+        timestamp, position = _varint(data, position + 1)
+        offset, position = _varint(data, position)
+        key_size, position = _varint(data, position)
+        key = None
+        if key_size >= 0:
+            key = data[position : position + key_size]
+            position += key_size
+        value_size, position = _varint(data, position)
+        value = None
+        if value_size >= 0:
+            value = data[position : position + value_size]
+            position += value_size
+        if not position < end <= len(data):
+            raise MalformedError(f"a record's fields end at byte {position}, the record at {end} of {len(data)}")
+        yield base_offset + offset, base_timestamp + timestamp if stamped is None else stamped, key, value
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """What `read_varint` does, quick for one and two bytes."""
+    first = data[position]
+    if first < 0x80:
+        return (first >> 1) ^ -(first & 1), position + 1
+    second = data[position + 1]
+    if second < 0x80:
+        return (first >> 1 & 0x3F | second << 6) ^ -(first & 1), position + 2
+    return read_varint(data, position)
