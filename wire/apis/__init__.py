@@ -134,7 +134,7 @@ API_NAMES: dict[int, str] = {
     91: "alter_share_group_offsets",
     92: "delete_share_group_offsets",
 }
-"""API key -> name, in ascending order; the module here, its classes and the module of its handler are named after it."""
+"""API key -> name, ascending; the module here, its classes and the module of its handler are named after it."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): DOC"""
+"""AddOffsetsToTxn (key 25): a transaction will commit offsets of a group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, int64, stri
 
 
 class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible="3+"):
-    """DOC"""
+    """Add the partition that holds the offsets of this group to the transaction."""
 
     transactional_id: str = string()
     producer_id: int = int64()
@@ -15,7 +15,7 @@ class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible="3+")
 
 
 class AddOffsetsToTxnResponse(Response, api_key=25, versions="0-4", flexible="3+"):
-    """DOC"""
+    """Whether it is part of the transaction."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

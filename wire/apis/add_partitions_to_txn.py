@@ -1,4 +1,7 @@
-"""AddPartitionsToTxn (key 24): DOC"""
+"""AddPartitionsToTxn (key 24): a transaction will write to these partitions.
+
+Clients send versions 0 to 3, one transaction at a time; brokers send the later ones (KIP-890).
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,24 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class AddPartitionsToTxnTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     name: str = string()
     partitions: list[int] = array(int32())
 
 
 class AddPartitionsToTxnTransaction(Struct):
-    """DOC"""
+    """One transaction and its partitions, from version 4."""
 
     transactional_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    verify_only: bool = boolean()
+    verify_only: bool = boolean()  # add nothing, tell whether they are in it
     topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
 
 
 class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible="3+"):
-    """DOC"""
+    """Add partitions to one transaction (up to version 3) or to several (from 4)."""
 
     transactions: list[AddPartitionsToTxnTransaction] = array(AddPartitionsToTxnTransaction, versions="4+")
     v3_and_below_transactional_id: str = string(versions="0-3")
@@ -33,28 +36,28 @@ class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible="3
 
 
 class AddPartitionsToTxnPartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     partition_error_code: int = int16()
 
 
 class AddPartitionsToTxnTopicResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     name: str = string()
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(AddPartitionsToTxnPartitionResult)
 
 
 class AddPartitionsToTxnResult(Struct):
-    """DOC"""
+    """The outcomes for one transaction, from version 4."""
 
     transactional_id: str = string()
     topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
 
 
 class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible="3+"):
-    """DOC"""
+    """Which partitions are in their transaction."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="4+")

@@ -1,4 +1,4 @@
-"""LeaderAndIsr (key 4): DOC"""
+"""LeaderAndIsr (key 4): a ZooKeeper controller tells a broker what it leads and follows; gone in Kafka 4.0."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class LeaderAndIsrPartitionState(Struct):
-    """DOC"""
+    """Who leads one partition, and who replicates it."""
 
     topic_name: str = string(versions="0-1")
     partition_index: int = int32()
-    controller_epoch: int = int32()
-    leader: int = int32()
+    controller_epoch: int = int32()  # of the controller that changed the partition last
+    leader: int = int32()  # -1: none, -2: the topic is being deleted
     leader_epoch: int = int32()
-    isr: list[int] = array(int32())
-    partition_epoch: int = int32()
-    replicas: list[int] = array(int32())
-    adding_replicas: list[int] = array(int32(), versions="3+")
-    removing_replicas: list[int] = array(int32(), versions="3+")
-    is_new: bool = boolean(versions="1+")
-    leader_recovery_state: int = int8(versions="6+")
+    isr: list[int] = array(int32())  # brokers in sync
+    partition_epoch: int = int32()  # counts the changes of this state
+    replicas: list[int] = array(int32())  # in the order of preference
+    adding_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment adds; empty: none
+    removing_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment takes away; empty: none
+    is_new: bool = boolean(versions="1+")  # the broker is to create the replica; else a missing one is an error
+    leader_recovery_state: int = int8(versions="6+")  # 0: recovered, 1: recovering from an unclean election (KIP-704)
 
 
 class LeaderAndIsrTopicState(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic_name: str = string()
     topic_id: bytes = uuid(versions="5+")
@@ -31,7 +31,7 @@ class LeaderAndIsrTopicState(Struct):
 
 
 class LeaderAndIsrLiveLeader(Struct):
-    """DOC"""
+    """Where a leader named above can be reached."""
 
     broker_id: int = int32()
     host_name: str = string()
@@ -39,20 +39,23 @@ class LeaderAndIsrLiveLeader(Struct):
 
 
 class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible="4+"):
-    """DOC"""
+    """Lead and follow these partitions from now on."""
 
     controller_id: int = int32()
+    # controller_id is a KRaft controller, during a migration (KIP-866)
     is_k_raft_controller: bool = boolean(versions="7+")
-    controller_epoch: int = int32()
+    controller_epoch: int = int32()  # counts the controllers; a request with an older one is refused
     broker_epoch: int = int64(versions="2+", default=-1)
+    # 0: not told, 1: the partitions that changed, 2: all of the broker, others are strays
     type: int = int8(versions="5+")
+    # each names its topic
     ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, versions="0-1")
     topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, versions="2+")
     live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
 
 
 class LeaderAndIsrPartitionError(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     topic_name: str = string(versions="0-4")
     partition_index: int = int32()
@@ -60,15 +63,16 @@ class LeaderAndIsrPartitionError(Struct):
 
 
 class LeaderAndIsrTopicError(Struct):
-    """DOC"""
+    """The outcomes for one topic, from version 5."""
 
     topic_id: bytes = uuid()
     partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError)
 
 
 class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible="4+"):
-    """DOC"""
+    """Which partitions the broker could not take on."""
 
     error_code: int = int16()
+    # each names its topic
     partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, versions="0-4")
     topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, versions="5+")

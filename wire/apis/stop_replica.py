@@ -1,4 +1,4 @@
-"""StopReplica (key 5): DOC"""
+"""StopReplica (key 5): a ZooKeeper controller takes replicas off a broker; gone in Kafka 4.0."""
 
 from __future__ import annotations
 
@@ -6,49 +6,50 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class StopReplicaPartitionV0(Struct):
-    """DOC"""
+    """One partition, in version 0."""
 
     topic_name: str = string()
     partition_index: int = int32()
 
 
 class StopReplicaTopicV1(Struct):
-    """DOC"""
+    """The partitions of one topic, in versions 1 and 2."""
 
     name: str = string()
     partition_indexes: list[int] = array(int32())
 
 
 class StopReplicaPartitionState(Struct):
-    """DOC"""
+    """One partition and what to do with it, from version 3."""
 
     partition_index: int = int32()
-    leader_epoch: int = int32(default=-1)
-    delete_partition: bool = boolean()
+    leader_epoch: int = int32(default=-1)  # -1: do not check, -2: the topic is being deleted (KIP-570)
+    delete_partition: bool = boolean()  # remove the log too
 
 
 class StopReplicaTopicState(Struct):
-    """DOC"""
+    """The partitions of one topic, from version 3."""
 
     topic_name: str = string()
     partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState)
 
 
 class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+"):
-    """DOC"""
+    """Stop to lead and follow these partitions."""
 
     controller_id: int = int32()
+    # controller_id is a KRaft controller, during a migration (KIP-866)
     is_k_raft_controller: bool = boolean(versions="4+")
-    controller_epoch: int = int32()
+    controller_epoch: int = int32()  # counts the controllers; a request with an older one is refused
     broker_epoch: int = int64(versions="1+", default=-1)
-    delete_partitions: bool = boolean(versions="0-2")
+    delete_partitions: bool = boolean(versions="0-2")  # remove all the logs too
     ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, versions="0")
     topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, versions="1-2")
     topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, versions="3+")
 
 
 class StopReplicaPartitionError(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     topic_name: str = string()
     partition_index: int = int32()
@@ -56,7 +57,7 @@ class StopReplicaPartitionError(Struct):
 
 
 class StopReplicaResponse(Response, api_key=5, versions="0-4", flexible="2+"):
-    """DOC"""
+    """Which replicas were stopped."""
 
     error_code: int = int16()
     partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError)

@@ -1,4 +1,7 @@
-"""TxnOffsetCommit (key 28): DOC"""
+"""TxnOffsetCommit (key 28): store how far a group has read, if a transaction commits.
+
+From version 5 no AddOffsetsToTxn has to go before it (KIP-890).
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,23 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class TxnOffsetCommitRequestPartition(Struct):
-    """DOC"""
+    """The offset of the next record the group will read from one partition."""
 
     partition_index: int = int32()
     committed_offset: int = int64()
-    committed_leader_epoch: int = int32(versions="2+", default=-1)
-    committed_metadata: str | None = string(nullable="0+")
+    committed_leader_epoch: int = int32(versions="2+", default=-1)  # of the last record read
+    committed_metadata: str | None = string(nullable="0+")  # the client's own note
 
 
 class TxnOffsetCommitRequestTopic(Struct):
-    """DOC"""
+    """The offsets for one topic."""
 
     name: str = string()
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
 
 
 class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+"):
-    """DOC"""
+    """Store these offsets with the transaction."""
 
     transactional_id: str = string()
     group_id: str = string()
@@ -35,21 +38,21 @@ class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+")
 
 
 class TxnOffsetCommitResponsePartition(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
 
 
 class TxnOffsetCommitResponseTopic(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     name: str = string()
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
 
 
 class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+"):
-    """DOC"""
+    """Which offsets wait for the transaction to end."""
 
     throttle_time_ms: int = int32()
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

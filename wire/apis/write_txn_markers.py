@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27): DOC"""
+"""WriteTxnMarkers (key 27): a transaction coordinator has the end of transactions written to their partitions."""
 
 from __future__ import annotations
 
@@ -6,51 +6,53 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class WritableTxnMarkerTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     name: str = string()
     partition_indexes: list[int] = array(int32())
 
 
 class WritableTxnMarker(Struct):
-    """DOC"""
+    """The end of one transaction."""
 
     producer_id: int = int64()
     producer_epoch: int = int16()
-    transaction_result: bool = boolean()
+    transaction_result: bool = boolean()  # true: commit, false: abort
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
+    # counts the coordinators of this transaction; a marker with an older one is refused
     coordinator_epoch: int = int32()
+    # 0, 1: the epoch may be that of the records, 2: it must be newer (KIP-1228)
     transaction_version: int = int8(versions="2+")
 
 
 class WriteTxnMarkersRequest(Request, api_key=27, versions="0-2", flexible="1+"):
-    """DOC"""
+    """Write these markers."""
 
     markers: list[WritableTxnMarker] = array(WritableTxnMarker)
 
 
 class WritableTxnMarkerPartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
 
 
 class WritableTxnMarkerTopicResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     name: str = string()
     partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult)
 
 
 class WritableTxnMarkerResult(Struct):
-    """DOC"""
+    """The outcomes for one transaction."""
 
     producer_id: int = int64()
     topics: list[WritableTxnMarkerTopicResult] = array(WritableTxnMarkerTopicResult)
 
 
 class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+"):
-    """DOC"""
+    """Which markers were written."""
 
     markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)
