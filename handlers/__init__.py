@@ -60,10 +60,21 @@ SERVED = {
     21: "0-2",  # DeleteRecords
     22: "0-5",  # InitProducerId; 6 is not released
     23: "2-4",  # OffsetForLeaderEpoch
+    29: "0-3",  # DescribeAcls
+    30: "0-3",  # CreateAcls
+    31: "0-3",  # DeleteAcls
     32: "1-4",  # DescribeConfigs
     37: "0-3",  # CreatePartitions
+    38: "0-3",  # CreateDelegationToken
+    39: "0-2",  # RenewDelegationToken
+    40: "0-2",  # ExpireDelegationToken
+    41: "0-3",  # DescribeDelegationToken
     42: "0-2",  # DeleteGroups
     44: "0-1",  # IncrementalAlterConfigs
+    48: "0-1",  # DescribeClientQuotas
+    49: "0-1",  # AlterClientQuotas
+    50: "0",  # DescribeUserScramCredentials
+    51: "0",  # AlterUserScramCredentials
     60: "0-2",  # DescribeCluster
     75: "0",  # DescribeTopicPartitions
 }

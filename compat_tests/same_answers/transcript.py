@@ -15,6 +15,17 @@ from kafkacompat.wire.apis.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kafkacompat.wire.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -41,11 +52,24 @@ NOTHING = (None, "", -1, 0, ZERO_UUID)
 # What an error says in words is ours to choose; that it says something is not.
 IN_WORDS = {"error_message", "batch_index_error_message", "documentation"}
 
-# Lists that Kafka sends in no order, by the field that their entries are told apart by.
-UNORDERED = {"configs": "name", "results": "group_id"}
+# A config that nothing depends on, of a group that nobody is in.
+GROUP = 32
+MARK = "consumer.session.timeout.ms"
+
+# Lists that Kafka sends in no order, and the fields that their entries are told apart by.
+UNORDERED = {
+    "configs": ["name"],
+    "results": ["group_id", "user"],
+    "entries": ["entity"],
+    "entity": ["entity_type"],
+    "values": ["key"],
+    "credential_infos": ["mechanism"],
+}
 
 # The APIs of which Apache Kafka 4.3.1 no longer serves the first versions (KIP-896).
-OLDEST_SERVED = {0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 32: 1}
+OLDEST_SERVED = {
+    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 38: 1, 39: 1, 40: 1, 41: 1,
+}  # fmt: skip
 
 
 class Transcript:
@@ -56,6 +80,7 @@ class Transcript:
         self.answers: dict[str, Any] = {}
         self._client = RawClient(port)
         self._labels: dict[tuple[str, Any], str] = {}
+        self._marks = 0
 
     def close(self) -> None:
         self._client.socket.close()
@@ -89,6 +114,27 @@ class Transcript:
         until(lambda: self._is_open(name, partitions))
         return created.topic_id
 
+    def settle(self) -> None:
+        """Return once all changes made so far are in effect.
+
+        Kafka answers first and applies its changes later, one after the other: when the second of two marks is
+        seen, everything before the first is in effect.
+        """
+        for _ in range(2):
+            self._marks += 1
+            value = str(50_000 + self._marks % 10_000)
+            config = AlterableConfig(name=MARK, config_operation=0, value=value)
+            resource = AlterConfigsResource(resource_type=GROUP, resource_name="mark", configs=[config])
+            marking = IncrementalAlterConfigsRequest(resources=[resource])
+            marked = self._client.call(marking, IncrementalAlterConfigsResponse, 1).responses[0]
+            assert marked.error_code == 0, marked
+            until(lambda value=value: self._mark() == value)
+
+    def _mark(self) -> str | None:
+        asked = DescribeConfigsResource(resource_type=GROUP, resource_name="mark", configuration_keys=[MARK])
+        answer = self._client.call(DescribeConfigsRequest(resources=[asked]), DescribeConfigsResponse, 4)
+        return answer.results[0].configs[0].value
+
     def _is_open(self, name: str, partitions: int) -> bool:
         wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
         found = self._client.call(wanted, MetadataResponse, 12).topics[0]
@@ -112,8 +158,10 @@ class Transcript:
 
     def _in_order(self, name: str, items: list[Any]) -> list[Any]:
         """Sort what Kafka sends in the order of a hash table."""
-        key = UNORDERED.get(name)
-        return sorted(items, key=lambda item: item[key]) if key and items and key in items[0] else items
+        for key in UNORDERED.get(name, ()):
+            if items and isinstance(items[0], dict) and key in items[0]:
+                return sorted(items, key=lambda item: str(item[key]))
+        return items
 
     def _label(self, kind: str, value: Any) -> str:
         known = sum(1 for other, _ in self._labels if other == kind)

@@ -5,6 +5,7 @@
 /brokers/topics/T                      {"version":3,"topic_id":...,"partitions":{"0":[1]},...}
 /brokers/topics/T/partitions/N/state   {"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}
 /config/<kind>/<name>                  {"version":1,"config":{...}}; kinds are topics, brokers, groups, ...
+/config/users, clients, ips/...        see `client_entities`
 /latest_producer_id_block              {"version":1,"broker":1,"block_start":"0","block_end":"999"}
 =====================================  =================================================================
 
@@ -20,6 +21,13 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import (
+    ClientConfig,
+    Entity,
+    is_client_key,
+    parse_client_key,
+    parse_client_values,
+)
 from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
 
@@ -115,17 +123,20 @@ def decode_image(entries: Mapping[str, Entry]) -> MetadataImage:
     """
     topics: dict[str, TopicImage] = {}
     configs: dict[ConfigKey, dict[str, str]] = {}
+    clients: dict[Entity, ClientConfig] = {}
     cluster_id = ""
     for key, entry in entries.items():
         folder, _, name = key.rpartition("/")
         if f"{folder}/" == _TOPICS:
             topics[name] = _decode_topic(name, entries)
+        elif is_client_key(key):
+            clients.update([_decode_client(key, entry)])
         elif folder.startswith("/config/"):
             resource = (_CONFIG_TYPES[folder.removeprefix("/config/")], "" if name == _DEFAULT_NAME else unquote(name))
             configs[resource] = _read(key, entry)["config"]
         elif key == CLUSTER_ID:
             cluster_id = _read(key, entry)["id"]
-    return MetadataImage(cluster_id=cluster_id, configs=configs).with_topics(topics)
+    return MetadataImage(cluster_id=cluster_id, configs=configs, clients=clients).with_topics(topics)
 
 
 def _decode_topic(name: str, entries: Mapping[str, Entry]) -> TopicImage:
@@ -147,6 +158,13 @@ def _decode_partition(name: str, index: int, replicas: tuple[int, ...], entries:
     value = _read(key, entries[key])
     in_sync = tuple(value["isr"])
     return PartitionImage(index, value["leader"], value["leader_epoch"], replicas, in_sync, entries[key].version)
+
+
+def _decode_client(key: str, entry: Entry) -> tuple[Entity, ClientConfig]:
+    try:
+        return parse_client_key(key), parse_client_values(_read(key, entry)["config"])
+    except (KeyError, ValueError) as problem:
+        raise _damaged(key, problem) from problem
 
 
 def _read(key: str, entry: Entry) -> Any:

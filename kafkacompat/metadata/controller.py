@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
+from kafkacompat.metadata.client_entities import Entity
 from kafkacompat.metadata.config_changes import ConfigOperation, alter_configs
 from kafkacompat.metadata.difference import difference
 from kafkacompat.metadata.draft import Draft
@@ -26,6 +27,8 @@ from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, ImageHolder, MetadataImage, TopicImage
 from kafkacompat.metadata.ledger import Ledger
 from kafkacompat.metadata.producer_ids import ProducerIds
+from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
+from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
 from kafkacompat.metadata.store import MetadataStore, StoreError
 from kafkacompat.metadata.topic_changes import (
     MorePartitions,
@@ -169,6 +172,16 @@ class Controller:
             return _each(wanted, lambda each: alter_configs(draft, self._static_config, *each))
 
         return self._change(plan, validate_only)
+
+    def alter_client_quotas(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
+    ) -> Deferred[dict[Entity, Outcome]]:
+        """Change the quotas of clients; fires with None or what is wrong for each."""
+        return self._change(lambda draft: alter_client_quotas(draft, alterations), validate_only)
+
+    def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
+        """Change the SCRAM credentials of users; fires with None or what is wrong for each."""
+        return self._change(lambda draft: alter_scram_credentials(draft, changes), False)
 
     def _change(self, plan: Callable[[Draft], Result], validate_only: bool) -> Deferred[Result]:
         async def change() -> Result:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import ClientConfig, Entity, client_key, client_values
 from kafkacompat.metadata.codec import config_entry, config_key, topic_entries
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
 from kafkacompat.metadata.store import ABSENT, Change
@@ -19,11 +20,13 @@ class Draft:
         self._before = image
         self._touched: set[str] = set()
         self._touched_configs: set[ConfigKey] = set()
+        self._touched_entities: set[Entity] = set()
         self.brokers = image.brokers
         self.topics = dict(image.topics)
         self.topics_by_id = dict(image.topics_by_id)
         self._unified: dict[str, str] | None = None
         self.configs = dict(image.configs)
+        self.clients = dict(image.clients)
 
     def put_topic(self, topic: TopicImage) -> None:
         """Add a topic, or put it in the place of the one with its name."""
@@ -47,6 +50,14 @@ class Draft:
         else:
             self.configs.pop(resource, None)
 
+    def put_client(self, entity: Entity, config: ClientConfig) -> None:
+        """Set all there is for an entity; where that is nothing, the entity is removed."""
+        self._touched_entities.add(entity)
+        if any(config):
+            self.clients[entity] = config
+        else:
+            self.clients.pop(entity, None)
+
     def colliding(self, name: str) -> str | None:
         """The topic whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
@@ -55,26 +66,32 @@ class Draft:
 
     def image(self) -> MetadataImage:
         """The image as it is now."""
-        return replace(self._before, configs=self.configs, topics=self.topics, topics_by_id=self.topics_by_id)
+        return replace(
+            self._before,
+            configs=self.configs,
+            topics=self.topics,
+            topics_by_id=self.topics_by_id,
+            clients=self.clients,
+        )
 
     def changes(self, versions: Mapping[str, int]) -> list[Change]:
         """What has to change in a store whose keys have these *versions*."""
-        before = self._entries(self._before.topics, self._before.configs)
-        after = self._entries(self.topics, self.configs)
+        before = self._entries(self._before)
+        after = self._entries(self.image())
         keys = [*after, *(key for key in before if key not in after)]
         return [
             Change(key, versions.get(key, ABSENT), after.get(key)) for key in keys if before.get(key) != after.get(key)
         ]
 
-    def _entries(
-        self, topics: Mapping[str, TopicImage], configs: Mapping[ConfigKey, Mapping[str, str]]
-    ) -> dict[str, bytes]:
+    def _entries(self, image: MetadataImage) -> dict[str, bytes]:
         """Keys and values of what was touched."""
         entries: dict[str, bytes] = {}
-        for name in self._touched & topics.keys():
-            entries.update(topic_entries(topics[name]))
-        for resource in self._touched_configs & configs.keys():
-            entries[config_key(resource)] = config_entry(configs[resource])
+        for name in self._touched & image.topics.keys():
+            entries.update(topic_entries(image.topics[name]))
+        for resource in self._touched_configs & image.configs.keys():
+            entries[config_key(resource)] = config_entry(image.configs[resource])
+        for entity in self._touched_entities & image.clients.keys():
+            entries[client_key(entity)] = config_entry(client_values(image.clients[entity]))
         return entries
 
 

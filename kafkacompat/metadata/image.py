@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import ClientConfig, Entity
 
 NO_LEADER = -1
 
@@ -44,7 +45,7 @@ ConfigKey = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """Brokers, topics and configurations at one moment; ``version`` grows with each image published."""
+    """Brokers, topics, configurations and clients at one moment; ``version`` grows with each image published."""
 
     version: int = 0
     cluster_id: str = ""
@@ -53,10 +54,16 @@ class MetadataImage:
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topics_by_id: Mapping[bytes, TopicImage] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
+    clients: Mapping[Entity, ClientConfig] = field(default_factory=dict)
 
     def config(self, resource: ResourceType, name: str) -> Mapping[str, str]:
         """What was set for one resource; empty when nothing was."""
         return self.configs.get((resource, name), {})
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """One partition of a topic, None when there is no such."""
+        found = self.topics.get(topic)
+        return found.partitions[index] if found is not None and 0 <= index < len(found.partitions) else None
 
     def with_topics(self, topics: Mapping[str, TopicImage]) -> MetadataImage:
         """The image with these topics instead of its own."""

@@ -1,0 +1,29 @@
+"""CreateDelegationToken (key 38), v0-3: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as on every PLAINTEXT listener.
+
+v2     flexible
+v3     tokens for other owners (KIP-373)
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.security_disabled import ANONYMOUS, NO_TIMESTAMP_MS, USER_TYPE
+from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+from kafkacompat.wire.errors import ErrorCode
+
+
+def handle_create_delegation_token(
+    request: CreateDelegationTokenRequest, context: RequestContext, services: Services
+) -> CreateDelegationTokenResponse:
+    """Refuse, naming the owner asked for, or the asker where none is."""
+    named = bool(request.owner_principal_name)
+    return CreateDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+        principal_type=(request.owner_principal_type or "") if named else USER_TYPE,
+        principal_name=(request.owner_principal_name or "") if named else ANONYMOUS,
+        token_requester_principal_type=USER_TYPE,
+        token_requester_principal_name=ANONYMOUS,
+        issue_timestamp_ms=NO_TIMESTAMP_MS,
+        expiry_timestamp_ms=NO_TIMESTAMP_MS,
+        max_timestamp_ms=NO_TIMESTAMP_MS,
+    )

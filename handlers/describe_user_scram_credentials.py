@@ -1,0 +1,45 @@
+"""DescribeUserScramCredentials (key 50), v0: which users have a password, by which mechanism; never the secrets."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.client_entities import USER, ClientConfig, user_entity
+from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.wire.apis.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+
+def handle_describe_user_scram_credentials(
+    request: DescribeUserScramCredentialsRequest, context: RequestContext, services: Services
+) -> DescribeUserScramCredentialsResponse:
+    """Describe the users asked for, or all when none is named."""
+    image = services.metadata.image
+    times = Counter(user.name for user in request.users) if request.users else dict.fromkeys(_users(image), 1)
+    return DescribeUserScramCredentialsResponse(results=[_result(image, user, times[user]) for user in times])
+
+
+def _users(image: MetadataImage) -> list[str]:
+    """Everybody who has a credential."""
+    return [dict(entity)[USER] or "" for entity, config in image.clients.items() if config.credentials]
+
+
+def _result(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:
+    result = DescribeUserScramCredentialsResult(user=user)
+    credentials = image.clients.get(user_entity(user), ClientConfig()).credentials
+    if times > 1:
+        result.error_code, result.error_message = ErrorCode.DUPLICATE_RESOURCE, f"'{user}' is named {times} times"
+    elif not credentials:
+        result.error_code, result.error_message = ErrorCode.RESOURCE_NOT_FOUND, f"'{user}' has no SCRAM credential"
+    else:
+        result.credential_infos = [
+            CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
+            for mechanism, credential in sorted(credentials.items())
+        ]
+    return result

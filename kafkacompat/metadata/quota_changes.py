@@ -1,0 +1,111 @@
+"""Quotas of users, client ids and addresses set and removed: the rules of Kafka's controller, on a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER, ClientConfig, Entity
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+_INT32_MAX = float(2**31 - 1)
+_INT64_MAX = float(2**63 - 1)
+_MAX_FRACTION = 1e-6
+"""By how much a whole number may be missed."""
+
+# The largest value of a quota that counts whole things, None where it may be any number.
+_CLIENT_QUOTAS: Mapping[str, float | None] = {
+    "producer_byte_rate": _INT64_MAX,
+    "consumer_byte_rate": _INT64_MAX,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+_IP_QUOTAS: Mapping[str, float | None] = {"connection_creation_rate": _INT32_MAX}
+
+
+class QuotaAlteration(NamedTuple):
+    """What shall be changed for one entity: pairs of a quota's name and its new value, None to remove it."""
+
+    entity: Entity
+    operations: Sequence[tuple[str, float | None]]
+
+
+def alter_client_quotas(draft: Draft, alterations: Sequence[QuotaAlteration]) -> dict[Entity, KafkaError | None]:
+    """Change the quotas of each entity, or say why they are left alone (INVALID_REQUEST)."""
+    outcomes: dict[Entity, KafkaError | None] = {}
+    for alteration in alterations:
+        try:
+            if alteration.entity in outcomes:
+                raise _refusal(f"{_words(alteration.entity)} is altered twice: the second alteration is left out")
+            _alter(draft, alteration)
+            outcomes[alteration.entity] = None
+        except KafkaError as problem:
+            outcomes[alteration.entity] = problem
+    return outcomes
+
+
+def _alter(draft: Draft, alteration: QuotaAlteration) -> None:
+    entity, operations = alteration
+    allowed = _allowed(entity)
+    names = [name for name, _ in operations]
+    if len(set(names)) < len(names):
+        raise _refusal(f"a quota of {_words(entity)} is named twice")
+    config = draft.clients.get(entity, ClientConfig())
+    quotas = dict(config.quotas)
+    for name, value in operations:
+        if value is None:
+            quotas.pop(name, None)
+        else:
+            _check(allowed, name, value)
+            quotas[name] = value
+    draft.put_client(entity, config._replace(quotas=quotas))
+
+
+def _allowed(entity: Entity) -> Mapping[str, float | None]:
+    """The quotas that an entity may have."""
+    names = dict(entity)
+    if not names:
+        raise _refusal("a quota needs a user, a client id or an ip that it is for")
+    for kind, name in entity:
+        if kind not in (USER, CLIENT_ID, IP):
+            raise _refusal(f"'{kind}' is not one of {USER}, {CLIENT_ID} and {IP}")
+        if name == "":
+            raise _refusal(f"the name of a {kind} is empty")
+    if IP not in names:
+        return _CLIENT_QUOTAS
+    if len(names) > 1:
+        raise _refusal(f"an {IP} cannot be combined with a {USER} or a {CLIENT_ID}")
+    _check_address(names[IP])
+    return _IP_QUOTAS
+
+
+def _check_address(address: str | None) -> None:
+    try:
+        if address is not None:
+            ip_address(address)
+    except ValueError:
+        raise _refusal(f"'{address}' is no IP address") from None
+
+
+def _check(allowed: Mapping[str, float | None], name: str, value: float) -> None:
+    if name not in allowed:
+        raise _refusal(f"'{name}' is not one of {', '.join(allowed)}")
+    if not value > 0:
+        raise _refusal(f"{name} is more than 0, not {value}")
+    largest = allowed[name]
+    if largest is None:
+        return
+    if value > largest:
+        raise _refusal(f"{name} is {largest:.0f} at most, not {value}")
+    if value % 1 > _MAX_FRACTION:
+        raise _refusal(f"{name} is a whole number, not {value}")
+
+
+def _words(entity: Entity) -> str:
+    return " and ".join(f"{kind} {'<default>' if name is None else name}" for kind, name in entity)
+
+
+def _refusal(reason: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, reason)

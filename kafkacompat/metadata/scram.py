@@ -1,0 +1,67 @@
+"""What a broker keeps of a password: a SCRAM credential (RFC 5802), from which the password cannot be had again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from enum import IntEnum
+from typing import NamedTuple
+
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
+
+
+class ScramMechanism(IntEnum):
+    """A mechanism by its number on the wire (KIP-554)."""
+
+    SHA_256 = 1
+    SHA_512 = 2
+
+    @property
+    def sasl_name(self) -> str:
+        """The name that clients choose it by."""
+        return f"SCRAM-{self.name.replace('_', '-')}"
+
+    @property
+    def digest(self) -> str:
+        """The name of its hash function in hashlib."""
+        return self.name.replace("_", "").lower()
+
+
+class ScramCredential(NamedTuple):
+    """What proves that a client knows the password, and to the client that the broker knew it."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations}, the rest is secret)"
+
+
+def derive(mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int) -> ScramCredential:
+    """Make the credential of a password that the client has salted and hashed *iterations* times."""
+    client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
+    server_key = hmac.digest(salted_password, b"Server Key", mechanism.digest)
+    return ScramCredential(salt, hashlib.new(mechanism.digest, client_key).digest(), server_key, iterations)
+
+
+def credential_text(credential: ScramCredential) -> str:
+    """Write a credential as Kafka kept it in ZooKeeper."""
+    secrets = (("salt", credential.salt), ("stored_key", credential.stored_key), ("server_key", credential.server_key))
+    words = [f"{name}={base64.b64encode(secret).decode()}" for name, secret in secrets]
+    return ",".join([*words, f"iterations={credential.iterations}"])
+
+
+def parse_credential(text: str) -> ScramCredential:
+    """Read what `credential_text` writes; raises ValueError that shows nothing of it."""
+    fields = dict(word.partition("=")[::2] for word in text.split(","))
+    try:
+        salt, stored_key, server_key = (
+            base64.b64decode(fields[name], validate=True) for name in ("salt", "stored_key", "server_key")
+        )
+        return ScramCredential(salt, stored_key, server_key, int(fields["iterations"]))
+    except (KeyError, ValueError):
+        raise ValueError("a SCRAM credential cannot be read") from None
