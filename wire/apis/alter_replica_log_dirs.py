@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (key 34): DOC"""
+"""AlterReplicaLogDirs (key 34): move replicas between the log directories of one broker."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class AlterReplicaLogDirTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     name: str = string()
     partitions: list[int] = array(int32())
 
 
 class AlterReplicaLogDir(Struct):
-    """DOC"""
+    """The partitions that shall lie in one directory."""
 
-    path: str = string()
+    path: str = string()  # absolute, one of log.dirs
     topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
 
 
 class AlterReplicaLogDirsRequest(Request, api_key=34, versions="0-2", flexible="2+"):
-    """DOC"""
+    """Move these partitions."""
 
     dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
 
 
 class AlterReplicaLogDirPartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
 
 
 class AlterReplicaLogDirTopicResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic_name: str = string()
     partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
 
 
 class AlterReplicaLogDirsResponse(Response, api_key=34, versions="0-2", flexible="2+"):
-    """DOC"""
+    """Which moves have begun; DescribeLogDirs tells how far they are."""
 
     throttle_time_ms: int = int32()
     results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)

@@ -1,4 +1,4 @@
-"""CreateAcls (key 30): DOC"""
+"""CreateAcls (key 30): add rules about who may do what. Numbers as in DescribeAcls."""
 
 from __future__ import annotations
 
@@ -6,32 +6,33 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class AclCreation(Struct):
-    """DOC"""
+    """One rule to add."""
 
+    # 2: topic, 3: group, 4: cluster, 5: transactional id, 6: delegation token, 7: user (3+)
     resource_type: int = int8()
-    resource_name: str = string()
-    resource_pattern_type: int = int8(versions="1+", default=3)
-    principal: str = string()
-    host: str = string()
-    operation: int = int8()
-    permission_type: int = int8()
+    resource_name: str = string()  # *: all, if literal; kafka-cluster for the cluster
+    resource_pattern_type: int = int8(versions="1+", default=3)  # 3: literal, 4: prefixed
+    principal: str = string()  # type and name, User:alice; User:* is everybody
+    host: str = string()  # address of the client; *: any
+    operation: int = int8()  # 2 to 15
+    permission_type: int = int8()  # 2: deny, 3: allow
 
 
 class CreateAclsRequest(Request, api_key=30, versions="0-3", flexible="2+"):
-    """DOC"""
+    """Add these rules."""
 
     creations: list[AclCreation] = array(AclCreation)
 
 
 class AclCreationResult(Struct):
-    """DOC"""
+    """The outcome for one rule."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
 
 
 class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
-    """DOC"""
+    """Which rules were added."""
 
     throttle_time_ms: int = int32()
-    results: list[AclCreationResult] = array(AclCreationResult)
+    results: list[AclCreationResult] = array(AclCreationResult)  # in the order of the request

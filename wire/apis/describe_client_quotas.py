@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (key 48): DOC"""
+"""DescribeClientQuotas (key 48): how much users, clients and addresses may use (KIP-546)."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, f
 
 
 class ComponentData(Struct):
-    """DOC"""
+    """What one part of the entity must be."""
 
-    entity_type: str = string()
-    match_type: int = int8()
-    match: str | None = string(nullable="0+")
+    entity_type: str = string()  # user, client-id or ip
+    match_type: int = int8()  # 0: the name in match, 1: the default entity, 2: any name or the default
+    match: str | None = string(nullable="0+")  # null unless match_type is 0
 
 
 class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):
-    """DOC"""
+    """Describe the quotas of the entities that match all components."""
 
-    components: list[ComponentData] = array(ComponentData)
-    strict: bool = boolean()
+    components: list[ComponentData] = array(ComponentData)  # empty: every entity, unless strict
+    strict: bool = boolean()  # leave out entities with parts of other types
 
 
 class EntityData(Struct):
-    """DOC"""
+    """One part of an entity."""
 
-    entity_type: str = string()
-    entity_name: str | None = string(nullable="0+")
+    entity_type: str = string()  # user, client-id or ip
+    entity_name: str | None = string(nullable="0+")  # null: the default, for those without a quota of their own
 
 
 class ValueData(Struct):
-    """DOC"""
+    """One quota."""
 
+    # producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate, connection_creation_rate
     key: str = string()
-    value: float = float64()
+    value: float = float64()  # per second; request_percentage: of the time of one thread
 
 
 class EntryData(Struct):
-    """DOC"""
+    """The quotas of one entity."""
 
     entity: list[EntityData] = array(EntityData)
     values: list[ValueData] = array(ValueData)
 
 
 class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexible="1+"):
-    """DOC"""
+    """The entities found."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    entries: list[EntryData] | None = array(EntryData, nullable="0+")
+    entries: list[EntryData] | None = array(EntryData, nullable="0+")  # null with an error

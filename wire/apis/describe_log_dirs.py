@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35): DOC"""
+"""DescribeLogDirs (key 35): the log directories of one broker, and what lies in them."""
 
 from __future__ import annotations
 
@@ -6,47 +6,48 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class DescribableLogDirTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic: str = string()
     partitions: list[int] = array(int32())
 
 
 class DescribeLogDirsRequest(Request, api_key=35, versions="0-5", flexible="2+"):
-    """DOC"""
+    """Describe the directories, and these partitions in them."""
 
-    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")  # null: all
 
 
 class DescribeLogDirsPartition(Struct):
-    """DOC"""
+    """One log."""
 
     partition_index: int = int32()
-    partition_size: int = int64()
+    partition_size: int = int64()  # bytes of its segments
+    # records it is behind the high watermark, a future log: behind the current one; -1 when not known
     offset_lag: int = int64()
-    is_future_key: bool = boolean()
+    is_future_key: bool = boolean()  # being filled, to replace the log in another directory
 
 
 class DescribeLogDirsTopic(Struct):
-    """DOC"""
+    """The logs of one topic."""
 
     name: str = string()
     partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
 
 
 class DescribeLogDirsResult(Struct):
-    """DOC"""
+    """One directory; KAFKA_STORAGE_ERROR where it is offline."""
 
     error_code: int = int16()
-    log_dir: str = string()
+    log_dir: str = string()  # absolute path
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
-    total_bytes: int = int64(versions="4+", default=-1)
-    usable_bytes: int = int64(versions="4+", default=-1)
-    is_cordoned: bool = boolean(versions="5+")
+    total_bytes: int = int64(versions="4+", default=-1)  # of its volume; -1 when not known
+    usable_bytes: int = int64(versions="4+", default=-1)  # of its volume; -1 when not known
+    is_cordoned: bool = boolean(versions="5+")  # takes no new replicas (KIP-1066)
 
 
 class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+"):
-    """DOC"""
+    """The directories."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="3+")

@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43): DOC"""
+"""ElectLeaders (key 43): move leadership to the preferred replicas, or to any that live (KIP-460)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class TopicPartitions(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic: str = string()
     partitions: list[int] = array(int32())
 
 
 class ElectLeadersRequest(Request, api_key=43, versions="0-2", flexible="2+"):
-    """DOC"""
+    """Elect leaders for these partitions."""
 
+    # 0: the first of replicas, if in sync; 1: any that lives where none is in sync (unclean)
     election_type: int = int8(versions="1+")
-    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")  # null: all
     timeout_ms: int = int32(default=60000)
 
 
 class PartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_id: int = int32()
     error_code: int = int16()
@@ -29,15 +30,16 @@ class PartitionResult(Struct):
 
 
 class ReplicaElectionResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic: str = string()
     partition_result: list[PartitionResult] = array(PartitionResult)
 
 
 class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
-    """DOC"""
+    """Which partitions have the leader wanted."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="1+")
+    # when all were asked for: without those that had it already
     replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): DOC"""
+"""ListPartitionReassignments (key 46): which partitions are moving (KIP-455)."""
 
 from __future__ import annotations
 
@@ -6,39 +6,40 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ListPartitionReassignmentsTopics(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     name: str = string()
     partition_indexes: list[int] = array(int32())
 
 
 class ListPartitionReassignmentsRequest(Request, api_key=46, versions="0", flexible="0+"):
-    """DOC"""
+    """Which of these partitions are moving?"""
 
     timeout_ms: int = int32(default=60000)
+    # null: all
     topics: list[ListPartitionReassignmentsTopics] | None = array(
         ListPartitionReassignmentsTopics, nullable="0+", default=None
     )
 
 
 class OngoingPartitionReassignment(Struct):
-    """DOC"""
+    """One partition that moves."""
 
     partition_index: int = int32()
-    replicas: list[int] = array(int32())
+    replicas: list[int] = array(int32())  # with those being added and those being removed
     adding_replicas: list[int] = array(int32())
     removing_replicas: list[int] = array(int32())
 
 
 class OngoingTopicReassignment(Struct):
-    """DOC"""
+    """The partitions of one topic that move."""
 
     name: str = string()
     partitions: list[OngoingPartitionReassignment] = array(OngoingPartitionReassignment)
 
 
 class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", flexible="0+"):
-    """DOC"""
+    """The partitions that move."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

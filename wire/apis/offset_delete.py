@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): DOC"""
+"""OffsetDelete (key 47): forget how far a group has read partitions that it does not read any more (KIP-496)."""
 
 from __future__ import annotations
 
@@ -6,41 +6,41 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class OffsetDeleteRequestPartition(Struct):
-    """DOC"""
+    """One partition."""
 
     partition_index: int = int32()
 
 
 class OffsetDeleteRequestTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     name: str = string()
     partitions: list[OffsetDeleteRequestPartition] = array(OffsetDeleteRequestPartition)
 
 
 class OffsetDeleteRequest(Request, api_key=47, versions="0"):
-    """DOC"""
+    """Forget these offsets."""
 
     group_id: str = string()
     topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
 
 
 class OffsetDeleteResponsePartition(Struct):
-    """DOC"""
+    """The outcome for one partition; GROUP_SUBSCRIBED_TO_TOPIC where it is still read."""
 
     partition_index: int = int32()
     error_code: int = int16()
 
 
 class OffsetDeleteResponseTopic(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     name: str = string()
     partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition)
 
 
 class OffsetDeleteResponse(Response, api_key=47, versions="0"):
-    """DOC"""
+    """Which offsets are gone."""
 
     error_code: int = int16()
     throttle_time_ms: int = int32()

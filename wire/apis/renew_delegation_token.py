@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39): DOC"""
+"""RenewDelegationToken (key 39): let a delegation token live longer (KIP-48)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from kafkacompat.wire.schema import Request, Response, bytestring, int16, int32,
 
 
 class RenewDelegationTokenRequest(Request, api_key=39, versions="0-2", flexible="2+"):
-    """DOC"""
+    """Renew the token with this secret."""
 
-    hmac: bytes = bytestring()
+    hmac: bytes = bytestring()  # the secret, as CreateDelegationToken answered it
+    # from now on; not above delegation.token.expiry.time.ms, which counts if this is not positive
     renew_period_ms: int = int64()
 
 
 class RenewDelegationTokenResponse(Response, api_key=39, versions="0-2", flexible="2+"):
-    """DOC"""
+    """How long it is good now."""
 
     error_code: int = int16()
-    expiry_timestamp_ms: int = int64()
+    expiry_timestamp_ms: int = int64()  # milliseconds since 1970; at most the token's max_timestamp
     throttle_time_ms: int = int32()
