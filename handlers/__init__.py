@@ -43,7 +43,7 @@ class Handler:
 SERVED = {
     0: "3-13",  # Produce
     1: "4-18",  # Fetch
-    2: "1-11",  # ListOffsets
+    2: "0-11",  # ListOffsets
     3: "0-13",  # Metadata
     8: "2-10",  # OffsetCommit
     9: "1-10",  # OffsetFetch
@@ -54,29 +54,41 @@ SERVED = {
     14: "0-5",  # SyncGroup
     15: "0-6",  # DescribeGroups
     16: "0-5",  # ListGroups
+    17: "0-1",  # SaslHandshake
     18: "0-4",  # ApiVersions
-    19: "2-7",  # CreateTopics
-    20: "1-6",  # DeleteTopics
+    19: "0-7",  # CreateTopics
+    20: "0-6",  # DeleteTopics
     21: "0-2",  # DeleteRecords
     22: "0-5",  # InitProducerId; 6 is not released
-    23: "2-4",  # OffsetForLeaderEpoch
+    23: "0-4",  # OffsetForLeaderEpoch
     29: "0-3",  # DescribeAcls
     30: "0-3",  # CreateAcls
     31: "0-3",  # DeleteAcls
     32: "1-4",  # DescribeConfigs
+    36: "0-2",  # SaslAuthenticate
     37: "0-3",  # CreatePartitions
     38: "0-3",  # CreateDelegationToken
     39: "0-2",  # RenewDelegationToken
     40: "0-2",  # ExpireDelegationToken
     41: "0-3",  # DescribeDelegationToken
     42: "0-2",  # DeleteGroups
+    43: "0-2",  # ElectLeaders
     44: "0-1",  # IncrementalAlterConfigs
+    45: "0-1",  # AlterPartitionReassignments
+    46: "0",  # ListPartitionReassignments
     48: "0-1",  # DescribeClientQuotas
     49: "0-1",  # AlterClientQuotas
     50: "0",  # DescribeUserScramCredentials
     51: "0",  # AlterUserScramCredentials
+    55: "0-2",  # DescribeQuorum
     60: "0-2",  # DescribeCluster
+    61: "0",  # DescribeProducers
+    64: "0",  # UnregisterBroker
+    65: "0",  # DescribeTransactions
+    66: "0-2",  # ListTransactions
     75: "0",  # DescribeTopicPartitions
+    80: "0-1",  # AddRaftVoter
+    81: "0",  # RemoveRaftVoter
 }
 HANDLERS = {key: Handler(key, versions) for key, versions in SERVED.items()}
 """By API key, in ascending order."""

@@ -1,5 +1,6 @@
-"""CreateTopics (key 19), v2-7: make topics.
+"""CreateTopics (key 19), v0-7: make topics.
 
+v1     validate_only; error messages
 v4     counts of -1 stand for the broker's defaults
 v5     flexible; the answer tells the topic's size and configuration
 v6     quota violations are answered before they are enforced

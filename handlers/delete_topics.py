@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20), v1-6: delete topics by name, from v6 also by id.
+"""DeleteTopics (key 20), v0-6: delete topics by name, from v6 also by id.
 
 v3     a broker that does not delete topics says so (TOPIC_DELETION_DISABLED)
 v4     flexible

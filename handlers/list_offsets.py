@@ -1,4 +1,4 @@
-"""ListOffsets (key 2), v1-11: the offset at a time or at a named place, one a partition.
+"""ListOffsets (key 2), v0-11: the offset at a time or at a named place, one a partition.
 
 timestamp >= 0   the first record at or after it: its offset and timestamp, or -1, -1 if there is none
 -1 latest        the high watermark, or the last stable offset for read_committed
@@ -9,6 +9,9 @@ timestamp >= 0   the first record at or after it: its offset and timestamp, or -
 
 v4 adds leader epochs, v6 is flexible, v10 adds a timeout for tiered storage.
 Searching by time reads the log, so it runs in the disk thread.
+
+v0 is older than timestamps in records: it lists where segments begin that were last written at or before the time, and
+where the log ends, which was written now; newest first, as many as are wanted. -1 lists all of them, -2 the first.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ from kafkacompat.wire.apis.list_offsets import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+LATEST, EARLIEST = -1, -2
+
 Found: TypeAlias = "FoundRecord | None"
 Place: TypeAlias = "Callable[[Partition], Found | Deferred[Found]]"
 
@@ -53,8 +58,8 @@ def _nowhere(_partition: Partition) -> Found:
 
 # timestamp asked for -> (first version that knows it, where to look)
 NAMED_PLACES: dict[int, tuple[int, Place]] = {
-    -1: (1, _latest),
-    -2: (1, _earliest),
+    LATEST: (1, _latest),
+    EARLIEST: (1, _earliest),
     -3: (7, Partition.find_max_timestamp),
     -4: (8, _earliest),
     -5: (9, _nowhere),
@@ -66,6 +71,8 @@ def handle_list_offsets(
     request: ListOffsetsRequest, context: RequestContext, services: Services
 ) -> ListOffsetsResponse | Pending[ListOffsetsResponse]:
     """Look up every partition; answer when all are known."""
+    if context.api_version == 0:
+        return ListOffsetsResponse(topics=[_list_topic(topic, services) for topic in request.topics])
     lookup = _Lookup(request, context, services)
     response = ListOffsetsResponse(topics=[lookup.topic(topic) for topic in request.topics])
     if not lookup.waiting:
@@ -126,3 +133,40 @@ def _fill(response: ListOffsetsPartitionResponse, found: Found) -> None:
 def _fail(response: ListOffsetsPartitionResponse, problem: BaseException | None) -> None:
     assert problem is not None
     response.error_code = error_code_of(problem)
+
+
+# Version 0
+
+
+def _list_topic(topic: ListOffsetsTopic, services: Services) -> ListOffsetsTopicResponse:
+    partitions = [_list_partition(topic.name, wanted, services) for wanted in topic.partitions]
+    return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+
+
+def _list_partition(topic: str, wanted: ListOffsetsPartition, services: Services) -> ListOffsetsPartitionResponse:
+    response = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+    try:
+        response.old_style_offsets = _offsets(topic, wanted, services)
+    except Exception as problem:
+        response.error_code = error_code_of(problem)
+    return response
+
+
+def _offsets(topic: str, wanted: ListOffsetsPartition, services: Services) -> list[int]:
+    if wanted.timestamp < EARLIEST:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"there is no place {wanted.timestamp} in this version")
+    partition = services.replica_manager.find(topic, wanted.partition_index)
+    if wanted.max_num_offsets < 0:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{wanted.max_num_offsets} offsets cannot be listed")
+    starts = _until(partition.log.segment_starts(services.now_ms()), wanted.timestamp)
+    newest = starts[::-1][: wanted.max_num_offsets]
+    return [offset for offset, _ in newest]
+
+
+def _until(starts: list[tuple[int, int]], timestamp: int) -> list[tuple[int, int]]:
+    """Those up to the last one that was written no later than *timestamp*."""
+    if timestamp == EARLIEST:
+        return starts[:1]
+    while starts and timestamp != LATEST and starts[-1][1] > timestamp:
+        starts.pop()
+    return starts

@@ -1,5 +1,6 @@
-"""OffsetForLeaderEpoch (key 23), v2-4: where an epoch ended, so that a client can see a truncation.
+"""OffsetForLeaderEpoch (key 23), v0-4: where an epoch ended, so that a client can see a truncation.
 
+v1     the answer names the epoch that ends
 v2     current_leader_epoch is checked (KIP-320)
 v3     who asks: a replica's id, or -2
 v4     flexible

@@ -58,6 +58,23 @@ class LogReading(LogState):
         with self._disk_operation():
             return find_max_timestamp(self.segments, self.config.max_decompressed_bytes)
 
+    def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
+        """(offset, time in ms): where segments begin and when each was last written, oldest first. [loop]
+
+        Behind the last segment, unless it is empty, follows the log's end, which is written `now_ms`.
+        """
+        if self.offline:
+            raise self._offline_error()
+        starts = [
+            (
+                max(self.log_start_offset, each.base_offset),
+                each.created_ms if each.modified_ms < 0 else each.modified_ms,
+            )
+            for each in self.segments
+        ]
+        end = [(self.log_end_offset, now_ms)] if self.segments.active.size_bytes else []
+        return starts + end
+
     def offset_for_leader_epoch(self, epoch: int) -> tuple[int, int]:
         """(largest epoch <= `epoch`, its end offset); (-1, -1) when not known. [loop]"""
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkacompat.handlers.context import Pending
@@ -145,3 +147,73 @@ def test_a_search_that_fails_is_told_for_its_partition_alone() -> None:
     node.node.work()
     response = node.read(pending, ListOffsetsResponse, 11)
     assert [each.error_code for each in response.topics[0].partitions] == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
+
+
+# Version 0: where segments begin
+
+
+def rolled(node: DataNode) -> list[int]:
+    """Make t-0 begin at 3, with segments at 0, 4 and 6, two seconds apart, and its end at 7; return these times."""
+    written: list[int] = []
+    partition = node.node.replicas.find("t", 0)
+    for count in (4, 2, 1):
+        if written:
+            partition.roll()
+            node.node.work()
+        partition.append(batch(count), node.services.now_ms())
+        written.append(node.services.now_ms())
+        node.node.clock.advance(2)
+    partition.log.advance_log_start_offset(3)
+    return written
+
+
+def listed(node: DataNode, timestamp: int, limit: int = 10, **where: Any) -> tuple[int, list[int]]:
+    asked = request(timestamp, **where)
+    asked.topics[0].partitions[0].max_num_offsets = limit
+    (answer,) = ask(node, asked, 0)
+    return answer.error_code, answer.old_style_offsets
+
+
+def test_version_0_lists_segments_by_the_time_of_their_last_write() -> None:
+    node = DataNode()
+    first, second, third = rolled(node)
+    assert listed(node, LATEST) == (0, [7, 6, 4, 3])
+    assert listed(node, LATEST, 1) == (0, [7])
+    assert listed(node, LATEST, 2) == (0, [7, 6])
+    assert listed(node, EARLIEST) == (0, [3])
+    assert listed(node, LATEST, 0) == listed(node, EARLIEST, 0) == (0, [])
+    assert listed(node, third + 2000) == (0, [7, 6, 4, 3])
+    assert listed(node, third) == (0, [6, 4, 3])
+    assert listed(node, third - 1) == listed(node, second) == (0, [4, 3])
+    assert listed(node, first, 1) == (0, [3])
+    assert listed(node, first - 1) == listed(node, 0) == (0, [])
+
+
+def test_version_0_lists_the_start_of_an_empty_partition() -> None:
+    node = DataNode()
+    assert listed(node, LATEST) == listed(node, EARLIEST) == (0, [0])
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_version_0_answers_a_partition_as_often_as_it_is_asked_for(partitions: int) -> None:
+    answers = ask(filled(), request(*[LATEST] * partitions), 0)
+    assert [answer.old_style_offsets for answer in answers] == [[6]] * partitions
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "limit", "where", "code"),
+    [
+        (-3, 1, {}, ErrorCode.UNSUPPORTED_VERSION),
+        (LATEST, -1, {}, ErrorCode.INVALID_REQUEST),
+        (LATEST, 1, {"name": "absent"}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (EARLIEST, 1, {"index": 2}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_version_0_refuses(timestamp: int, limit: int, where: dict[str, Any], code: ErrorCode) -> None:
+    assert listed(filled(), timestamp, limit, **where) == (code, [])
+
+
+def test_version_0_says_that_a_log_is_offline() -> None:
+    node = filled()
+    node.node.replicas.find("t", 0).log.offline = True
+    assert listed(node, LATEST) == (ErrorCode.KAFKA_STORAGE_ERROR, [])

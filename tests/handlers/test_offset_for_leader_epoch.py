@@ -51,6 +51,15 @@ def test_an_epoch_ends_where_the_next_begins(version: int, epoch: int, answer: t
     assert ask(filled(), epoch, version) == (0, *answer)
 
 
+@pytest.mark.parametrize(("version", "told"), [(0, -1), (1, EPOCH)])
+def test_the_epoch_that_ends_is_named_from_version_1(version: int, told: int) -> None:
+    assert ask(filled(), EPOCH + 2, version) == (0, told, 2)
+
+
+def test_versions_0_and_1_know_no_epoch_of_their_own() -> None:
+    assert ask(filled(), EPOCH, 1, current=EPOCH + 9) == ask(filled(), EPOCH, 1)
+
+
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
 def test_what_is_not_there_is_unknown(name: str, index: int) -> None:
     answer = ask(filled(), EPOCH, name=name, index=index)

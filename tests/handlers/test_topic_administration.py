@@ -50,9 +50,18 @@ def test_a_topic_made_is_told_with_its_size_and_configuration() -> None:
     assert (shown["segment.ms"], shown["retention.ms"], shown["cleanup.policy"]) == (("5", 1), ("7", 4), ("delete", 5))
 
 
-def test_old_versions_are_told_less() -> None:
-    (topic,) = create(AdminNode(), wanted("t"), version=2).topics
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_old_versions_are_told_less(version: int) -> None:
+    (topic,) = create(AdminNode(), wanted("t"), version=version).topics
     assert (topic.error_code, topic.topic_id, topic.num_partitions) == (0, ZERO_UUID, -1)
+
+
+def test_version_0_knows_neither_messages_nor_a_check_alone() -> None:
+    node = AdminNode()
+    (made,) = create(node, wanted("t"), version=0, validate=True).topics
+    (refused,) = create(node, wanted("t"), version=0).topics
+    assert (made.error_code, list(node.holder.image.topics)) == (0, ["t"])
+    assert (refused.error_code, refused.error_message) == (ErrorCode.TOPIC_ALREADY_EXISTS, "")
 
 
 def test_manual_assignments() -> None:
@@ -123,11 +132,12 @@ def test_delete_by_name_and_by_id() -> None:
     assert node.holder.image.topics == {}
 
 
-def test_delete_by_name_before_there_were_ids() -> None:
+@pytest.mark.parametrize("version", [0, 1, 5])
+def test_delete_by_name_before_there_were_ids(version: int) -> None:
     node = AdminNode()
     node.make_topic("a")
     request = DeleteTopicsRequest(topic_names=["a", "nope"])
-    response = node.ask(request, DeleteTopicsResponse, 5)
+    response = node.ask(request, DeleteTopicsResponse, version)
     outcomes = {each.name: each.error_code for each in response.responses}
     assert outcomes == {"a": 0, "nope": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
