@@ -14,9 +14,9 @@ from kafkacompat.metadata.quota_changes import QuotaAlteration
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
-    EntityDataResponse,
+    EntityData,
     EntryData,
-    EntryDataResponse,
+    EntryResult,
 )
 from kafkacompat.wire.errors import KafkaError
 
@@ -43,9 +43,9 @@ def _alteration(entry: EntryData) -> QuotaAlteration:
     return QuotaAlteration(entity, [(op.key, None if op.remove else op.value) for op in entry.ops])
 
 
-def _entry(entity: Entity, problem: KafkaError | None) -> EntryDataResponse:
-    entry = EntryDataResponse(
-        error_message=None, entity=[EntityDataResponse(entity_type=kind, entity_name=name) for kind, name in entity]
+def _entry(entity: Entity, problem: KafkaError | None) -> EntryResult:
+    entry = EntryResult(
+        error_message=None, entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
     )
     if problem is not None:
         entry.error_code, entry.error_message = problem.code, problem.detail
