@@ -32,8 +32,8 @@ class FinalizedFeatureKey(Struct):
     """The level of one feature that the cluster works at."""
 
     name: str = string()
-    max_version_level: int = int16()
-    min_version_level: int = int16()
+    max_version_level: int = int16()  # what all brokers work at
+    min_version_level: int = int16()  # the same number
 
 
 class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
@@ -45,4 +45,4 @@ class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
     supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, versions="3+", tag=0)
     finalized_features_epoch: int = int64(versions="3+", default=-1, tag=1)  # -1 when not known
     finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, versions="3+", tag=2)
-    zk_migration_ready: bool = boolean(versions="3+", tag=3)
+    zk_migration_ready: bool = boolean(versions="3+", tag=3)  # of a KRaft controller in a migration (KIP-866)

@@ -8,7 +8,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 class CreatePartitionsAssignment(Struct):
     """The brokers that one of the new partitions shall lie on."""
 
-    broker_ids: list[int] = array(int32())
+    broker_ids: list[int] = array(int32())  # the preferred leader first
 
 
 class CreatePartitionsTopic(Struct):

@@ -16,7 +16,7 @@ class CreatableTopicConfig(Struct):
     """A configuration entry the topic starts with."""
 
     name: str = string()
-    value: str | None = string(nullable="0+")
+    value: str | None = string(nullable="0+")  # null: not allowed, leave the entry out
 
 
 class CreatableTopic(Struct):
@@ -42,8 +42,8 @@ class CreatableTopicConfigs(Struct):
     """A configuration entry of the topic created."""
 
     name: str = string()
-    value: str | None = string(nullable="0+")
-    read_only: bool = boolean()
+    value: str | None = string(nullable="0+")  # null when sensitive
+    read_only: bool = boolean()  # no request can change it
     config_source: int = int8(default=-1)  # as in DescribeConfigs
     is_sensitive: bool = boolean()
 
@@ -55,9 +55,10 @@ class CreatableTopicResult(Struct):
     topic_id: bytes = uuid(versions="7+")
     error_code: int = int16()
     error_message: str | None = string(versions="1+", nullable="0+")
-    topic_config_error_code: int = int16(versions="5+", tag=0)
+    topic_config_error_code: int = int16(versions="5+", tag=0)  # why configs are not told (KIP-525)
     num_partitions: int = int32(versions="5+", default=-1)  # -1 when not told
     replication_factor: int = int16(versions="5+", default=-1)  # -1 when not told
+    # null when not told
     configs: list[CreatableTopicConfigs] | None = array(CreatableTopicConfigs, versions="5+", nullable="0+")
 
 

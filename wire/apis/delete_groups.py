@@ -8,7 +8,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 class DeleteGroupsRequest(Request, api_key=42, versions="0-2", flexible="2+"):
     """Delete these groups with their offsets."""
 
-    groups_names: list[str] = array(string())
+    groups_names: list[str] = array(string())  # ids
 
 
 class DeletableGroupResult(Struct):

@@ -9,9 +9,9 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 class DescribeClusterRequest(Request, api_key=60, versions="0-2", flexible="0+"):
     """Who makes up this cluster?"""
 
-    include_cluster_authorized_operations: bool = boolean()
+    include_cluster_authorized_operations: bool = boolean()  # what the client may do with the cluster (KIP-430)
     endpoint_type: int = int8(versions="1+", default=1)  # 1: brokers, 2: controllers
-    include_fenced_brokers: bool = boolean(versions="2+")
+    include_fenced_brokers: bool = boolean(versions="2+")  # also those that are registered but not live (KIP-1073)
 
 
 class DescribeClusterBroker(Struct):
@@ -21,7 +21,7 @@ class DescribeClusterBroker(Struct):
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)
-    is_fenced: bool = boolean(versions="2+")
+    is_fenced: bool = boolean(versions="2+")  # registered, but not live
 
 
 class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+"):

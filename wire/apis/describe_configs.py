@@ -17,8 +17,8 @@ class DescribeConfigsRequest(Request, api_key=32, versions="0-4", flexible="4+")
     """Describe the configuration of these resources."""
 
     resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
-    include_synonyms: bool = boolean(versions="1+")
-    include_documentation: bool = boolean(versions="3+")
+    include_synonyms: bool = boolean(versions="1+")  # tell where else the value could come from (KIP-226)
+    include_documentation: bool = boolean(versions="3+")  # and what each entry is for (KIP-569)
 
 
 class DescribeConfigsSynonym(Struct):
@@ -34,7 +34,7 @@ class DescribeConfigsResourceResult(Struct):
 
     name: str = string()
     value: str | None = string(nullable="0+")  # null when sensitive
-    read_only: bool = boolean()
+    read_only: bool = boolean()  # no request can change it
     is_default: bool = boolean(versions="0")  # nobody set it; from version 1 config_source tells
     # 1: topic, 2: dynamic broker, 3: dynamic default broker, 4: static broker, 5: default, 6: broker logger,
     # 7: client metrics, 8: group; -1 when not known
@@ -43,7 +43,7 @@ class DescribeConfigsResourceResult(Struct):
     synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, versions="1+")
     # 1: boolean, 2: string, 3: int, 4: short, 5: long, 6: double, 7: list, 8: class, 9: password; 0 when not known
     config_type: int = int8(versions="3+")
-    documentation: str | None = string(versions="3+", nullable="0+")
+    documentation: str | None = string(versions="3+", nullable="0+")  # null unless asked for
 
 
 class DescribeConfigsResult(Struct):

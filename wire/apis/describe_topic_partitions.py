@@ -23,7 +23,7 @@ class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible
     """Describe these topics (all of them if the list is empty) from a cursor on."""
 
     topics: list[TopicRequest] = array(TopicRequest)
-    response_partition_limit: int = int32(default=2000)
+    response_partition_limit: int = int32(default=2000)  # how many partitions make a page at most
     cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: from the start
 
 
@@ -34,11 +34,11 @@ class DescribeTopicPartitionsResponsePartition(Struct):
     partition_index: int = int32()
     leader_id: int = int32()  # -1: none
     leader_epoch: int = int32(default=-1)  # -1 when not known
-    replica_nodes: list[int] = array(int32())
-    isr_nodes: list[int] = array(int32())
+    replica_nodes: list[int] = array(int32())  # in the order of preference
+    isr_nodes: list[int] = array(int32())  # those in sync
     eligible_leader_replicas: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
     last_known_elr: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
-    offline_replicas: list[int] = array(int32())
+    offline_replicas: list[int] = array(int32())  # those that are down or have lost their disk
 
 
 class DescribeTopicPartitionsResponseTopic(Struct):
@@ -47,7 +47,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
     error_code: int = int16()
     name: str | None = string(nullable="0+")
     topic_id: bytes = uuid()
-    is_internal: bool = boolean()
+    is_internal: bool = boolean()  # the broker's own, such as __consumer_offsets
     partitions: list[DescribeTopicPartitionsResponsePartition] = array(DescribeTopicPartitionsResponsePartition)
     # bits of AclOperation codes; the default means: not asked for
     topic_authorized_operations: int = int32(default=MIN_INT32)

@@ -10,7 +10,7 @@ class AlterableConfig(Struct):
 
     name: str = string()
     config_operation: int = int8()  # 0: set, 1: delete, 2: append, 3: subtract (list entries only)
-    value: str | None = string(nullable="0+")
+    value: str | None = string(nullable="0+")  # null when deleting
 
 
 class AlterConfigsResource(Struct):

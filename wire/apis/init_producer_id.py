@@ -9,7 +9,7 @@ class InitProducerIdRequest(Request, api_key=22, versions="0-6", flexible="2+"):
     """Ask for a producer id, or for a new epoch of the one held."""
 
     transactional_id: str | None = string(nullable="0+")  # null: idempotent only
-    transaction_timeout_ms: int = int32()
+    transaction_timeout_ms: int = int32()  # abort a transaction that lasts longer
     producer_id: int = int64(versions="3+", default=-1)  # -1: none yet
     producer_epoch: int = int16(versions="3+", default=-1)  # -1: none yet
     enable2_pc: bool = boolean(versions="6+")  # the client decides when to commit, however long it takes (KIP-939)

@@ -9,21 +9,21 @@ class JoinGroupRequestProtocol(Struct):
     """An assignor the member can work with, and its subscription in the form that assignor reads."""
 
     name: str = string()
-    metadata: bytes = bytestring()
+    metadata: bytes = bytestring()  # read by the clients alone
 
 
 class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible="6+"):
     """Become, or stay, a member of a group."""
 
     group_id: str = string()
-    session_timeout_ms: int = int32()
+    session_timeout_ms: int = int32()  # without a heartbeat for so long, the member is out
     rebalance_timeout_ms: int = int32(versions="1+", default=-1)  # -1: the session timeout counts
     member_id: str = string()  # empty on first contact
     group_instance_id: str | None = string(versions="5+", nullable="0+", default=None)
-    protocol_type: str = string()
+    protocol_type: str = string()  # consumer, connect, ...
     # in the order of the member's preference
     protocols: list[JoinGroupRequestProtocol] = array(JoinGroupRequestProtocol)
-    reason: str | None = string(versions="8+", nullable="0+", default=None)
+    reason: str | None = string(versions="8+", nullable="0+", default=None)  # why, for the broker's log (KIP-800)
 
 
 class JoinGroupResponseMember(Struct):
@@ -31,7 +31,7 @@ class JoinGroupResponseMember(Struct):
 
     member_id: str = string()
     group_instance_id: str | None = string(versions="5+", nullable="0+", default=None)
-    metadata: bytes = bytestring()
+    metadata: bytes = bytestring()  # as it came, for the protocol chosen
 
 
 class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
@@ -41,8 +41,8 @@ class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
     error_code: int = int16()
     generation_id: int = int32(default=-1)  # -1 with an error
     protocol_type: str | None = string(versions="7+", nullable="0+", default=None)
-    protocol_name: str | None = string(nullable="7+")
-    leader: str = string()
-    skip_assignment: bool = boolean(versions="9+")
+    protocol_name: str | None = string(nullable="7+")  # the assignor that all of them know; null or empty with an error
+    leader: str = string()  # member id
+    skip_assignment: bool = boolean(versions="9+")  # the leader need not assign, all is as it was (KIP-814)
     member_id: str = string()
-    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)
+    members: list[JoinGroupResponseMember] = array(JoinGroupResponseMember)  # empty unless this is the leader

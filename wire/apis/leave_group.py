@@ -10,7 +10,7 @@ class MemberIdentity(Struct):
 
     member_id: str = string()
     group_instance_id: str | None = string(nullable="0+", default=None)
-    reason: str | None = string(versions="5+", nullable="0+", default=None)
+    reason: str | None = string(versions="5+", nullable="0+", default=None)  # why, for the broker's log (KIP-800)
 
 
 class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):

@@ -16,9 +16,9 @@ class ListedGroup(Struct):
     """One group."""
 
     group_id: str = string()
-    protocol_type: str = string()
-    group_state: str = string(versions="4+")
-    group_type: str = string(versions="5+")
+    protocol_type: str = string()  # consumer, connect, ...; empty: offsets only
+    group_state: str = string(versions="4+")  # as in DescribeGroups; the other types have states of their own
+    group_type: str = string(versions="5+")  # classic, consumer, share or streams (KIP-848)
 
 
 class ListGroupsResponse(Response, api_key=16, versions="0-5", flexible="3+"):

@@ -10,7 +10,9 @@ class ListOffsetsPartition(Struct):
 
     partition_index: int = int32()
     current_leader_epoch: int = int32(versions="4+", default=-1)  # -1: do not check
-    # -1: latest, -2: earliest, -3: the record with the largest timestamp, -4: earliest on local disk
+    # milliseconds since 1970: the first record from then on, or
+    # -1: latest, -2: earliest, -3: the record with the largest timestamp, -4: earliest on local disk,
+    # -5: last in remote storage (KIP-1005), -6: first not yet in remote storage (KIP-1023)
     timestamp: int = int64()
     max_num_offsets: int = int32(versions="0", default=1)  # how many offsets to list at most
 

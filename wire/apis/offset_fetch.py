@@ -24,7 +24,7 @@ class OffsetFetchRequestGroup(Struct):
     """One group and what is asked about it, from version 8."""
 
     group_id: str = string()
-    member_id: str | None = string(versions="9+", nullable="0+", default=None)
+    member_id: str | None = string(versions="9+", nullable="0+", default=None)  # null outside of group membership
     member_epoch: int = int32(versions="9+", default=-1)  # -1 outside of group membership
     # null: every partition with an offset
     topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, nullable="0+")
@@ -37,7 +37,7 @@ class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
     # null: every partition with an offset
     topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, versions="0-7", nullable="2-7")
     groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, versions="8+")
-    require_stable: bool = boolean(versions="7+")
+    require_stable: bool = boolean(versions="7+")  # refuse while a transaction may still change the offset (KIP-447)
 
 
 class OffsetFetchResponsePartition(Struct):
@@ -46,7 +46,7 @@ class OffsetFetchResponsePartition(Struct):
     partition_index: int = int32()
     committed_offset: int = int64()  # -1: none
     committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 when not known
-    metadata: str | None = string(nullable="0+")
+    metadata: str | None = string(nullable="0+")  # the client's own note
     error_code: int = int16()
 
 
@@ -63,7 +63,7 @@ class OffsetFetchResponsePartitions(Struct):
     partition_index: int = int32()
     committed_offset: int = int64()  # -1: none
     committed_leader_epoch: int = int32(default=-1)  # -1 when not known
-    metadata: str | None = string(nullable="0+")
+    metadata: str | None = string(nullable="0+")  # the client's own note
     error_code: int = int16()
 
 

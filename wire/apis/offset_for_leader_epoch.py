@@ -10,7 +10,7 @@ class OffsetForLeaderPartition(Struct):
 
     partition: int = int32()
     current_leader_epoch: int = int32(versions="2+", default=-1)  # -1: do not check
-    leader_epoch: int = int32()
+    leader_epoch: int = int32()  # the one whose end is wanted
 
 
 class OffsetForLeaderTopic(Struct):

@@ -10,7 +10,7 @@ class PartitionProduceData(Struct):
     """The batch for one partition."""
 
     index: int = int32()
-    records: Buffer | None = batches(nullable="0+")
+    records: Buffer | None = batches(nullable="0+")  # one batch; message sets up to version 2
 
 
 class TopicProduceData(Struct):
@@ -24,16 +24,17 @@ class TopicProduceData(Struct):
 class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
     """Append these batches."""
 
-    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)
+    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)  # null: no transaction
     acks: int = int16()  # 0: no answer, 1: the leader has it, -1: all in-sync replicas have it
-    timeout_ms: int = int32()
+    timeout_ms: int = int32()  # how long to wait for the other replicas, with acks -1
     topic_data: list[TopicProduceData] = array(TopicProduceData)
 
 
 class BatchIndexAndErrorMessage(Struct):
     """One record for which the whole batch was refused."""
 
-    batch_index: int = int32()
+    batch_index: int = int32()  # of the record in its batch
+    # null: that of the partition tells it all
     batch_index_error_message: str | None = string(nullable="0+", default=None)
 
 
@@ -49,11 +50,10 @@ class PartitionProduceResponse(Struct):
 
     index: int = int32()
     error_code: int = int16()
-    base_offset: int = int64()
-    log_append_time_ms: int = int64(
-        versions="2+", default=-1
-    )  # -1 when the records keep the time the producer gave them
+    base_offset: int = int64()  # of the first record; -1 with an error
+    log_append_time_ms: int = int64(versions="2+", default=-1)  # -1: the records keep the producer's times
     log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
+    # the records to blame (KIP-467)
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
     error_message: str | None = string(versions="8+", nullable="0+", default=None)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="10+", tag=0)

@@ -9,7 +9,7 @@ class SyncGroupRequestAssignment(Struct):
     """What the leader assigned to one member."""
 
     member_id: str = string()
-    assignment: bytes = bytestring()
+    assignment: bytes = bytestring()  # read by the clients alone
 
 
 class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
@@ -19,9 +19,11 @@ class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
     generation_id: int = int32()
     member_id: str = string()
     group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)
+    # as JoinGroup answered; null: do not check
     protocol_type: str | None = string(versions="5+", nullable="0+", default=None)
+    # as JoinGroup answered; null: do not check
     protocol_name: str | None = string(versions="5+", nullable="0+", default=None)
-    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)  # empty unless this is the leader
 
 
 class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
@@ -31,4 +33,4 @@ class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
     error_code: int = int16()
     protocol_type: str | None = string(versions="5+", nullable="0+", default=None)
     protocol_name: str | None = string(versions="5+", nullable="0+", default=None)
-    assignment: bytes = bytestring()
+    assignment: bytes = bytestring()  # as the leader wrote it
