@@ -39,7 +39,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
     """The outcome for one partition."""
 
     partition_index: int = int32()
-    partition_error_code: int = int16()
+    partition_error_code: int = int16()  # as error_code elsewhere
 
 
 class AddPartitionsToTxnTopicResult(Struct):

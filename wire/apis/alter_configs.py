@@ -16,7 +16,7 @@ class AlterConfigsResource(Struct):
     """Everything that is to be set of one topic or broker; other entries return to their defaults."""
 
     resource_type: int = int8()  # as in DescribeConfigs
-    resource_name: str = string()
+    resource_name: str = string()  # as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
@@ -33,7 +33,7 @@ class AlterConfigsResourceResponse(Struct):
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     resource_type: int = int8()  # as in the request
-    resource_name: str = string()
+    resource_name: str = string()  # as in the request
 
 
 class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):

@@ -9,7 +9,7 @@ class CreatableReplicaAssignment(Struct):
     """The brokers that one partition shall lie on."""
 
     partition_index: int = int32()
-    broker_ids: list[int] = array(int32())
+    broker_ids: list[int] = array(int32())  # the preferred leader first
 
 
 class CreatableTopicConfig(Struct):
@@ -45,7 +45,7 @@ class CreatableTopicConfigs(Struct):
     value: str | None = string(nullable="0+")  # null when sensitive
     read_only: bool = boolean()  # no request can change it
     config_source: int = int8(default=-1)  # as in DescribeConfigs
-    is_sensitive: bool = boolean()
+    is_sensitive: bool = boolean()  # a secret, whose value is not told
 
 
 class CreatableTopicResult(Struct):

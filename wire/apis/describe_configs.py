@@ -9,7 +9,7 @@ class DescribeConfigsResource(Struct):
     """A topic or broker, and the entries wanted of it."""
 
     resource_type: int = int8()  # 2: topic, 4: broker, 8: broker logger, 16: client metrics, 32: group
-    resource_name: str = string()
+    resource_name: str = string()  # topic, broker id (empty: what all brokers share), subscription or group
     configuration_keys: list[str] | None = array(string(), nullable="0+")  # null: all
 
 
@@ -39,7 +39,7 @@ class DescribeConfigsResourceResult(Struct):
     # 1: topic, 2: dynamic broker, 3: dynamic default broker, 4: static broker, 5: default, 6: broker logger,
     # 7: client metrics, 8: group; -1 when not known
     config_source: int = int8(versions="1+", default=-1)
-    is_sensitive: bool = boolean()
+    is_sensitive: bool = boolean()  # a secret, whose value is not told
     synonyms: list[DescribeConfigsSynonym] = array(DescribeConfigsSynonym, versions="1+")
     # 1: boolean, 2: string, 3: int, 4: short, 5: long, 6: double, 7: list, 8: class, 9: password; 0 when not known
     config_type: int = int8(versions="3+")
@@ -52,7 +52,7 @@ class DescribeConfigsResult(Struct):
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     resource_type: int = int8()  # as in the request
-    resource_name: str = string()
+    resource_name: str = string()  # as in the request
     configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
 
 

@@ -118,7 +118,7 @@ class PartitionData(Struct):
     # null for read_uncommitted
     aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, versions="4+", nullable="0+")
     preferred_read_replica: int = int32(versions="11+", default=-1)  # -1: stay with this broker
-    records: Part | None = batches(nullable="0+")
+    records: Part | None = batches(nullable="0+")  # null: none
 
 
 class FetchableTopicResponse(Struct):

@@ -17,7 +17,7 @@ class AlterConfigsResource(Struct):
     """The changes to one topic or broker."""
 
     resource_type: int = int8()  # as in DescribeConfigs
-    resource_name: str = string()
+    resource_name: str = string()  # as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
@@ -34,7 +34,7 @@ class AlterConfigsResourceResponse(Struct):
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     resource_type: int = int8()  # as in the request
-    resource_name: str = string()
+    resource_name: str = string()  # as in the request
 
 
 class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):

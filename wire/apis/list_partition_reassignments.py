@@ -27,8 +27,8 @@ class OngoingPartitionReassignment(Struct):
 
     partition_index: int = int32()
     replicas: list[int] = array(int32())  # with those being added and those being removed
-    adding_replicas: list[int] = array(int32())
-    removing_replicas: list[int] = array(int32())
+    adding_replicas: list[int] = array(int32())  # empty: none
+    removing_replicas: list[int] = array(int32())  # empty: none
 
 
 class OngoingTopicReassignment(Struct):

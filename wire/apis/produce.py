@@ -9,7 +9,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, batches, i
 class PartitionProduceData(Struct):
     """The batch for one partition."""
 
-    index: int = int32()
+    index: int = int32()  # of the partition
     records: Buffer | None = batches(nullable="0+")  # one batch; message sets up to version 2
 
 
@@ -48,7 +48,7 @@ class LeaderIdAndEpoch(Struct):
 class PartitionProduceResponse(Struct):
     """The outcome for one partition."""
 
-    index: int = int32()
+    index: int = int32()  # of the partition
     error_code: int = int16()
     base_offset: int = int64()  # of the first record; -1 with an error
     log_append_time_ms: int = int64(versions="2+", default=-1)  # -1: the records keep the producer's times
