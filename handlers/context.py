@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.conversion import Conversions
     from kafkacompat.groups.coordinator import GroupCoordinator
+    from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import Controller
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.fetch_sessions import FetchSessions
@@ -61,6 +63,8 @@ class Services:
     replica_manager: ReplicaManager
     fetch_sessions: FetchSessions
     group_coordinator: GroupCoordinator
+    stored_offsets: StoredOffsets
+    conversions: Conversions
     served: Mapping[int, Versions] = field(default_factory=dict)
 
     def now_ms(self) -> int:

@@ -1,23 +1,34 @@
-"""Fetch (key 1), v4-18: read record batches, waiting for them if need be.
+"""Fetch (key 1), v0-18: read record batches, waiting for them if need be.
 
-v4     isolation level, last stable offset
+v0     message sets of format 0: what the log has is converted (`replication/converted_fetch`)
+v1     throttle_time_ms
+v2     message sets of format 1, with timestamps
+v3     max_bytes for all partitions together
+v4     record batches as they are; isolation level, last stable offset
 v5     log_start_offset
 v7     fetch sessions (KIP-227)
 v9     current_leader_epoch is checked (KIP-320)
-v10    zstd batches may be in the answer; earlier versions get them too, as from Kafka 4
+v6     KAFKA_STORAGE_ERROR is told; before it is NOT_LEADER_OR_FOLLOWER, upon which clients try again
+v10    zstd batches may be in the answer; v4-9 get them too, as from Kafka 4
 v12    flexible; last_fetched_epoch, diverging_epoch
 v13    topics by id (KIP-516)
 v15    the replica's id in a tagged field; v17 and v18 add fields that only replicas use
 
-Records go out as regions of the log files: nothing here reads them.
+From v4 on records go out as regions of the log files: nothing here reads them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from itertools import groupby
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
+from kafkacompat.replication.converted_fetch import fetch_converted
 from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, WantedPartition
 from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch
 from kafkacompat.replication.partition import Partition, PartitionRead
@@ -28,8 +39,14 @@ from kafkacompat.wire.apis.fetch import (
     FetchResponse,
     PartitionData,
 )
-from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+BATCHES_VERSION = 4
+"""Before it records are message sets."""
+TIMESTAMPS_VERSION = 2
+"""From it on message sets are of format 1."""
+TOTAL_LIMIT_VERSION = 3
+STORAGE_ERROR_VERSION = 6
 TOPIC_ID_VERSION = 13
 READ_COMMITTED = 1
 
@@ -55,12 +72,44 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         return services.replica_manager.find(wanted.topic, wanted.partition)
 
     def answer(found: list[FetchedPartition]) -> FetchResponse:
+        if context.api_version < STORAGE_ERROR_VERSION:
+            found = [_without_storage_error(each) for each in found]
         return _response(fetch_context, found, request.isolation_level == READ_COMMITTED)
 
-    max_bytes = min(request.max_bytes, services.config.int("fetch.max.bytes"))
-    limits = FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms)
+    limits = _limits(request, context.api_version, services.config.int("fetch.max.bytes"))
+    if context.api_version < BATCHES_VERSION:
+        magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
+        reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
+        return _one_at_a_time(reading, answer)
     found = fetch(find, fetch_context.wanted, limits, services.clock)
     return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer), abandonable=True)
+
+
+def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
+    """Before there was a limit for all partitions together, each could count on getting something."""
+    max_bytes = min(request.max_bytes, most_bytes)
+    one_batch_each = version < TOTAL_LIMIT_VERSION
+    return FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms, one_batch_each)
+
+
+def _one_at_a_time(
+    reading: Coroutine[Deferred[Any], Any, list[FetchedPartition]],
+    answer: Callable[[list[FetchedPartition]], FetchResponse],
+) -> Pending[FetchResponse]:
+    """A client's next request starts after its answer: what was converted for it waits only once in memory."""
+
+    async def answering() -> FetchResponse:
+        return answer(await reading)
+
+    pending = in_order(answering())
+    pending.abandonable = True
+    return pending
+
+
+def _without_storage_error(each: FetchedPartition) -> FetchedPartition:
+    if each.error_code != ErrorCode.KAFKA_STORAGE_ERROR:
+        return each
+    return replace(each, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:

@@ -1,5 +1,7 @@
-"""Produce (key 0), v3-13: append one record batch a partition.
+"""Produce (key 0), v0-13: append one record batch a partition.
 
+v0-2   a message set of format 0 or 1, which becomes a batch; v1 adds the throttle time, v2 the log's time. As in Kafka
+       up to 3.9 a batch may come as well, of any codec: some clients do not mind what the version allows
 v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the refused records and a message
 v9     flexible
 v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
@@ -18,7 +20,7 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.replication.partition import Partition
+from kafkacompat.replication.partition import Appended, Partition
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -29,11 +31,14 @@ from kafkacompat.wire.apis.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kafkacompat.wire.conversion import is_message_set
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import TRANSACTIONAL, InvalidRecordsError, check_produce_version
 
 VALID_ACKS = (-1, 0, 1)
+BATCHES_VERSION = 3
+"""Before it records are message sets."""
 TOPIC_ID_VERSION = 13
 # The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
@@ -93,6 +98,7 @@ class _Produce:
         self._version = context.api_version
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._replicas = services.replica_manager
+        self._conversions = services.conversions
         self._now_ms = services.now_ms()
         self.waiting: list[Deferred[None]] = []
 
@@ -110,19 +116,35 @@ class _Produce:
         try:
             self._check_request()
             partition = self._replicas.find(topic, data.index)
-            result = partition.append(self._checked(partition, data.records), self._now_ms)
+            result = self._append(partition, self._checked(partition, data.records))
         except Exception as problem:
             _refused(response, problem, partition)
         else:
-            if isinstance(result, AppendResult):
-                _accepted(response, result)
-            else:
+            if isinstance(result, Deferred):
                 settled = result.addCallbacks(
                     lambda appended: _accepted(response, appended),
                     lambda failure: _refused(response, failure.value, partition),
                 )
                 self.waiting.append(settled)
+            elif result is not None:
+                _accepted(response, result)
         return response
+
+    def _append(self, partition: Partition, records: Buffer) -> Appended | None:
+        """None where an old producer sent an empty set: that is no error, and nothing to do."""
+        if self._version >= BATCHES_VERSION or not is_message_set(records):
+            return partition.append(records, self._now_ms)
+        if not records:
+            return None
+        batch = self._conversions.up(records, partition.log.config)
+        if not isinstance(batch, Deferred):
+            return partition.append(batch, self._now_ms)
+
+        def append_now(converted: bytes) -> Appended:
+            # It may have been deleted meanwhile.
+            return self._replicas.find(partition.topic, partition.index).append(converted, self._now_ms)
+
+        return batch.addCallback(append_now)
 
     def _check_request(self) -> None:
         if self._refusal is not None:
@@ -150,6 +172,7 @@ def _is_transactional(records: Buffer | None) -> bool:
     return (
         records is not None
         and len(records) > ATTRIBUTES_POSITION
+        and not is_message_set(records)
         and bool(records[ATTRIBUTES_POSITION] & TRANSACTIONAL)
     )
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
+from kafkacompat.conversion import Conversions, ProcessWorkers
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.offsets_topic import OffsetsTopic
 from kafkacompat.groups.partition_events import GroupPartitionEvents
 from kafkacompat.groups.replicated_log import ReplicatedOffsetsLog
 from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image, uuid_text
@@ -176,9 +178,12 @@ class Broker:
             lambda: self._offsets_topic.ensure(),
             self._rng.randbytes,
         )
-        events = GroupPartitionEvents(self.replica_manager, self.group_coordinator)
+        self._stored_offsets = StoredOffsets(self._store, config.int("offset.metadata.max.bytes"))
+        events = GroupPartitionEvents(self.replica_manager, self.group_coordinator, self._stored_offsets)
         self.controller = Controller(self._store, self.metadata, events, config, self._rng)
         self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
+        workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"))
+        self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         self.server = self._build_server()
 
@@ -193,6 +198,8 @@ class Broker:
             replica_manager=self.replica_manager,
             fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
             group_coordinator=self.group_coordinator,
+            stored_offsets=self._stored_offsets,
+            conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
         )
         return Server(
@@ -233,6 +240,7 @@ class Broker:
         self.server.finish()
         self.replica_manager.wake_fetches()
         await self._clients_gone()
+        self.conversions.close()
         try:
             await self._close_directories()
         finally:

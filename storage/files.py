@@ -159,6 +159,13 @@ class OsFiles:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return self._file(os.open(path, flags, 0o644))
 
+    def temporary(self, directory: str) -> PortableFile:
+        """See Files.temporary."""
+        from tempfile import TemporaryFile  # rarely needed, and it imports much
+
+        with TemporaryFile(dir=directory) as file:
+            return self._file(os.dup(file.fileno()))
+
     def read(self, path: str) -> bytes:
         """See Files.read."""
         with open(path, "rb") as file:

@@ -66,6 +66,9 @@ class Files(Protocol):
     def open(self, path: str, *, create: bool = False) -> File:
         """Open for reading and appending; FileNotFoundError unless `create`."""
 
+    def temporary(self, directory: str) -> File:
+        """Make a file without a name that lies in a directory's file system and is gone when it is closed."""
+
     def read(self, path: str) -> bytes:
         """The whole contents."""
 

@@ -11,6 +11,7 @@ from kafkacompat.wire.compression import Codec, TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MAX_INT64, MIN_INT64, Buffer, MalformedError, read_varint
 
+BATCHES_FROM_PRODUCE_VERSION = 3
 ZSTD_FROM_PRODUCE_VERSION = 7
 MAX_RECORD_ERRORS = 1000
 """So many refused records are named in an answer; a batch may hold millions."""
@@ -30,8 +31,12 @@ class InvalidRecordsError(KafkaError):
 def check_produce_version(records: Buffer | None, version: int) -> Buffer:
     """Return *records* if a Produce request of that version may hold them (KIP-110 for zstd).
 
+    Before version 3 everything may be there; whether it is a message set or a batch shows when it is read.
+
     Raises InvalidRecordsError when there are none, KafkaError when their codec is too new.
     """
+    if version < BATCHES_FROM_PRODUCE_VERSION and records is not None:
+        return records
     if not records:
         raise InvalidRecordsError(ErrorCode.INVALID_RECORD, "a partition without records; send one batch for each")
     if version < ZSTD_FROM_PRODUCE_VERSION and _codec(records) == Codec.ZSTD:

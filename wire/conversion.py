@@ -34,6 +34,8 @@ from kafkacompat.wire.message_set import (
 )
 from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint
 
+_ATTRIBUTES_POSITION = MAGIC_POSITION + 1
+
 
 class Limits(NamedTuple):
     """What a topic allows: the most bytes of one message or wrapper, and those that it may unpack to."""
@@ -52,6 +54,11 @@ class Target(NamedTuple):
 def is_message_set(records: Buffer) -> bool:
     """Tell whether what an old producer sent is no record batch; many send those in old requests too."""
     return len(records) <= MAGIC_POSITION or records[MAGIC_POSITION] < MAGIC_V2
+
+
+def is_compressed(message_set: Buffer) -> bool:
+    """Tell whether the first message is a wrapper."""
+    return len(message_set) > _ATTRIBUTES_POSITION and bool(message_set[_ATTRIBUTES_POSITION] & CODEC_MASK)
 
 
 def up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
@@ -145,21 +152,20 @@ def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, ma
     """
     out = bytearray()
     next_offset = first_offset
-    for batch in batches(data):
-        header = read_header(batch)
-        try:
+    try:
+        for batch in batches(data):
+            header = read_header(batch)
             converted = _down_convert(batch, header, magic, first_offset, max_decompressed_bytes)
-        except KafkaError:
-            if out:
+            out += converted[: max_bytes - len(out)] if out else converted
+            next_offset = header.last_offset + 1
+            if len(out) >= max_bytes:
                 break
+    except KafkaError:
+        if not out:
             raise
-        if out:
-            out += converted[: max(0, max_bytes - len(out))]
-        else:
-            out += converted
-        next_offset = header.last_offset + 1
-        if len(out) >= max_bytes:
-            break
+    except MalformedError as problem:
+        if not out:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(problem)) from None
     return Converted(bytes(out), next_offset)
 
 

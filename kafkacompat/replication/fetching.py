@@ -19,6 +19,7 @@ from kafkacompat.replication.delayed import DelayedFetch
 from kafkacompat.replication.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.replication.partition import Partition, PartitionRead
 from kafkacompat.storage.lookup import ColdDataError
+from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -30,11 +31,15 @@ MAX_WARMED = 32
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """How much a fetch wants and how long it waits for it."""
+    """How much a fetch wants and how long it waits for it.
+
+    With ``one_batch_each`` every partition gives a whole batch however large, not only the first that has any.
+    """
 
     min_bytes: int
     max_bytes: int
     max_wait_ms: int
+    one_batch_each: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ class FetchedPartition:
 
     def release(self) -> None:
         """Let go of the file of an outcome that is not sent."""
-        if self.read is not None and self.read.region is not None:
+        if self.read is not None and isinstance(self.read.region, FileRegion):
             self.read.region.release()
 
 
@@ -77,7 +82,7 @@ def fetch(
 
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
-    found = read_partitions(find, wanted, limits.max_bytes)
+    found = read_partitions(find, wanted, limits)
     cold = [each for each in found if each.cold]
     if cold:
         release_all(found)
@@ -89,7 +94,7 @@ def _fetch_warm(
     find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock, failed: _Failed
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     """Read again what the disk thread has looked up; what is still cold is left to the client's next fetch."""
-    found = read_partitions(find, wanted, limits.max_bytes)
+    found = read_partitions(find, wanted, limits)
     if any(each.cold for each in found):
         return [_with_failure(each, failed) if each.cold else each for each in found]
     return _answer_or_wait(find, wanted, limits, clock, found)
@@ -113,7 +118,7 @@ def _answer_or_wait(
         watched,
         missing_bytes=limits.min_bytes - size_bytes,
         max_wait_ms=limits.max_wait_ms,
-        complete=lambda: read_partitions(find, wanted, limits.max_bytes),
+        complete=lambda: read_partitions(find, wanted, limits),
     ).result
 
 
@@ -149,27 +154,30 @@ def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
     return cold if code is None else FetchedPartition(cold.wanted, cold.partition, code, None)
 
 
-def read_partitions(find: FindPartition, wanted: Sequence[WantedPartition], max_bytes: int) -> list[FetchedPartition]:
+def read_partitions(
+    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits
+) -> list[FetchedPartition]:
     """Read each partition once, as far as the limit goes."""
     found = []
-    left_bytes = max_bytes
+    left_bytes = limits.max_bytes
     nothing_yet = True
     for each in wanted:
-        outcome = _read(find, each, left_bytes, nothing_yet)
+        whole = nothing_yet or (limits.one_batch_each and left_bytes > 0)
+        outcome = _read(find, each, left_bytes, whole)
         left_bytes = max(0, left_bytes - outcome.size_bytes)
         nothing_yet = nothing_yet and not outcome.size_bytes
         found.append(outcome)
     return found
 
 
-def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, nothing_yet: bool) -> FetchedPartition:
+def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool) -> FetchedPartition:
     partition = None
     try:
         partition = find(wanted)
         read = partition.read(
             wanted.fetch_offset,
             min(wanted.max_bytes, left_bytes),
-            at_least_one_batch=nothing_yet,
+            at_least_one_batch=at_least_one_batch,
             current_leader_epoch=wanted.current_leader_epoch,
             last_fetched_epoch=wanted.last_fetched_epoch,
         )

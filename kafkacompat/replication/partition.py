@@ -37,10 +37,11 @@ Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 class PartitionRead:
     """What a fetch found in one partition.
 
+    ``region`` is a piece of the log's file, or what it was converted to for an old client.
     ``diverging_epoch`` is (epoch, end offset) when the fetcher's log and ours part ways (KIP-320).
     """
 
-    region: FileRegion | None
+    region: FileRegion | bytes | None
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
@@ -49,7 +50,9 @@ class PartitionRead:
     @property
     def size_bytes(self) -> int:
         """Bytes of record batches found."""
-        return self.region.size_bytes if self.region is not None else 0
+        if self.region is None:
+            return 0
+        return len(self.region) if isinstance(self.region, bytes) else self.region.size_bytes
 
 
 @dataclass(slots=True)

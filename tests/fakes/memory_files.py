@@ -219,6 +219,10 @@ class MemoryFiles:
             self._folder(folder).names.setdefault(name, _Contents(modified_ms=self.now_ms))
         return MemoryFile(self, self._file(path))
 
+    def temporary(self, directory: str) -> MemoryFile:
+        """See Files.temporary."""
+        return MemoryFile(self, _Contents())
+
     def read(self, path: str) -> bytes:
         """See Files.read."""
         return bytes(self._file(path).data)

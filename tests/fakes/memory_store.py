@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
-from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, StoreError
+from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, StoreError
 
 
 class MemoryStore:
@@ -27,8 +27,11 @@ class MemoryStore:
     def load(self) -> Deferred[Mapping[str, Entry]]:
         return maybeDeferred(self._load)
 
-    def get(self, key: str) -> Deferred[Entry | None]:
-        return maybeDeferred(lambda: self._load().get(key))
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+        return maybeDeferred(lambda: {key: entry for key, entry in self._all().items() if key in keys})
+
+    def keys(self, folder: str) -> Deferred[Sequence[str]]:
+        return maybeDeferred(lambda: [key for key in self._all() if key.startswith(folder)])
 
     def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
         return maybeDeferred(self._compare_and_set, changes)
@@ -37,13 +40,16 @@ class MemoryStore:
         return maybeDeferred(lambda: None)
 
     def _load(self) -> dict[str, Entry]:
+        return {key: entry for key, entry in self._all().items() if not key.startswith(OFFSETS_FOLDER)}
+
+    def _all(self) -> dict[str, Entry]:
         if self.failing:
             raise StoreError("the store is failing, as it was told to")
         return dict(self.entries)
 
     def _compare_and_set(self, changes: Sequence[Change]) -> None:
         self.before_write()
-        entries = self._load()
+        entries = self._all()
         for change in changes:
             version = entries[change.key].version if change.key in entries else ABSENT
             if version != change.expected_version:

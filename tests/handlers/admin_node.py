@@ -44,6 +44,8 @@ class AdminNode:
             replica_manager=ABSENT,
             fetch_sessions=ABSENT,
             group_coordinator=ABSENT,
+            stored_offsets=ABSENT,
+            conversions=ABSENT,
         )
 
     def send(self, request: Request, version: int) -> Any:

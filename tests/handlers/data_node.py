@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from kafkacompat.config import BrokerConfig
+from kafkacompat.conversion import Conversions
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
 from kafkacompat.metadata.image import TopicImage
@@ -15,6 +16,7 @@ from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request, Response
+from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import outcome
 from tests.kafkacompat.replication.node import EPOCH, START_S, Node, topic
 
@@ -41,6 +43,8 @@ class DataNode:
             self.node.open(image)
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}
         self.sessions = FetchSessions(10, Random(1))
+        self.workers = ManualWorkers(self.node.disks[0])
+        self.conversions = Conversions(self.workers, self.node.files)
         self.services = Services(
             node_id=1,
             clock=self.node.clock,
@@ -50,6 +54,8 @@ class DataNode:
             replica_manager=self.node.replicas,
             fetch_sessions=self.sessions,
             group_coordinator=ABSENT,
+            stored_offsets=ABSENT,
+            conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
         )
 

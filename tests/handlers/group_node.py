@@ -6,11 +6,13 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
 
+from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
 from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.wire import compiler
 from kafkacompat.wire.schema import Request, Response
+from tests.fakes.memory_store import MemoryStore
 from tests.kafkacompat.groups.support import World, now
 
 Answer = TypeVar("Answer", bound=Response)
@@ -32,6 +34,7 @@ class GroupNode:
     def __init__(self, *, has_offsets_topic: bool = True) -> None:
         self.world = World()
         self.holder = ImageHolder()
+        self.store = MemoryStore()
         names = {"t": 2, "u": 2} | ({"__consumer_offsets": 4} if has_offsets_topic else {})
         self.set_topics(**names)
         self.making: Deferred[None] = succeed(None)
@@ -45,6 +48,8 @@ class GroupNode:
             replica_manager=ABSENT,
             fetch_sessions=ABSENT,
             group_coordinator=self.world.coordinator,
+            stored_offsets=StoredOffsets(self.store, 4096),
+            conversions=ABSENT,
         )
 
     def set_topics(self, **partitions: int) -> None:

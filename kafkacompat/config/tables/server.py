@@ -68,4 +68,6 @@ kafkacompat.produce.validation | string | records | header, records | U | How fa
     header, or every record too
 kafkacompat.decompressed.max.bytes | long | 104857600 | 1.. | U | The most a batch may decompress to where its records
     are read
+kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert records for clients older than 0.11,
+    started when first needed
 """

@@ -45,6 +45,10 @@ class Cluster:
         return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
 
 
+def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
+    return FetchLimits(1, max_bytes, 0, one_batch_each)
+
+
 def measured(found: list[FetchedPartition]) -> list[int]:
     result = [each.size_bytes for each in found]
     release_all(found)
@@ -129,9 +133,20 @@ def test_only_the_first_batch_may_be_larger_than_the_limit(tmp_path: Path) -> No
     for world in cluster.worlds:
         world.append()
     wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(2)]
-    assert measured(read_partitions(cluster.find, wanted, 10)) == [SIZE, 0]
-    assert measured(read_partitions(cluster.find, wanted, SIZE + 10)) == [SIZE, 0]
-    assert measured(read_partitions(cluster.find, wanted, 2 * SIZE)) == [SIZE, SIZE]
+    assert measured(read_partitions(cluster.find, wanted, limit(10))) == [SIZE, 0]
+    assert measured(read_partitions(cluster.find, wanted, limit(SIZE + 10))) == [SIZE, 0]
+    assert measured(read_partitions(cluster.find, wanted, limit(2 * SIZE))) == [SIZE, SIZE]
+
+
+def test_every_batch_may_be_larger_than_its_partitions_limit_until_nothing_is_left_of_that_of_all(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path, count=3)
+    for world in cluster.worlds:
+        world.append()
+    wanted = [WantedPartition("t", index, 0, 10) for index in range(3)]
+    assert measured(read_partitions(cluster.find, wanted, limit(10 * SIZE, one_batch_each=True))) == [SIZE] * 3
+    assert measured(read_partitions(cluster.find, wanted, limit(2 * SIZE, one_batch_each=True))) == [SIZE, SIZE, 0]
 
 
 def test_the_limit_of_one_partition_holds_too(tmp_path: Path) -> None:
@@ -139,7 +154,7 @@ def test_the_limit_of_one_partition_holds_too(tmp_path: Path) -> None:
     for _ in range(3):
         cluster.worlds[0].append()
     wanted = [WantedPartition("t", 0, 0, 2 * SIZE + 10)]
-    assert measured(read_partitions(cluster.find, wanted, 1_000_000)) == [2 * SIZE + 10]
+    assert measured(read_partitions(cluster.find, wanted, limit(1_000_000))) == [2 * SIZE + 10]
 
 
 def test_cold_data_is_fetched_from_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

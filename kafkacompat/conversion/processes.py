@@ -1,0 +1,158 @@
+"""Worker processes for conversions: few, started when first needed, ended when nothing was to do for a while."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.timers import DelayedCall
+
+log = logging.getLogger(__name__)
+
+IDLE_SECONDS = 60
+
+Call = Callable[..., Any]
+"""call(name of a function of `child.FUNCTIONS`, *arguments) -> its result; raises what it raised."""
+Work = Callable[[Call], Any]
+"""Something to do in a thread that may wait, with a process at hand."""
+
+
+class Workers(Protocol):
+    """Somebody who does works beside the reactor thread, some at a time, in their order."""
+
+    def run(self, work: Work) -> Deferred[Any]:
+        """Do it, and fire with its result or fail with what it raised. Not to be cancelled."""
+
+    def close(self) -> None:
+        """Stop at once: what is under way fails."""
+
+
+class ProcessWorkers:
+    """Up to ``count`` threads, each with a process that computes for it while it works; ``reactor`` is Twisted's.
+
+    A process that dies fails the work it was used for with UNKNOWN_SERVER_ERROR; the next work gets a new one.
+    """
+
+    def __init__(self, reactor: Any, count: int) -> None:
+        self._reactor = reactor
+        self._executor = ThreadPoolExecutor(max_workers=count, thread_name_prefix="conversion")
+        self._lock = Lock()
+        self._free: list[_Process] = []
+        self._all: set[_Process] = set()
+        self._closed = False
+        self._idle: DelayedCall | None = None
+
+    def run(self, work: Work) -> Deferred[Any]:
+        """See Workers.run."""
+        result: Deferred[Any] = Deferred()
+        self._executor.submit(self._do, work, result)
+        return result
+
+    def _do(self, work: Work, result: Deferred[Any]) -> None:
+        """In a thread: take a process, work, give it back."""
+        finish: Callable[[Any], None] = result.callback
+        try:
+            process = self._take()
+            try:
+                outcome = work(process.call)
+            finally:
+                self._give_back(process)
+        except BaseException:
+            finish, outcome = result.errback, Failure()
+        self._reactor.callFromThread(self._finish, finish, outcome)
+
+    def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = None if self._closed else self._reactor.callLater(IDLE_SECONDS, self._end_idle)
+        finish(outcome)
+
+    def _take(self) -> _Process:
+        with self._lock:
+            if self._closed:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker stops")
+            if self._free:
+                return self._free.pop()
+            process = _Process()
+            self._all.add(process)
+            return process
+
+    def _give_back(self, process: _Process) -> None:
+        with self._lock:
+            if process.works and not self._closed:
+                self._free.append(process)
+                return
+            self._all.discard(process)
+        process.end()
+
+    def _end_idle(self) -> None:
+        self._idle = None
+        with self._lock:
+            idle, self._free = self._free, []
+            self._all.difference_update(idle)
+        for process in idle:
+            process.end()
+
+    def close(self) -> None:
+        """See Workers.close."""
+        with self._lock:
+            self._closed = True
+            processes = list(self._all)
+        for process in processes:
+            process.kill()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        if self._idle is not None:
+            self._idle.cancel()
+        self._end_idle()
+
+
+class _Process:
+    """One worker process; ``works`` until it has died."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "kafkacompat.conversion.child"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.works = True
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """See Call."""
+        calls, results = self._process.stdin, self._process.stdout
+        assert calls is not None
+        assert results is not None
+        try:
+            pickle.dump((name, arguments), calls, pickle.HIGHEST_PROTOCOL)
+            calls.flush()
+            succeeded, result = pickle.load(results)
+        except (OSError, EOFError, pickle.UnpicklingError) as problem:
+            self.works = False
+            log.error("the process %d that converts records died: %r", self._process.pid, problem)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the process that converts records died") from problem
+        if not succeeded:
+            raise result
+        return result
+
+    def kill(self) -> None:
+        """Stop it whatever it is at; who waits for its result is told."""
+        self._process.kill()
+
+    def end(self) -> None:
+        """Let it go, and wait until it has gone."""
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):  # what it did not take before it died
+                stream.close()
+        self._process.wait()

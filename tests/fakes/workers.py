@@ -1,0 +1,32 @@
+"""Conversion without processes: done in the test's, when it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.conversion.child import FUNCTIONS
+from tests.fakes.disk import ManualDisk
+
+
+class ManualWorkers:
+    """Works when a disk does; ``broken`` makes every process die."""
+
+    def __init__(self, disk: ManualDisk) -> None:
+        self.disk = disk
+        self.closed = False
+        self.calls: list[str] = []
+
+    def run(self, work: Callable[..., Any]) -> Deferred[Any]:
+        """See Workers.run."""
+        return self.disk.run(work, self._call)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        self.calls.append(name)
+        return FUNCTIONS[name](*arguments)
+
+    def close(self) -> None:
+        """See Workers.close."""
+        self.closed = True
