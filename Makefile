@@ -9,7 +9,7 @@ PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 
-.PHONY: help run test lint demo bench spark compare clean
+.PHONY: help run test lint demo bench spark compare conformance clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint     ruff, mypy --strict, layer contracts"
 	@echo "make spark    only the tests with Spark [BROKER=kafka: on Apache Kafka instead]"
 	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
+	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
 	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
 
 run: $(VENV)/.run
@@ -46,6 +47,9 @@ spark: $(VENV)/.jars
 compare: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_same_answers.py
 
+conformance: $(VENV)/.conformance
+	@$(BIN)/python -m compat_tests.conformance
+
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
 
@@ -63,7 +67,12 @@ $(VENV)/.development: $(PACKAGING) | $(BIN)/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.run
 
-$(VENV)/.jars: compat_tests/java/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
+$(VENV)/.conformance: $(VENV)/.jars
+	@echo "Installing kio into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
+	@touch $@
+
+$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/java/clients_3_9/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven ..."
 	@$(BIN)/python -m spark_integration.maven $^
 	@touch $@

@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.1's Java programs: fetched by Maven, run as processes of their own."""
+"""Apache Kafka's Java programs, of 4.3.1 unless said otherwise: fetched by Maven, run as processes of their own."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ POM = Path(__file__).resolve().parent / "java" / "pom.xml"
 SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
 
-def kafka_class_path() -> str:
-    """Return the class path of Kafka 4.3.1's broker, tools and clients (a wildcard over one folder)."""
-    return f"{jar_folder(POM)}/*"
+def kafka_class_path(pom: Path = POM) -> str:
+    """Return the class path of all jars that *pom* names (a wildcard over one folder)."""
+    return f"{jar_folder(pom)}/*"
 
 
 def java_command(
@@ -27,9 +27,10 @@ def java_command(
     jvm: Sequence[str] = SHORT_LIVED,
     heap: str = "256m",
     extra_class_path: Sequence[Path] = (),
+    pom: Path = POM,
 ) -> list[str]:
     """Return the command line that runs *main_class* with Kafka's jars."""
-    class_path = ":".join([*(str(path) for path in extra_class_path), kafka_class_path()])
+    class_path = ":".join([*(str(path) for path in extra_class_path), kafka_class_path(pom)])
     return [program("java"), f"-Xmx{heap}", *jvm, "-cp", class_path, main_class, *arguments]
 
 
@@ -56,16 +57,17 @@ def run_java(
     return done
 
 
-def compile_java(source: Path) -> Path:
-    """Compile one source file against Kafka's jars and return the folder of its classes (kept by content)."""
-    digest = hashlib.sha256(source.read_bytes() + POM.read_bytes()).hexdigest()[:12]
-    target = BUILD / "classes" / f"{source.stem}-{digest}"
-    build_once(target, lambda folder: _javac(source, folder))
+def compile_java(*sources: Path, pom: Path = POM) -> Path:
+    """Compile source files against the jars of *pom* and return the folder of their classes (kept by content)."""
+    content = b"".join(path.read_bytes() for path in (*sources, pom))
+    target = BUILD / "classes" / f"{sources[0].stem}-{hashlib.sha256(content).hexdigest()[:12]}"
+    build_once(target, lambda folder: _javac(sources, pom, folder))
     return target
 
 
-def _javac(source: Path, folder: Path) -> None:
-    command = [program("javac"), "-nowarn", "-cp", kafka_class_path(), "-d", str(folder), str(source)]
+def _javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
+    files = [str(source) for source in sources]
+    command = [program("javac"), "-nowarn", "-cp", kafka_class_path(pom), "-d", str(folder), *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise AssertionError(f"{source.name} does not compile:\n{done.stderr}")
+        raise AssertionError(f"{sources[0].name} does not compile:\n{done.stderr}")

@@ -58,10 +58,7 @@ public class ConfigFacts {
 
     private static boolean takes(ConfigDef.ConfigKey key, String text) {
         try {
-            Object value = ConfigDef.parseType(key.name, text, key.type);
-            if (key.validator != null) {
-                key.validator.ensureValid(key.name, value);
-            }
+            new ConfigDef().define(key).parse(Map.of(key.name, text));
             return true;
         } catch (ConfigException refusal) {
             return false;

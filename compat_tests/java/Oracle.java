@@ -3,90 +3,106 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
-import java.util.List;
-import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
-import org.apache.kafka.common.record.TimestampType;
-import org.apache.kafka.common.record.internal.CompressionType;
-import org.apache.kafka.common.record.internal.MemoryRecords;
-import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
-import org.apache.kafka.common.record.internal.Record;
-import org.apache.kafka.common.record.internal.RecordBatch;
 
 /**
- * Says how Apache Kafka's own classes write and read what a test made up.
+ * Says how Apache Kafka's own classes write and read the messages that a test made up; for Kafka 3.9 and 4.3.
  *
  * <p>One JSON object a line comes in on standard input, one goes out for each. Its "ask" is one of:
  *
  * <ul>
- *   <li>apis: every API with its stable versions and the header version of each;
+ *   <li>apis: every API with its versions, stable or not, and the header versions of each;
+ *   <li>versions: the first and last version of the message class "name";
  *   <li>errors: every error code;
  *   <li>hash: String.hashCode() of each of "texts";
- *   <li>messages: for each of "messages" {json, hex} of class "name" and "version": the bytes Kafka makes
- *       of the JSON, the bytes it writes after reading the hex, and how many bytes it left unread;
- *   <li>read: the batches in "hex", checked and with their records;
- *   <li>build: one batch of "records", in the form that read gives.
+ *   <li>messages: for each of "messages" of class "name" and "version": the bytes Kafka makes of its "json", the
+ *       bytes it writes after reading its "hex" and how many it left unread, the bytes it writes after reading its
+ *       "tagged" (null: not asked), and which of its "cuts", the first so many bytes of the hex, it reads all the same.
  * </ul>
  */
 public final class Oracle {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HexFormat HEX = HexFormat.of();
+    static final ObjectMapper JSON = new ObjectMapper();
+    static final HexFormat HEX = HexFormat.of();
     private static final String MESSAGES = "org.apache.kafka.common.message.";
 
-    public static void main(String[] arguments) throws Exception {
+    /** What answers a question: it fills the answer in. */
+    interface Answerer {
+        void answer(JsonNode question, ObjectNode answer) throws Exception;
+    }
+
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        serve(Oracle::answer);
+    }
+
+    static void serve(Answerer answerer) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(JSON.writeValueAsString(answer(JSON.readTree(line))));
+            JsonNode question = JSON.readTree(line);
+            ObjectNode answer = JSON.createObjectNode();
+            attempt(answer, () -> answerer.answer(question, answer));
+            out.println(JSON.writeValueAsString(answer));
         }
     }
 
-    private static ObjectNode answer(JsonNode question) {
-        ObjectNode out = JSON.createObjectNode();
+    /** Run an action; what it throws becomes the "error" of the answer. */
+    private static void attempt(ObjectNode answer, Action action) {
         try {
-            switch (question.get("ask").asText()) {
-                case "apis" -> apis(out.putArray("apis"));
-                case "errors" -> errors(out.putObject("errors"));
-                case "hash" -> question.get("texts").forEach(text -> out.withArray("hashes").add(text.asText().hashCode()));
-                case "messages" -> messages(question, out.putArray("messages"));
-                case "read" -> read(bytes(question.get("hex")), out.putArray("batches"));
-                case "build" -> out.put("hex", HEX.formatHex(build(question)));
-                default -> throw new IllegalArgumentException("unknown question");
-            }
+            action.run();
         } catch (InvocationTargetException problem) {
-            out.put("error", problem.getCause().toString());
+            answer.put("error", problem.getCause().toString());
         } catch (Exception problem) {
-            out.put("error", problem.toString());
+            answer.put("error", problem.toString());
         }
-        return out;
+    }
+
+    static void answer(JsonNode question, ObjectNode out) throws Exception {
+        switch (question.get("ask").asText()) {
+            case "apis" -> apis(out.putArray("apis"));
+            case "versions" -> versions(question.get("name").asText(), out);
+            case "errors" -> errors(out.putObject("errors"));
+            case "hash" -> question.get("texts").forEach(text -> out.withArray("hashes").add(text.asText().hashCode()));
+            case "messages" -> messages(question, out.putArray("messages"));
+            default -> throw new IllegalArgumentException("unknown question");
+        }
     }
 
     private static void apis(ArrayNode out) {
         for (ApiKeys api : ApiKeys.values()) {
-            short latest = api.latestVersion(false);
             ObjectNode node = out.addObject();
-            node.put("key", api.id).put("name", api.messageType.name).put("first", api.oldestVersion()).put("last", latest);
+            short first = api.oldestVersion();
+            short last = api.latestVersion(true);
+            node.put("key", api.id).put("name", api.messageType.name).put("first", first).put("last", last);
             ArrayNode request = node.putArray("request_headers");
             ArrayNode response = node.putArray("response_headers");
-            for (short version = api.oldestVersion(); version <= latest; version++) {
+            for (short version = first; version <= last; version++) {
                 request.add(api.requestHeaderVersion(version));
                 response.add(api.responseHeaderVersion(version));
             }
         }
+    }
+
+    private static void versions(String name, ObjectNode out) throws ReflectiveOperationException {
+        Class<?> data = MessageType.find(name);
+        out.put("first", data.getField("LOWEST_SUPPORTED_VERSION").getShort(null));
+        out.put("last", data.getField("HIGHEST_SUPPORTED_VERSION").getShort(null));
     }
 
     private static void errors(ObjectNode out) {
@@ -98,10 +114,23 @@ public final class Oracle {
     private static void messages(JsonNode question, ArrayNode out) throws Exception {
         MessageType type = new MessageType(question.get("name").asText(), (short) question.get("version").asInt());
         for (JsonNode message : question.get("messages")) {
-            ByteBuffer ours = bytes(message.get("hex"));
             ObjectNode node = out.addObject();
-            node.put("written", HEX.formatHex(type.write(type.fromJson(message.get("json")))));
-            node.put("written_again", HEX.formatHex(type.write(type.read(ours)))).put("left", ours.remaining());
+            attempt(node, () -> judge(type, message, node));
+        }
+    }
+
+    private static void judge(MessageType type, JsonNode message, ObjectNode out) throws ReflectiveOperationException {
+        byte[] ours = HEX.parseHex(message.get("hex").asText());
+        ByteBuffer buffer = ByteBuffer.wrap(ours);
+        out.put("written", HEX.formatHex(type.write(type.fromJson(message.get("json")))));
+        out.put("written_again", HEX.formatHex(type.write(type.read(buffer)))).put("left", buffer.remaining());
+        JsonNode tagged = message.get("tagged");
+        out.put("tagged_again", tagged.isNull() ? null : HEX.formatHex(type.write(type.read(bytes(tagged)))));
+        ArrayNode accepted = out.putArray("accepted_cuts");
+        for (JsonNode cut : message.get("cuts")) {
+            if (type.reads(Arrays.copyOf(ours, cut.asInt()))) {
+                accepted.add(cut);
+            }
         }
     }
 
@@ -111,7 +140,7 @@ public final class Oracle {
             this(find(name), Class.forName(find(name).getName() + "JsonConverter"), version);
         }
 
-        private static Class<?> find(String name) throws ClassNotFoundException {
+        static Class<?> find(String name) throws ClassNotFoundException {
             boolean ofApi = name.endsWith("Request") || name.endsWith("Response") || name.endsWith("Header");
             return Class.forName(MESSAGES + name + (ofApi ? "Data" : ""));
         }
@@ -125,6 +154,15 @@ public final class Oracle {
             return (Message) data.getConstructor(Readable.class, short.class).newInstance(readable, version);
         }
 
+        boolean reads(byte[] content) throws ReflectiveOperationException {
+            try {
+                read(ByteBuffer.wrap(content));
+                return true;
+            } catch (InvocationTargetException refusal) {
+                return false;
+            }
+        }
+
         byte[] write(Message message) {
             ObjectSerializationCache cache = new ObjectSerializationCache();
             ByteBuffer buffer = ByteBuffer.allocate(message.size(cache, version));
@@ -133,66 +171,7 @@ public final class Oracle {
         }
     }
 
-    private static void read(ByteBuffer data, ArrayNode out) {
-        for (RecordBatch batch : MemoryRecords.readableRecords(data).batches()) {
-            batch.ensureValid();
-            ObjectNode node = out.addObject();
-            node.put("base_offset", batch.baseOffset()).put("last_offset", batch.lastOffset()).put("size_bytes", batch.sizeInBytes());
-            node.put("codec", batch.compressionType().id).put("max_timestamp", batch.maxTimestamp());
-            node.put("producer_id", batch.producerId()).put("producer_epoch", batch.producerEpoch());
-            node.put("base_sequence", batch.baseSequence()).put("leader_epoch", batch.partitionLeaderEpoch());
-            node.put("transactional", batch.isTransactional()).put("control", batch.isControlBatch());
-            ArrayNode records = node.putArray("records");
-            for (Record record : batch) {
-                record.ensureValid();
-                records.add(toJson(record));
-            }
-        }
-    }
-
-    private static ObjectNode toJson(Record record) {
-        ObjectNode node = JSON.createObjectNode().put("offset", record.offset()).put("timestamp", record.timestamp());
-        node.put("key", hex(record.key())).put("value", hex(record.value()));
-        ArrayNode headers = node.putArray("headers");
-        for (Header header : record.headers()) {
-            headers.addArray().add(header.key()).add(header.value() == null ? null : HEX.formatHex(header.value()));
-        }
-        return node;
-    }
-
-    private static byte[] build(JsonNode question) {
-        Compression codec = Compression.of(CompressionType.forId(question.get("codec").asInt())).build();
-        MemoryRecordsBuilder builder = MemoryRecords.builder(
-            ByteBuffer.allocate(1024), RecordBatch.MAGIC_VALUE_V2, codec, TimestampType.CREATE_TIME,
-            question.get("base_offset").asLong(), RecordBatch.NO_TIMESTAMP, question.get("producer_id").asLong(),
-            (short) question.get("producer_epoch").asInt(), question.get("base_sequence").asInt(),
-            question.get("transactional").asBoolean(), question.get("leader_epoch").asInt());
-        for (JsonNode record : question.get("records")) {
-            List<Header> headers = new ArrayList<>();
-            record.get("headers").forEach(pair -> headers.add(new RecordHeader(pair.get(0).asText(), array(pair.get(1)))));
-            builder.append(record.get("timestamp").asLong(), array(record.get("key")), array(record.get("value")),
-                headers.toArray(new Header[0]));
-        }
-        ByteBuffer built = builder.build().buffer();
-        byte[] out = new byte[built.remaining()];
-        built.get(out);
-        return out;
-    }
-
-    private static ByteBuffer bytes(JsonNode hex) {
+    static ByteBuffer bytes(JsonNode hex) {
         return ByteBuffer.wrap(HEX.parseHex(hex.asText()));
-    }
-
-    private static byte[] array(JsonNode hex) {
-        return hex.isNull() ? null : HEX.parseHex(hex.asText());
-    }
-
-    private static String hex(ByteBuffer buffer) {
-        if (buffer == null) {
-            return null;
-        }
-        byte[] out = new byte[buffer.remaining()];
-        buffer.duplicate().get(out);
-        return HEX.formatHex(out);
     }
 }

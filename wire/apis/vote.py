@@ -9,9 +9,6 @@ class PartitionData(Struct):
     """DOC"""
 
     partition_index: int = int32()
-    candidate_epoch: int = int32(versions="0-1")
-    candidate_id: int = int32(versions="0-1")
-    candidate_directory_id: bytes = uuid(versions="1")
     replica_epoch: int = int32()
     replica_id: int = int32()
     replica_directory_id: bytes = uuid(versions="1+")

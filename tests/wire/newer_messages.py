@@ -1,0 +1,57 @@
+"""Messages as a newer release would write them: with tagged fields that the declarations do not know."""
+
+from __future__ import annotations
+
+import random
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from kafkacompat.wire.schema import Field, Message, Struct, bytestring
+
+LENGTHS = (1, 3, 126, 127, 300)
+MAX_TAG = 0x7FFFFFFE  # the largest that Kafka writes
+
+
+def lift(message: Struct, rng: random.Random) -> Any:
+    """Return *message* with unknown tagged fields in it and in the structs under it; flexible versions only."""
+    cls = newer(type(message))
+    values = {name: _lifted(getattr(message, name), field, rng) for name, field in type(message).FIELDS.items()}
+    added = [name for name in cls.FIELDS if name not in values and rng.random() < 0.5]
+    return cls(**values, **{name: rng.randbytes(rng.choice(LENGTHS)) for name in added})
+
+
+def _lifted(value: Any, field: Field, rng: random.Random) -> Any:
+    if value is not None and field.element is not None:
+        return [_lifted(item, field.element, rng) for item in value]
+    return lift(value, rng) if isinstance(value, Struct) else value
+
+
+@cache
+def newer(cls: type[Struct]) -> type[Struct]:
+    """Return the declaration *cls* with three more tagged fields, in every struct under it too."""
+    fields = {name: _newer_field(field) for name, field in cls.FIELDS.items()}
+    for tag in _free_tags({field.tag for field in cls.FIELDS.values()}):
+        fields[f"unknown_{tag}"] = bytestring(tag=tag)
+    fill: Callable[[dict[str, Any]], None] = lambda body: body.update(fields)  # noqa: E731
+    if not issubclass(cls, Message):
+        return types.new_class(cls.__name__, (Struct,), exec_body=fill)
+    versions, flexible = cls.VERSIONS, cls.FLEXIBLE
+    made = types.new_class(cls.__name__, (Message,), exec_body=fill)
+    made.VERSIONS, made.FLEXIBLE = versions, flexible
+    return made
+
+
+def _free_tags(taken: set[int | None]) -> list[int]:
+    """One among the known tags or right behind them, one of two bytes, and the largest."""
+    return [next(tag for tag in range(MAX_TAG) if tag not in taken), 300, MAX_TAG]
+
+
+def _newer_field(field: Field) -> Field:
+    element = field.element and _newer_field(field.element)
+    if field.struct is None:
+        return replace(field, element=element)
+    struct = newer(field.struct)
+    return replace(field, struct=struct, default=struct if field.default is field.struct else field.default)
