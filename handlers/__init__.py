@@ -41,8 +41,8 @@ class Handler:
 
 
 SERVED = {
-    0: "3-13",  # Produce
-    1: "4-18",  # Fetch
+    0: "0-13",  # Produce
+    1: "0-18",  # Fetch
     2: "0-11",  # ListOffsets
     3: "0-13",  # Metadata
     8: "2-10",  # OffsetCommit
