@@ -45,8 +45,8 @@ SERVED = {
     1: "0-18",  # Fetch
     2: "0-11",  # ListOffsets
     3: "0-13",  # Metadata
-    8: "2-10",  # OffsetCommit
-    9: "1-10",  # OffsetFetch
+    8: "0-10",  # OffsetCommit
+    9: "0-10",  # OffsetFetch
     10: "0-6",  # FindCoordinator
     11: "0-9",  # JoinGroup
     12: "0-4",  # Heartbeat
@@ -64,7 +64,8 @@ SERVED = {
     29: "0-3",  # DescribeAcls
     30: "0-3",  # CreateAcls
     31: "0-3",  # DeleteAcls
-    32: "1-4",  # DescribeConfigs
+    32: "0-4",  # DescribeConfigs
+    33: "0-2",  # AlterConfigs
     36: "0-2",  # SaslAuthenticate
     37: "0-3",  # CreatePartitions
     38: "0-3",  # CreateDelegationToken
@@ -76,16 +77,19 @@ SERVED = {
     44: "0-1",  # IncrementalAlterConfigs
     45: "0-1",  # AlterPartitionReassignments
     46: "0",  # ListPartitionReassignments
+    47: "0",  # OffsetDelete
     48: "0-1",  # DescribeClientQuotas
     49: "0-1",  # AlterClientQuotas
     50: "0",  # DescribeUserScramCredentials
     51: "0",  # AlterUserScramCredentials
     55: "0-2",  # DescribeQuorum
+    57: "0-2",  # UpdateFeatures
     60: "0-2",  # DescribeCluster
     61: "0",  # DescribeProducers
     64: "0",  # UnregisterBroker
     65: "0",  # DescribeTransactions
     66: "0-2",  # ListTransactions
+    74: "0-1",  # ListConfigResources
     75: "0",  # DescribeTopicPartitions
     80: "0-1",  # AddRaftVoter
     81: "0",  # RemoveRaftVoter

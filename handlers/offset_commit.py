@@ -1,5 +1,7 @@
-"""OffsetCommit (key 8), v2-10: store how far a group has read.
+"""OffsetCommit (key 8), v0-10: store how far a group has read.
 
+v0     names no member; offsets go to the metadata store, where OffsetFetch v0 reads them (`groups/stored_offsets`)
+v1     goes to the coordinator of the group; each offset may say when it was committed
 v2-4   the commit may name a retention time
 v3     throttle time
 v6     leader epochs (KIP-320)
@@ -18,6 +20,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.group import Identity
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -41,6 +44,8 @@ def handle_offset_commit(
     response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
     if not commit.offsets:
         return response
+    if context.api_version == 0:
+        return in_order(commit.store(response))
     identity = Identity(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
     codes = services.group_coordinator.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
     if isinstance(codes, Deferred):
@@ -54,6 +59,8 @@ class _Commit:
     def __init__(self, request: OffsetCommitRequest, context: RequestContext, services: Services) -> None:
         self.offsets: list[OffsetToCommit] = []
         self._answers: list[OffsetCommitResponsePartition] = []
+        self._group_id = request.group_id
+        self._stored_offsets = services.stored_offsets
         self._version = context.api_version
         self._image = services.metadata.image
 
@@ -81,6 +88,9 @@ class _Commit:
             self.offsets.append(_offset_to_commit(topic, partition))
         return answer
 
+    async def store(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
+        return self.settled(await self._stored_offsets.commit(self._group_id, self.offsets), response)
+
     def settled(self, codes: list[ErrorCode], response: OffsetCommitResponse) -> OffsetCommitResponse:
         for answer, code in zip(self._answers, codes, strict=True):
             answer.error_code = self._in_version(code)
@@ -100,4 +110,5 @@ def _offset_to_commit(topic: TopicImage, partition: OffsetCommitRequestPartition
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata,
+        commit_timestamp_ms=partition.commit_timestamp,
     )

@@ -1,5 +1,6 @@
-"""OffsetFetch (key 9), v1-10: how far groups have read.
+"""OffsetFetch (key 9), v0-10: how far groups have read.
 
+v0     what OffsetCommit v0 stored, without metadata; error 3 where there is none or no such partition
 v2     null topics: every partition with an offset; errors of the group are told at the top
 v3     throttle time
 v5     leader epochs (KIP-320)
@@ -9,12 +10,12 @@ v8     several groups (KIP-709), each with its own error
 v9     member id and epoch, for consumer groups (KIP-848); nothing to a classic group
 v10    topics by id (KIP-848)
 
-A partition without an offset, of a known group or not, has offset -1 and no error.
+From v1 on a partition without an offset, of a known group or not, has offset -1 and no error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from twisted.internet.defer import Deferred
@@ -27,6 +28,7 @@ from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -48,8 +50,40 @@ def handle_offset_fetch(
     request: OffsetFetchRequest, context: RequestContext, services: Services
 ) -> OffsetFetchResponse | Pending[OffsetFetchResponse]:
     """Read each group's offsets; commits that are on their way are waited for."""
+    if context.api_version == 0:
+        return Pending(Deferred.fromCoroutine(_stored(request, services)))
     groups = [_group(wanted, context, services) for wanted in _wanted(request, context.api_version)]
     return respond(groups, partial(_response, context.api_version))
+
+
+async def _stored(request: OffsetFetchRequest, services: Services) -> OffsetFetchResponse:
+    """Answer in version 0."""
+    topics = services.metadata.image.topics
+    there = [
+        (topic.name, index)
+        for topic in request.topics or ()
+        for index in topic.partition_indexes
+        if topic.name in topics and 0 <= index < len(topics[topic.name].partitions)
+    ]
+    found = await services.stored_offsets.fetch(request.group_id, there)
+    absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(found, ErrorCode) else found
+    offsets = {} if isinstance(found, ErrorCode) else found
+    return OffsetFetchResponse(topics=[_stored_topic(topic, offsets, absent) for topic in request.topics or ()])
+
+
+def _stored_topic(
+    wanted: OffsetFetchRequestTopic, offsets: Mapping[tuple[str, int], int], absent: ErrorCode
+) -> OffsetFetchResponseTopic:
+    partitions = []
+    for index in wanted.partition_indexes:
+        offset = offsets.get((wanted.name, index))
+        code = absent if offset is None else ErrorCode.NONE
+        partitions.append(
+            OffsetFetchResponsePartition(
+                partition_index=index, committed_offset=-1 if offset is None else offset, metadata="", error_code=code
+            )
+        )
+    return OffsetFetchResponseTopic(name=wanted.name, partitions=partitions)
 
 
 def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:

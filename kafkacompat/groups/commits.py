@@ -26,7 +26,10 @@ MAX_INT64 = 0x7FFFFFFFFFFFFFFF
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition's part of an OffsetCommit; ``metadata`` None counts as empty."""
+    """One partition's part of an OffsetCommit.
+
+    ``metadata`` None counts as empty, ``commit_timestamp_ms`` -1 as now: only version 1 says when.
+    """
 
     topic: str
     topic_id: bytes
@@ -34,6 +37,7 @@ class OffsetToCommit(NamedTuple):
     offset: int
     leader_epoch: int
     metadata: str | None
+    commit_timestamp_ms: int = NO_TIMESTAMP
 
 
 class FetchedOffsets(NamedTuple):
@@ -80,7 +84,7 @@ class Commits:
             return [error] * len(offsets)
         if isinstance(group, Group) and group.state in (STABLE, PREPARING_REBALANCE):
             self._rebalance.restart_session(group, group.members[identity.member_id])
-        codes = [self._check_metadata(each.metadata) for each in offsets]
+        codes = [check_metadata(each.metadata, self._settings.offset_metadata_max_bytes) for each in offsets]
         at_ms = now_ms(self._clock)
         expires_ms = (
             NO_TIMESTAMP if retention_time_ms == NO_RETENTION_TIME else min(at_ms + retention_time_ms, MAX_INT64)
@@ -94,13 +98,6 @@ class Commits:
         if not group and identity.generation_id >= 0:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return group
-
-    def _check_metadata(self, metadata: str | None) -> ErrorCode:
-        limit = self._settings.offset_metadata_max_bytes
-        # Counted as Java counts, in UTF-16 units, whatever the property's name says.
-        if metadata is None or (len(metadata) <= limit and len(metadata.encode("utf-16-le")) // 2 <= limit):
-            return ErrorCode.NONE
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE
 
     def _store(self, group_id: str, accepted: _Accepted, codes: list[ErrorCode]) -> CommitAnswer:
         shard = self._registry.shard_for(group_id)
@@ -151,6 +148,14 @@ class Commits:
         return FetchedOffsets(ErrorCode.NONE, group.offsets)
 
 
+def check_metadata(metadata: str | None, limit: int) -> ErrorCode:
+    """Whether what a client keeps beside an offset is short enough; *limit* counts UTF-16 units, as Java does."""
+    if metadata is None or (len(metadata) <= limit and len(metadata.encode("utf-16-le")) // 2 <= limit):
+        return ErrorCode.NONE
+    return ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
 def _accept(each: OffsetToCommit, now_ms: int, expires_ms: int) -> tuple[str, int, CommittedOffset]:
-    committed = CommittedOffset(each.offset, each.leader_epoch, each.metadata or "", now_ms, expires_ms, each.topic_id)
+    at_ms = now_ms if each.commit_timestamp_ms == NO_TIMESTAMP else each.commit_timestamp_ms
+    committed = CommittedOffset(each.offset, each.leader_epoch, each.metadata or "", at_ms, expires_ms, each.topic_id)
     return each.topic, each.partition, committed

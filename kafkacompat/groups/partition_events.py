@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.groups.coordinator import GroupCoordinator
+    from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import PartitionEvents
     from kafkacompat.metadata.image import TopicImage
 
@@ -22,9 +23,10 @@ class GroupPartitionEvents:
     are answered COORDINATOR_LOAD_IN_PROGRESS, and a new partition has nothing to load.
     """
 
-    def __init__(self, replicas: PartitionEvents, coordinator: GroupCoordinator) -> None:
+    def __init__(self, replicas: PartitionEvents, coordinator: GroupCoordinator, stored_offsets: StoredOffsets) -> None:
         self._replicas = replicas
         self._coordinator = coordinator
+        self._stored_offsets = stored_offsets
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
@@ -42,6 +44,7 @@ class GroupPartitionEvents:
                 self._coordinator.on_resignation(each.partition)
         else:
             self._coordinator.on_topics_deleted({topic.name: topic.topic_id})
+            self._stored_offsets.topic_deleted(topic.name)
         return self._replicas.delete_partitions(topic)
 
     def configs_changed(self, topic: str) -> None:

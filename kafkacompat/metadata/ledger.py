@@ -80,7 +80,7 @@ class Ledger:
         """Take the next block of producer ids; it is in the store before anybody gets an id of it."""
         try:
             for _ in range(MAX_ATTEMPTS):
-                entry = await self._store.get(codec.PRODUCER_IDS)
+                entry = (await self._store.read([codec.PRODUCER_IDS])).get(codec.PRODUCER_IDS)
                 first = codec.next_producer_id(entry)
                 block = range(first, first + BLOCK_SIZE)
                 version = ABSENT if entry is None else entry.version

@@ -14,13 +14,16 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 
 from kafkacompat.disk import Disk
-from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, StoreError
+from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, StoreError
 
 FILE_NAME = "kafkacompat-metadata.sqlite"
 FORMAT_VERSION = 1
 
 _SETTINGS = ("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _TABLE = "CREATE TABLE IF NOT EXISTS metadata (key TEXT PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL)"
+_LOAD = "SELECT key, value, version FROM metadata WHERE NOT (key >= ? AND key < ?)"
+_KEYS = "SELECT key FROM metadata WHERE key >= ? AND key < ?"
+_GET = "SELECT value, version FROM metadata WHERE key = ?"
 _PUT = "INSERT INTO metadata (key, version, value) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET version = \
 excluded.version, value = excluded.value"
 
@@ -37,9 +40,13 @@ class SqliteStore:
         """See MetadataStore.load."""
         return self._disk.run(self._load)
 
-    def get(self, key: str) -> Deferred[Entry | None]:
-        """See MetadataStore.get."""
-        return self._disk.run(self._get, key)
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+        """See MetadataStore.read."""
+        return self._disk.run(self._read, keys)
+
+    def keys(self, folder: str) -> Deferred[Sequence[str]]:
+        """See MetadataStore.keys."""
+        return self._disk.run(self._keys, folder)
 
     def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
         """See MetadataStore.compare_and_set."""
@@ -53,13 +60,17 @@ class SqliteStore:
 
     def _load(self) -> dict[str, Entry]:
         with self._reporting() as connection:
-            rows = connection.execute("SELECT key, value, version FROM metadata")
+            rows = connection.execute(_LOAD, _range(OFFSETS_FOLDER))
             return {key: Entry(value, version) for key, value, version in rows}
 
-    def _get(self, key: str) -> Entry | None:
+    def _read(self, keys: Sequence[str]) -> dict[str, Entry]:
         with self._reporting() as connection:
-            row = connection.execute("SELECT value, version FROM metadata WHERE key = ?", (key,)).fetchone()
-            return Entry(*row) if row else None
+            rows = {key: connection.execute(_GET, (key,)).fetchone() for key in keys}
+            return {key: Entry(*row) for key, row in rows.items() if row}
+
+    def _keys(self, folder: str) -> list[str]:
+        with self._reporting() as connection:
+            return [key for (key,) in connection.execute(_KEYS, _range(folder))]
 
     def _compare_and_set(self, changes: Sequence[Change]) -> None:
         with self._reporting() as connection:
@@ -107,6 +118,11 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
         raise StoreError(f"{path} has format {version}, newer than {FORMAT_VERSION}: it needs a newer kafkacompat")
+
+
+def _range(folder: str) -> tuple[str, str]:
+    """The first key of a folder and the first one behind it."""
+    return folder, folder[:-1] + chr(ord("/") + 1)
 
 
 def _apply(connection: sqlite3.Connection, change: Change) -> None:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 ABSENT = -1
 """The version of a key that is not there."""
 
+OFFSETS_FOLDER = "/consumers/"
+"""What clients commit by the first OffsetCommit lies under it. It may be much, so `MetadataStore.load` leaves it out."""
+
 
 class Entry(NamedTuple):
     """What a key holds."""
@@ -43,10 +46,13 @@ class MetadataStore(Protocol):
     """A store of metadata. Its methods return at once and fail with StoreError."""
 
     def load(self) -> Deferred[Mapping[str, Entry]]:
-        """Fire with everything there is."""
+        """Fire with everything there is but for what lies under OFFSETS_FOLDER."""
 
-    def get(self, key: str) -> Deferred[Entry | None]:
-        """Fire with one key's entry, None when it is not there."""
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+        """Fire with the entries of those keys that are there, as they are at one time."""
+
+    def keys(self, folder: str) -> Deferred[Sequence[str]]:
+        """Fire with every key that begins with *folder*, which ends in a slash."""
 
     def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
         """Make all the changes or none; fires once they are durable, fails with ConflictError too."""

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.metadata.store import Entry
+from kafkacompat.timers import now_ms
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -23,6 +25,7 @@ from kafkacompat.wire.apis.offset_fetch import (
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import ZERO_UUID
 from tests.handlers.group_node import TOPIC_IDS, GroupNode
+from tests.kafkacompat.groups.support import now
 
 GROUP = "g"
 
@@ -51,7 +54,7 @@ def commit(node: GroupNode, version: int, partitions: dict[str, list[int]], **fi
     return [[partition.error_code for partition in topic.partitions] for topic in answer.topics]
 
 
-@pytest.mark.parametrize("version", range(2, 11))
+@pytest.mark.parametrize("version", range(1, 11))
 def test_offsets_are_committed(version: int) -> None:
     node = GroupNode()
     answer = node.ask(commit_request({"t": [0, 1], "u": [1]}, version), OffsetCommitResponse, version)
@@ -103,6 +106,64 @@ def test_up_to_version_4_a_commit_names_how_long_it_is_kept(version: int, kept: 
     commit(node, version, {"t": [0]}, retention_time_ms=1000)
     node.world.clock.advance(601)
     assert (node.world.committed() == 10) is kept
+
+
+@pytest.mark.parametrize(("version", "at_s"), [(1, 0), (2, 100), (9, 100)])
+def test_in_version_1_an_offset_says_when_it_was_committed(version: int, at_s: int) -> None:
+    node = GroupNode()
+    start_ms = now_ms(node.world.clock)
+    node.world.clock.advance(100)
+    request = commit_request({"t": [0, 1]}, version)
+    request.topics[0].partitions[0].commit_timestamp = start_ms
+    node.ask(request, OffsetCommitResponse, version)
+    found = now(node.world.coordinator.fetch_offsets(GROUP)).offsets.by_topic["t"]
+    assert [found[index].commit_timestamp_ms - start_ms for index in (0, 1)] == [at_s * 1000, 100_000]
+
+
+# Version 0: offsets in the metadata store
+
+
+KEY = "/consumers/g/offsets/t/1"
+
+
+def test_version_0_reads_what_version_0_committed_and_nothing_else() -> None:
+    node = GroupNode()
+    assert commit(node, 0, {"t": [0, 1], "u": [1]}) == [[0, 0], [0]]
+    assert commit(node, 2, {"u": [0]}) == [[0]]
+    assert node.store.entries[KEY] == Entry(b"11", 0)
+    stored = fetch_old(node, 0, {"t": [1, 0], "u": [0, 1]})
+    assert rows(stored.topics) == [
+        ("t", 1, 11, -1, "", 0),
+        ("t", 0, 10, -1, "", 0),
+        ("u", 0, -1, -1, "", NO_TOPIC),
+        ("u", 1, 11, -1, "", 0),
+    ]
+    assert [row[2] for row in rows(fetch_old(node, 1, {"t": [1], "u": [0, 1]}).topics)] == [-1, 10, -1]
+
+
+def test_version_0_refuses_what_does_not_exist_and_metadata_that_is_too_long() -> None:
+    node = GroupNode()
+    request = commit_request({"t": [0, 1, 2], "missing": [0]}, 0)
+    request.topics[0].partitions[0].committed_metadata = "x" * 4097
+    answer = node.ask(request, OffsetCommitResponse, 0)
+    codes = [[each.error_code for each in topic.partitions] for topic in answer.topics]
+    assert codes == [[ErrorCode.OFFSET_METADATA_TOO_LARGE, 0, NO_TOPIC], [NO_TOPIC]]
+    assert list(node.store.entries) == [KEY]
+    assert {row[5] for row in rows(fetch_old(node, 0, {"t": [0, 2, -1], "missing": [0]}).topics)} == {NO_TOPIC}
+
+
+def test_version_0_names_groups_that_nobody_coordinates() -> None:
+    node = GroupNode()
+    node.world.coordinator.on_resignation(node.world.coordinator.partition_for(GROUP))
+    assert commit(node, 0, {"t": [0]}) == [[0]]
+    assert rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, 10, -1, "", 0)]
+
+
+def test_version_0_says_that_the_store_fails() -> None:
+    node = GroupNode()
+    node.store.failing = True
+    assert commit(node, 0, {"t": [0], "missing": [0]}) == [[ErrorCode.UNKNOWN_SERVER_ERROR], [NO_TOPIC]]
+    assert rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, -1, -1, "", ErrorCode.UNKNOWN_SERVER_ERROR)]
 
 
 # OffsetFetch

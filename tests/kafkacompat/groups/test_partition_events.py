@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
 from kafkacompat.groups.partition_events import GroupPartitionEvents
+from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
 from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, is_waiting, now
 
@@ -20,7 +23,16 @@ def a_world() -> tuple[World, RecordingEvents, GroupPartitionEvents]:
     world, replicas = World(), RecordingEvents()
     for partition in range(4):
         world.coordinator.on_resignation(partition)
-    return world, replicas, GroupPartitionEvents(replicas, world.coordinator)
+    return world, replicas, GroupPartitionEvents(replicas, world.coordinator, StoredOffsets(MemoryStore(), 4096))
+
+
+def test_with_a_topic_its_offsets_in_the_store_go() -> None:
+    store = MemoryStore()
+    stored = StoredOffsets(store, 4096)
+    events = GroupPartitionEvents(RecordingEvents(), World().coordinator, stored)
+    now(stored.commit("g", [OffsetToCommit(name, TOPIC_ID, 0, 1, -1, None) for name in ("t", "u")]))
+    events.delete_partitions(topic("t"))
+    assert list(store.entries) == ["/consumers/g/offsets/u/0"]
 
 
 def test_groups_can_be_used_once_the_offsets_topic_is_open() -> None:

@@ -28,16 +28,23 @@ def test_versions_start_at_0_and_count_changes(store: MetadataStore) -> None:
     outcome(store.compare_and_set([Change("/a", ABSENT, b"1"), Change("/b", ABSENT, b"2")]))
     outcome(store.compare_and_set([Change("/a", 0, b"3")]))
     assert outcome(store.load()) == {"/a": Entry(b"3", 1), "/b": Entry(b"2", 0)}
-    assert outcome(store.get("/a")) == Entry(b"3", 1)
-    assert outcome(store.get("/c")) is None
+    assert outcome(store.read(["/b", "/c", "/a"])) == {"/a": Entry(b"3", 1), "/b": Entry(b"2", 0)}
+
+
+def test_offsets_are_left_out_until_they_are_asked_for(store: MetadataStore) -> None:
+    keys = ["/consumer", "/consumers/g/offsets/t/0", "/consumers/h", "/consumers0", "/z"]
+    outcome(store.compare_and_set([Change(key, ABSENT, b"1") for key in keys]))
+    assert [*outcome(store.load())] == ["/consumer", "/consumers0", "/z"]
+    assert [*outcome(store.keys("/consumers/"))] == ["/consumers/g/offsets/t/0", "/consumers/h"]
+    assert outcome(store.read(keys[1:2])) == {keys[1]: Entry(b"1", 0)}
 
 
 def test_a_deleted_key_is_absent_and_starts_anew(store: MetadataStore) -> None:
     outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
     outcome(store.compare_and_set([Change("/a", 0, None)]))
-    assert outcome(store.get("/a")) is None
+    assert outcome(store.read(["/a"])) == {}
     outcome(store.compare_and_set([Change("/a", ABSENT, b"2")]))
-    assert outcome(store.get("/a")) == Entry(b"2", 0)
+    assert outcome(store.read(["/a"])) == {"/a": Entry(b"2", 0)}
 
 
 @pytest.mark.parametrize("expected", [ABSENT, 1, 7])

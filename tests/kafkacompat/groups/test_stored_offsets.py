@@ -1,0 +1,125 @@
+"""Offsets that the first OffsetCommit puts into the metadata store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkacompat.groups import stored_offsets
+from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.groups.stored_offsets import StoredOffsets
+from kafkacompat.metadata.store import ABSENT, Change, Entry
+from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.memory_store import MemoryStore
+from tests.kafkacompat.metadata.deferreds import outcome
+
+FULL = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+class World:
+    """Stored offsets over a store in memory."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.offsets = StoredOffsets(self.store, 10)
+
+    def commit(self, group: str = "g", topic: str = "t", **partitions: int) -> set[ErrorCode]:
+        """Commit p0=5, p1=6 ...; the codes."""
+        wanted = [OffsetToCommit(topic, bytes(16), int(name[1:]), at, -1, None) for name, at in partitions.items()]
+        codes = outcome(self.offsets.commit(group, wanted))
+        return set(codes)
+
+    def fetch(self, group: str = "g", topic: str = "t", count: int = 3) -> list[int]:
+        found = outcome(self.offsets.fetch(group, [(topic, index) for index in range(count)]))
+        assert not isinstance(found, ErrorCode)
+        return [found.get((topic, index), -1) for index in range(count)]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    yield World()
+
+
+def test_offsets_are_found_by_group_topic_and_partition(world: World) -> None:
+    assert world.commit(p0=5, p2=7) == world.commit("h", p0=50) == world.commit(topic="u", p0=500) == {ErrorCode.NONE}
+    assert (world.fetch(), world.fetch("h"), world.fetch(topic="u", count=1)) == ([5, -1, 7], [50, -1, -1], [500])
+
+
+def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -> None:
+    world.commit(p0=5, p1=6, p2=7)
+    assert [len(changes) for changes in world.store.writes] == [3]
+    world.commit(p0=5, p1=8, p2=7)
+    assert [len(changes) for changes in world.store.writes] == [3, 1]
+    assert world.commit(p0=5) == {ErrorCode.NONE}
+    assert len(world.store.writes) == 2
+
+
+def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
+    world.commit("a group/of mine", "topic.of_mine", p3=12)
+    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": Entry(b"12", 0)}
+
+
+def test_somebody_elses_write_is_written_over(world: World) -> None:
+    world.commit(p0=5)
+
+    def interfere() -> None:
+        world.store.before_write = lambda: None
+        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/0", 0, b"99")]))
+        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/1", ABSENT, b"99")]))
+
+    world.store.before_write = interfere
+    assert world.commit(p0=7, p1=8) == {ErrorCode.NONE}
+    assert world.fetch(count=2) == [7, 8]
+
+
+def test_it_does_not_try_for_ever(world: World) -> None:
+    world.commit(p0=0)
+    versions = iter(range(100))
+
+    def interfere() -> None:
+        entries = world.store.entries
+        world.store.entries = {**entries, "/consumers/g/offsets/t/0": Entry(b"x", 1000 + next(versions))}
+
+    world.store.before_write = interfere
+    assert world.commit(p0=1) == {FULL}
+
+
+def test_there_is_an_upper_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_offsets, "MAX_OFFSETS", 3)
+    assert world.commit(p0=1, p1=1) == {ErrorCode.NONE}
+    assert world.commit("h", p0=1, p1=1) == {FULL}
+    assert world.fetch("h") == [-1, -1, -1]
+    assert world.commit("h", p0=1) == {ErrorCode.NONE}
+    assert world.commit("h", p1=1) == {FULL}
+    assert world.commit(p0=2, p1=2) == {ErrorCode.NONE}
+    world.offsets = StoredOffsets(world.store, 10)
+    assert world.commit("i", p0=1) == {FULL}
+    outcome(world.offsets.topic_deleted("t"))
+    assert world.commit("i", p0=1, p1=2, p2=3) == {ErrorCode.NONE}
+    assert world.commit("i", topic="u", p0=1) == {FULL}
+
+
+def test_a_lost_answer_is_not_counted_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_offsets, "MAX_OFFSETS", 1)
+    world.store.lose_answers = True
+    assert world.commit(p0=1) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    world.store.lose_answers = False
+    assert world.commit(p1=1) == {FULL}
+    assert world.commit(p0=2) == {ErrorCode.NONE}
+
+
+def test_deleting_a_topic_takes_its_offsets_and_no_others(world: World) -> None:
+    for topic in ("t", "tt", "offsets"):
+        world.commit("offsets", topic, p0=1)
+    outcome(world.offsets.topic_deleted("t"))
+    assert [world.fetch("offsets", topic, 1) for topic in ("t", "tt", "offsets")] == [[-1], [1], [1]]
+
+
+def test_a_store_that_fails_is_told_and_harms_nothing(world: World) -> None:
+    world.store.failing = True
+    assert world.commit(p0=1) == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert outcome(world.offsets.fetch("g", [("t", 0)])) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert outcome(world.offsets.topic_deleted("t")) is None
+    world.store.failing = False
+    assert world.commit(p0=1) == {ErrorCode.NONE}
