@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-import types
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from kafkacompat.wire.schema import Field, Message, Struct, bytestring
 
 LENGTHS = (1, 3, 126, 127, 300)
 MAX_TAG = 0x7FFFFFFE  # the largest that Kafka writes
+
+_NEWER: dict[type[Struct], type[Struct]] = {}
 
 
 def lift(message: Struct, rng: random.Random) -> Any:
@@ -29,18 +28,21 @@ def _lifted(value: Any, field: Field, rng: random.Random) -> Any:
     return lift(value, rng) if isinstance(value, Struct) else value
 
 
-@cache
 def newer(cls: type[Struct]) -> type[Struct]:
     """Return the declaration *cls* with three more tagged fields, in every struct under it too."""
-    fields = {name: _newer_field(field) for name, field in cls.FIELDS.items()}
+    if cls not in _NEWER:
+        _NEWER[cls] = _extended(cls)
+    return _NEWER[cls]
+
+
+def _extended(cls: type[Struct]) -> type[Struct]:
+    body: dict[str, Any] = {name: _newer_field(field) for name, field in cls.FIELDS.items()}
     for tag in _free_tags({field.tag for field in cls.FIELDS.values()}):
-        fields[f"unknown_{tag}"] = bytestring(tag=tag)
-    fill: Callable[[dict[str, Any]], None] = lambda body: body.update(fields)  # noqa: E731
-    if not issubclass(cls, Message):
-        return types.new_class(cls.__name__, (Struct,), exec_body=fill)
-    versions, flexible = cls.VERSIONS, cls.FLEXIBLE
-    made = types.new_class(cls.__name__, (Message,), exec_body=fill)
-    made.VERSIONS, made.FLEXIBLE = versions, flexible
+        body[f"unknown_{tag}"] = bytestring(tag=tag)
+    base = Message if issubclass(cls, Message) else Struct
+    made: type[Struct] = type(cls.__name__, (base,), body)
+    if issubclass(cls, Message) and issubclass(made, Message):
+        made.VERSIONS, made.FLEXIBLE = cls.VERSIONS, cls.FLEXIBLE
     return made
 
 
