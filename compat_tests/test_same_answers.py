@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
-from compat_tests.same_answers import groups, records, security, topics
+from compat_tests.same_answers import cluster, group_administration, groups, records, security, topics
 from compat_tests.same_answers.transcript import Difference, Transcript, differences
 
 Script = Callable[[Transcript, str], None]
 SCRIPTS: dict[str, Script] = {
-    script.__name__: script for kind in (topics, records, groups, security) for script in kind.SCRIPTS
+    script.__name__: script
+    for kind in (topics, records, groups, group_administration, cluster, security)
+    for script in kind.SCRIPTS
 }
 
 PRODUCE = 0
@@ -41,6 +43,12 @@ ALLOWED = {
     r"^produce_bad_batches: (garbage records|unknown codec|no gzip) .*\.error_code": UNEXPECTED,
     r"^produce_bad_batches: (empty|truncated|two batches|magic 1) .*\.log_start_offset": (
         "Kafka judges these before it looks at the partition; ours says where its log begins too"
+    ),
+    r"^quorum: the quorum .*\.(log_end_offset|high_watermark|last_\w+_timestamp|listeners)$": (
+        "ours is no quorum: it counts changes of its metadata, and its controller has no listener"
+    ),
+    r"^transactions: describe (unknown|twice) .*\.error_code": (
+        "Kafka makes its transactions topic when first asked for a coordinator; ours has no transactions and says so"
     ),
 }
 

@@ -1,14 +1,16 @@
-"""ListGroups, DescribeGroups and DeleteGroups."""
+"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.shard import Registry
 from kafkacompat.groups.state import DEAD, EMPTY, STABLE
@@ -21,6 +23,8 @@ log = logging.getLogger(__name__)
 GROUP_TYPE = "classic"
 
 DeleteAnswer: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
+OffsetDeleteOutcome: TypeAlias = "ErrorCode | list[ErrorCode]"
+OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutcome]"
 
 
 class Administration:
@@ -31,12 +35,16 @@ class Administration:
         self._deletion = deletion
 
     def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
-        """The groups in one of these states and of one of these types, whatever their case; nothing named: all."""
+        """The groups in one of these states and of one of these types, whatever their case; nothing named: all.
+
+        Blanks around a state count for nothing, around a type they do, as in Kafka.
+        """
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if any(shard.is_loading for shard in self._registry.shards.values()):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        wanted_states, wanted_types = _lower(states), _lower(types)
+        wanted_states = {state.strip().lower() for state in states}
+        wanted_types = {kind.lower() for kind in types}
         if wanted_types and GROUP_TYPE not in wanted_types:
             return []
         return [
@@ -91,6 +99,49 @@ class Administration:
         log.info("group %s is deleted", group_id)
         return self._deletion.delete(group)
 
+    def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
+        """Forget what a group committed for some partitions, once the commits on their way have arrived.
+
+        One code for each partition, GROUP_SUBSCRIBED_TO_TOPIC where members still read it, or one for all. A group
+        that has members, but not as a consumer group, keeps its offsets.
+        """
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        error = self._registry.check(group_id)
+        if error:
+            return error
+        waiting = self._registry.shard_for(group_id).writer.settled()
+        if waiting is None:
+            return self._delete_offsets(group_id, partitions)
+        return waiting.addCallback(
+            lambda is_settled: (
+                self._delete_offsets(group_id, partitions) if is_settled else ErrorCode.COORDINATOR_NOT_AVAILABLE
+            )
+        )
+
+    def _delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
+        group = self._registry.find(group_id)
+        if isinstance(group, ErrorCode):
+            return group or ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return ErrorCode.NON_EMPTY_GROUP
+        codes = [
+            ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE
+            for topic, _ in partitions
+        ]
+        doomed = {
+            name: None
+            for name, code in zip(partitions, codes, strict=True)
+            if not code and group.offsets.get(*name) is not None
+        }
+        if not doomed:
+            return codes
+        return self._deletion.delete_offsets(group, doomed).addCallback(partial(_outcome, codes))
+
+
+def _outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
+    return written or codes
+
 
 def _describe(member: Member, protocol: str | None) -> DescribedGroupMember:
     return DescribedGroupMember(
@@ -101,7 +152,3 @@ def _describe(member: Member, protocol: str | None) -> DescribedGroupMember:
         member_metadata=member.metadata(protocol) if protocol else b"",
         member_assignment=member.assignment,
     )
-
-
-def _lower(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.strip().lower() for name in names)

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.administration import Administration, DeleteAnswer
+from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
@@ -190,3 +190,7 @@ class GroupCoordinator:
     def delete(self, group_id: str) -> DeleteAnswer:
         """DeleteGroups for one group."""
         return self._outbox.run(self._administration.delete, group_id)
+
+    def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
+        """OffsetDelete: one code for each partition, or one for the whole request."""
+        return self._outbox.run(self._administration.delete_offsets, group_id, partitions)

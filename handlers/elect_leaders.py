@@ -1,0 +1,68 @@
+"""ElectLeaders (key 43), v0-2: let the preferred, or any living, replica lead.
+
+v1     unclean elections (KIP-460), and an error for the whole request
+v2     flexible
+
+With one node there is nobody else to elect: the leader is the right one, or the partition has none at all. The
+request's timeout has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.image import NO_LEADER, MetadataImage
+from kafkacompat.wire.apis.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+# By election type: what a partition is told whose leader cannot be replaced by anybody.
+NOBODY_TO_ELECT = {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 1: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+
+
+def handle_elect_leaders(
+    request: ElectLeadersRequest, context: RequestContext, services: Services
+) -> ElectLeadersResponse:
+    """Tell of each partition why nobody is elected; of all partitions only those are told that lack a leader."""
+    image, kind = services.metadata.image, request.election_type
+    everything = request.topic_partitions is None
+    wanted = _all(image) if request.topic_partitions is None else request.topic_partitions
+    results = [
+        ReplicaElectionResult(
+            topic=topic.topic, partition_result=list(_results(topic, kind, image, skip_led=everything))
+        )
+        for topic in wanted
+    ]
+    code = ErrorCode.NONE if kind in NOBODY_TO_ELECT else ErrorCode.INVALID_REQUEST
+    return ElectLeadersResponse(error_code=code, replica_election_results=results)
+
+
+def _all(image: MetadataImage) -> list[TopicPartitions]:
+    return [
+        TopicPartitions(topic=topic.name, partitions=[each.partition for each in topic.partitions])
+        for topic in image.topics.values()
+    ]
+
+
+def _results(topic: TopicPartitions, kind: int, image: MetadataImage, *, skip_led: bool) -> Iterable[PartitionResult]:
+    for index in topic.partitions:
+        problem = _problem(topic.topic, index, kind, image)
+        if not (skip_led and problem.code == ErrorCode.ELECTION_NOT_NEEDED):
+            yield PartitionResult(partition_id=index, error_code=problem.code, error_message=problem.detail)
+
+
+def _problem(name: str, index: int, kind: int, image: MetadataImage) -> KafkaError:
+    if kind not in NOBODY_TO_ELECT:
+        return KafkaError(ErrorCode.INVALID_REQUEST, f"there are no elections of type {kind}")
+    partition = image.partition(name, index)
+    if partition is None:
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index}")
+    if partition.leader != NO_LEADER:
+        return KafkaError(ErrorCode.ELECTION_NOT_NEEDED, f"{name}-{index} is led by node {partition.leader} already")
+    return KafkaError(NOBODY_TO_ELECT[kind], f"no living node has {name}-{index}")
