@@ -14,6 +14,7 @@ from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
 from kafkacompat.config.broker import synonyms
+from kafkacompat.config.dynamic import base_name, property_of
 from kafkacompat.config.resources import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
@@ -36,6 +37,7 @@ class Source(IntEnum):
     ALL_BROKERS = 3
     PROPERTIES_FILE = 4
     DEFAULT = 5
+    LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
 
@@ -105,9 +107,12 @@ class ConfigEntries:
         """Every property of this broker; of what it does not know only the name."""
         known = {name for name, row in PROPERTIES.items() if not row.internal}
         return [
-            self._broker(name, self._effective.text(name) if name in PROPERTIES else None, self._broker_synonyms(name))
+            self._broker(name, self._text(name), self._broker_synonyms(name))
             for name in sorted(known | set(self._effective.given))
         ]
+
+    def _text(self, name: str) -> str | None:
+        return self._effective.text(name) if name in PROPERTIES else self._effective.given[name]
 
     def all_brokers(self) -> list[DescribeConfigsResourceResult]:
         """What was set for all brokers."""
@@ -128,12 +133,13 @@ class ConfigEntries:
     def _broker(
         self, name: str, value: str | None, behind: list[DescribeConfigsSynonym]
     ) -> DescribeConfigsResourceResult:
-        row = PROPERTIES.get(name)
-        return _entry(name, row, value, behind, read_only=row is None or not row.dynamic)
+        read_only = name not in PROPERTIES or not PROPERTIES[name].dynamic
+        return _entry(name, property_of(name), value, behind, read_only=read_only)
 
     def _broker_synonyms(self, name: str) -> list[DescribeConfigsSynonym]:
         """Where a broker's property is set, the strongest place first."""
-        return list(dropwhile(lambda synonym: synonym.name != name, self._everywhere(synonyms(name))))
+        names = tuple(dict.fromkeys((*synonyms(name), base_name(name))))
+        return list(dropwhile(lambda synonym: synonym.name != name, self._everywhere(names)))
 
     def _everywhere(self, names: tuple[str, ...]) -> Iterator[DescribeConfigsSynonym]:
         for source, configs in self._levels:
@@ -142,13 +148,18 @@ class ConfigEntries:
                     yield DescribeConfigsSynonym(name=name, value=_shown(name, configs[name]), source=source)
         for name in names:
             row = PROPERTIES.get(name)
-            if row is not None and row.default is not None:
+            if row is not None and row.default is not None and not _only_while_running(row):
                 yield DescribeConfigsSynonym(name=name, value=_shown(name, row.default), source=Source.DEFAULT)
+
+
+def _only_while_running(row: Property) -> bool:
+    """Whether Kafka knows a property only as a change made while it runs: the rates of throttled replication."""
+    return row.internal and row.dynamic
 
 
 def _shown(name: str, text: str) -> str | None:
     """A value as clients may see it: nothing of secrets, and of what may be one."""
-    row = PROPERTIES.get(name)
+    row = property_of(name)
     return None if row is None or row.sensitive else text
 
 

@@ -1,5 +1,6 @@
-"""DescribeConfigs (key 32), v1-4: the configuration of topics, brokers, groups and client metrics.
+"""DescribeConfigs (key 32), v0-4: the configuration of topics, brokers, groups, client metrics and loggers.
 
+v0     of where a value comes from only whether it is the default
 v1     synonyms on request
 v3     types, and documentation on request
 v4     flexible
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_entries import ConfigEntries
+from kafkacompat.config.resources import ResourceType, is_node
+from kafkacompat.handlers.config_entries import ConfigEntries, Source
 from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.logger_levels import describe_levels
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -53,9 +55,10 @@ def _selected(
     wanted = set(resource.configuration_keys or ())
     selected = [entry for entry in entries if not wanted or entry.name in wanted]
     for entry in selected:
+        entry.is_default = entry.config_source == Source.DEFAULT
         if not request.include_synonyms:
             entry.synonyms = []
-        if not request.include_documentation:
+        if entry.documentation and not request.include_documentation:
             entry.documentation = None
     return selected
 
@@ -74,10 +77,14 @@ def _topic(name: str, services: Services) -> list[DescribeConfigsResourceResult]
 def _broker(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
     if not name:
         return _entries(services).all_brokers()
-    if name != str(services.node_id):
+    if not is_node(name, services.node_id):
         reason = f"'{name}' is not the id of this broker, {services.node_id}, and not empty"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     return _entries(services).broker()
+
+
+def _loggers(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+    return describe_levels(name, services.node_id)
 
 
 def _group(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
@@ -98,6 +105,7 @@ def _check_named(name: str, what: str) -> None:
 _DESCRIBE: dict[int, Callable[[str, Services], list[DescribeConfigsResourceResult]]] = {
     ResourceType.TOPIC: _topic,
     ResourceType.BROKER: _broker,
+    ResourceType.BROKER_LOGGER: _loggers,
     ResourceType.GROUP: _group,
     ResourceType.CLIENT_METRICS: _client_metrics,
 }

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (key 44), v0-1: change single configs of topics, brokers, groups and client metrics.
+"""IncrementalAlterConfigs (key 44), v0-1: change single configs of topics, brokers, groups, client metrics, loggers.
 
 v1     flexible
 
@@ -7,13 +7,12 @@ A resource is changed as a whole or not at all, whatever becomes of the others.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.handlers.config_alteration import alter_resources, check_keys, fill, stored_type
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.logger_levels import change_levels
 from kafkacompat.handlers.ordering import in_order
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -22,8 +21,6 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-_TYPES = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def handle_incremental_alter_configs(
@@ -34,50 +31,27 @@ def handle_incremental_alter_configs(
 
 
 async def _alter(request: IncrementalAlterConfigsRequest, services: Services) -> IncrementalAlterConfigsResponse:
-    response = IncrementalAlterConfigsResponse(responses=[_response(resource) for resource in request.resources])
-    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    wanted, places = [], []
-    for resource, place in zip(request.resources, response.responses, strict=True):
-        try:
-            if times[resource.resource_type, resource.resource_name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            wanted.append((_type(resource), resource.resource_name, _operations(resource)))
-            places.append(place)
-        except KafkaError as problem:
-            _fill(place, problem)
-    results: Sequence[KafkaError | None]
-    try:
-        results = await services.controller.alter_configs(wanted, validate_only=request.validate_only)
-    except KafkaError as problem:
-        results = [problem] * len(wanted)
-    for place, outcome in zip(places, results, strict=True):
-        _fill(place, outcome)
-    return response
+    def plan(resource: AlterConfigsResource) -> ResourceChange | None:
+        operations = _operations(resource)
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            change_levels(resource.resource_name, operations, services.node_id, validate_only=request.validate_only)
+            return None
+        return ResourceChange(stored_type(resource), resource.resource_name, operations)
 
-
-def _response(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
-    )
-
-
-def _fill(response: AlterConfigsResourceResponse, problem: KafkaError | None) -> None:
-    if problem is not None:
-        response.error_code, response.error_message = problem.code, problem.detail
-
-
-def _type(resource: AlterConfigsResource) -> ResourceType:
-    if resource.resource_type not in _TYPES:
-        reason = f"resources of type {resource.resource_type} cannot be changed"
-        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
-    return ResourceType(resource.resource_type)
+    outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
+    responses = [
+        AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
+        for resource in request.resources
+    ]
+    fill(responses, outcomes)
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 def _operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
-    names = [config.name for config in resource.configs]
-    if len(set(names)) < len(names):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "a config is named twice")
-    return [ConfigOperation(config.name, _operation(config), config.value) for config in resource.configs]
+    configs = resource.configs
+    missing = (each.name for each in configs if each.value is None and each.config_operation != Operation.DELETE)
+    check_keys([config.name for config in configs], missing)
+    return [ConfigOperation(config.name, _operation(config), config.value) for config in configs]
 
 
 def _operation(config: AlterableConfig) -> Operation:

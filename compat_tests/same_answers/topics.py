@@ -1,4 +1,4 @@
-"""Scripts about topics, configs and the cluster."""
+"""Scripts about topics and the cluster."""
 
 from __future__ import annotations
 
@@ -19,28 +19,15 @@ from kafkacompat.wire.apis.create_topics import (
 )
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from kafkacompat.wire.apis.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from kafkacompat.wire.apis.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
 from kafkacompat.wire.apis.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
-from kafkacompat.wire.apis.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 UNKNOWN_ID = bytes(range(16))
-TOPIC, BROKER = 2, 4
-SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def api_versions(script: Transcript, name: str) -> None:
@@ -154,58 +141,19 @@ def create_partitions(script: Transcript, name: str) -> None:
     ask("negative", -1, 3)
 
 
-def describe_configs(script: Transcript, name: str) -> None:
-    script.create_topic(name, retention_ms="60000")
-
-    def ask(label: str, kind: int, resource: str, keys: list[str] | None, **more: bool) -> None:
-        asked = DescribeConfigsResource(resource_type=kind, resource_name=resource, configuration_keys=keys)
-        script.ask_every_version(label, DescribeConfigsRequest(resources=[asked], **more), DescribeConfigsResponse)
-
-    ask("all of a topic", TOPIC, name, None, include_synonyms=True)
-    ask("some of a topic", TOPIC, name, ["retention.ms", "segment.bytes", "frobnicate"])
-    ask("unknown topic", TOPIC, name + "-absent", None)
-    ask("bad topic", TOPIC, "no/slashes", None)
-    ask("some of a broker", BROKER, "1", ["num.partitions", "message.max.bytes", "log.retention.hours"])
-    ask("with synonyms", BROKER, "1", ["log.retention.ms", "num.io.threads"], include_synonyms=True)
-    ask("cluster default", BROKER, "", None)
-    ask("unknown broker", BROKER, "77", None)
-    ask("no broker", BROKER, "one", None)
-
-
-def alter_configs(script: Transcript, name: str) -> None:
-    script.create_topic(name)
-
-    def ask(label: str, *changes: tuple[str, int, str | None], topic: str = name, check: bool = False) -> None:
-        configs = [AlterableConfig(name=key, config_operation=how, value=value) for key, how, value in changes]
-        resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
-        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=check)
-        script.ask_every_version(label, request, IncrementalAlterConfigsResponse)
-
-    ask("set", ("retention.ms", SET, "5000"))
-    ask("append", ("cleanup.policy", APPEND, "compact"))
-    ask("append again", ("cleanup.policy", APPEND, "compact"))
-    ask("subtract", ("cleanup.policy", SUBTRACT, "delete"))
-    ask("append to a number", ("retention.ms", APPEND, "1"))
-    ask("delete", ("retention.ms", DELETE, None))
-    ask("delete again", ("retention.ms", DELETE, None))
-    ask("bad value", ("retention.ms", SET, "soon"))
-    ask("no value", ("retention.ms", SET, None))
-    ask("unknown name", ("frobnicate", SET, "1"))
-    ask("unknown operation", ("retention.ms", 9, "1"))
-    ask("twice", ("retention.ms", SET, "1"), ("retention.ms", SET, "2"))
-    ask("unknown topic", ("retention.ms", SET, "1"), topic=name + "-absent")
-    ask("checked only", ("retention.ms", SET, "7000"), check=True)
-    keys = ["retention.ms", "cleanup.policy"]
-    asked = DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=keys)
-    script.ask("afterwards", DescribeConfigsRequest(resources=[asked]), DescribeConfigsResponse, 4)
-
-
 def cluster(script: Transcript, name: str) -> None:
     script.ask_every_version("plain", DescribeClusterRequest(), DescribeClusterResponse)
     operations = DescribeClusterRequest(include_cluster_authorized_operations=True)
     script.ask_every_version("with operations", operations, DescribeClusterResponse)
     script.ask("of controllers", DescribeClusterRequest(endpoint_type=2), DescribeClusterResponse, 1)
     script.ask("of nobody", DescribeClusterRequest(endpoint_type=9), DescribeClusterResponse, 1)
+    script.ask("with fenced", DescribeClusterRequest(include_fenced_brokers=True), DescribeClusterResponse, 2)
+    script.ask(
+        "fenced controllers",
+        DescribeClusterRequest(endpoint_type=2, include_fenced_brokers=True),
+        DescribeClusterResponse,
+        2,
+    )
 
 
 def topic_partitions(script: Transcript, name: str) -> None:
@@ -232,8 +180,6 @@ SCRIPTS = (
     create_topics,
     delete_topics,
     create_partitions,
-    describe_configs,
-    alter_configs,
     cluster,
     topic_partitions,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compat_tests.raw_client import Answer, ClosedError, RawClient
@@ -134,12 +135,12 @@ class Transcript:
             marking = IncrementalAlterConfigsRequest(resources=[resource])
             marked = self._client.call(marking, IncrementalAlterConfigsResponse, 1).responses[0]
             assert marked.error_code == 0, marked
-            until(lambda value=value: self._mark() == value)
+            until(partial(self._is_marked, value))
 
-    def _mark(self) -> str | None:
+    def _is_marked(self, value: str) -> bool:
         asked = DescribeConfigsResource(resource_type=GROUP, resource_name="mark", configuration_keys=[MARK])
         answer = self._client.call(DescribeConfigsRequest(resources=[asked]), DescribeConfigsResponse, 4)
-        return answer.results[0].configs[0].value
+        return answer.results[0].configs[0].value == value
 
     def _is_open(self, name: str, partitions: int) -> bool:
         wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)

@@ -63,6 +63,8 @@ class Property(NamedTuple):
             value = parse_value(self.kind, text)
         except ValueError:
             raise self.error(text, rule.words) from None
+        if rule.unique and isinstance(value, tuple):
+            value = tuple(dict.fromkeys(value))
         if not rule.allows(value):
             raise self.error(text, rule.words)
         return value

@@ -25,9 +25,23 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
+MIN_INTERVAL_MS = 100
+MAX_INTERVAL_MS = 3_600_000
 _MATCHES = ("client_instance_id", "client_id", "client_software_name", "client_software_version")
 _MATCH = re.compile(rf"\s*({'|'.join(_MATCHES)}|client_source_address|client_source_port)\s*=([^=]+)")
+
+
+class RefusedError(ConfigError):
+    """What Kafka calls an invalid request, where other objections are to the configuration."""
+
+
 _PROTOCOLS = ("consumer", "share", "streams")
+
+
+def is_node(name: str, node_id: int) -> bool:
+    """Whether a resource's name is this number; like Kafka's, "01" is 1."""
+    return _WHOLE.fullmatch(name) is not None and int(name) == node_id
 
 
 def group_default(config: BrokerConfig, name: str) -> Value:
@@ -63,9 +77,16 @@ def _group_number(config: BrokerConfig, overrides: Mapping[str, str], name: str)
     return value
 
 
+def check_group_defaults(config: BrokerConfig) -> None:
+    """Refuse a broker's values for all groups that are out of its own bounds; raises ConfigError."""
+    for name in GROUP_CONFIGS:
+        if group_synonym(name):
+            _check_bounds(config, f"group.{name}", group_default(config, name))
+
+
 def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
     """The broker bounds what a group may set, by group.<protocol>.min.<...> and group.<protocol>.max.<...>."""
-    protocol, _, rest = name.partition(".")
+    protocol, _, rest = name.removeprefix("group.").partition(".")
     least, most = (f"group.{protocol}.{bound}.{rest.removeprefix('num.')}" for bound in ("min", "max"))
     if not isinstance(value, int):
         return
@@ -76,20 +97,25 @@ def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
 
 
 def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
-    """Refuse overrides that a client metrics subscription may not have; raises ConfigError."""
+    """Refuse overrides that a client metrics subscription may not have.
+
+    Raises ConfigError; RefusedError for a name that is none of theirs and for an interval out of bounds.
+    """
     for name, text in overrides.items():
         if name not in CLIENT_METRICS_CONFIGS:
-            raise ConfigError(f"Unknown client metrics configuration: {name}")
+            raise RefusedError(f"Unknown client metrics configuration: {name}")
         value = CLIENT_METRICS_CONFIGS[name].parse(text)
-        if name == "match" and isinstance(value, tuple) and not all(map(_MATCH.fullmatch, value)):
+        if isinstance(value, int) and not MIN_INTERVAL_MS <= value <= MAX_INTERVAL_MS:
+            words = f"it takes a whole number from {MIN_INTERVAL_MS} to {MAX_INTERVAL_MS}"
+            raise RefusedError(f"{name}={text} is not valid: {words}")
+        if name == "match" and isinstance(value, tuple) and not all(map(_is_match, value)):
             raise ConfigError(f"match={text} is not valid: it takes a list of name=pattern with a client's property")
 
 
-def check_broker_configs(overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """Refuse changes that a running broker cannot take; raises ConfigError."""
-    for name in overrides:
-        known = PROPERTIES.get(name)
-        if known is not None and not known.dynamic:
-            raise ConfigError(f"{name} cannot be changed while the broker runs: set it in server.properties")
-        if known is not None and known.per_broker and not per_broker:
-            raise ConfigError(f"{name} can only be changed for one broker: name its id")
+def _is_match(text: str) -> bool:
+    """Whether *text* is a client's property and a regular expression for it."""
+    match = _MATCH.fullmatch(text)
+    try:
+        return match is not None and re.compile(match[2]) is not None
+    except (re.error, OverflowError, RecursionError):
+        return False

@@ -99,10 +99,14 @@ def _format_double(value: float) -> str:
 
 
 class Rule(NamedTuple):
-    """What is allowed beyond the type; ``words`` completes "it takes ..."."""
+    """What is allowed beyond the type; ``words`` completes "it takes ...".
+
+    ``unique`` drops the repetitions of a list before it is looked at, as Kafka does.
+    """
 
     allows: Callable[[Value], bool]
     words: str
+    unique: bool = False
 
 
 def parse_rule(kind: str, allowed: str) -> Rule:
@@ -112,9 +116,9 @@ def parse_rule(kind: str, allowed: str) -> Rule:
     ``1..``, ``1..9``     a number in this range, both ends included
     ``a, b``              one of these words
     ``any case: a, b``    one of these words in upper or lower case
-    ``any of: a, b``      a list of some, all or none of these words
+    ``any of: a, b``      a list of some, all or none of these words; repetitions are dropped
     ``some of: a, b``     the same, but not none
-    ``distinct``          a list without repetitions and empty elements
+    ``distinct``          a list without empty elements; repetitions are dropped
     ``distinct, some``    the same, and not empty
     a key of ``RULES``    what it says there
     ====================  ==========================================================
@@ -143,12 +147,13 @@ def _any_case(names: tuple[str, ...]) -> Rule:
 
 
 def _any_of(names: tuple[str, ...]) -> Rule:
-    return Rule(lambda value: _distinct(value) and set(_items(value)) <= set(names), f"a list of {', '.join(names)}")
+    return Rule(lambda value: set(_items(value)) <= set(names), f"a list of {', '.join(names)}", unique=True)
 
 
 def _some_of(names: tuple[str, ...]) -> Rule:
     rule = _any_of(names)
-    return Rule(lambda value: bool(value) and rule.allows(value), f"a list of one or more of {', '.join(names)}")
+    words = f"a list of one or more of {', '.join(names)}"
+    return Rule(lambda value: bool(value) and rule.allows(value), words, unique=True)
 
 
 _WORD_RULES = {"": _one_of, "any case": _any_case, "any of": _any_of, "some of": _some_of}
@@ -158,9 +163,8 @@ def _items(value: Value) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def _distinct(value: Value) -> bool:
-    items = _items(value)
-    return len(set(items)) == len(items) and "" not in items
+def _filled(value: Value) -> bool:
+    return "" not in _items(value)
 
 
 def _each(pattern: str) -> Callable[[Value], bool]:
@@ -174,9 +178,9 @@ _HOST_PORT = r"\[?[0-9a-zA-Z\-%._:]+\]?:[0-9]+"
 RULES = {
     "": Rule(lambda _: True, ""),
     "not empty": Rule(lambda value: value != "", "text that is not empty"),
-    "distinct": Rule(_distinct, "a list without repetitions and empty elements"),
+    "distinct": Rule(_filled, "a list without empty elements", unique=True),
     "distinct, some": Rule(
-        lambda value: bool(value) and _distinct(value), "a list of one or more, without repetitions and empty elements"
+        lambda value: bool(value) and _filled(value), "a list of one or more, without empty elements", unique=True
     ),
     "1..9 or -1": Rule(lambda value: value in (-1, *range(1, 10)), "a whole number from 1 to 9, or -1"),
     "replicas": Rule(lambda value: value == ("*",) or _REPLICA(value), "a list of partition:broker, or *"),

@@ -7,18 +7,19 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
+from kafkacompat.config.dynamic import check_broker_configs, check_step
 from kafkacompat.config.resources import (
-    CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
+    RefusedError,
     ResourceType,
-    check_broker_configs,
     check_client_metrics_configs,
     check_group_configs,
 )
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.config.values import format_value
 from kafkacompat.metadata.draft import Draft
-from kafkacompat.metadata.effective import effective_config
+from kafkacompat.metadata.effective import config_in_effect, effective_config
+from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_VALUE_LENGTH = 32767
@@ -41,24 +42,34 @@ class ConfigOperation(NamedTuple):
     value: str | None
 
 
+class ResourceChange(NamedTuple):
+    """What is done to one resource's configuration; with ``replace`` all that was set before is gone."""
+
+    resource: ResourceType
+    name: str
+    operations: Sequence[ConfigOperation]
+    replace: bool = False
+
+
+# Kafka appends to no list of a client metrics subscription.
 _TABLES: Mapping[int, Mapping[str, Property]] = {
     ResourceType.TOPIC: TOPIC_CONFIGS,
     ResourceType.BROKER: PROPERTIES,
     ResourceType.GROUP: GROUP_CONFIGS,
-    ResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIGS,
+    ResourceType.CLIENT_METRICS: {},
 }
 
 
-def alter_configs(
-    draft: Draft, config: BrokerConfig, resource: ResourceType, name: str, operations: Sequence[ConfigOperation]
-) -> None:
+def alter_configs(draft: Draft, config: BrokerConfig, change: ResourceChange) -> None:
     """Change one resource's configuration.
 
-    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION) and then changed nothing.
+    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION) and
+    then changed nothing.
     """
+    resource, name = change.resource, change.name
     _check_name(config, resource, name)
-    configs = dict(draft.configs.get((resource, name), {}))
-    for operation in operations:
+    configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
+    for operation in change.operations:
         _apply(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
     if resource == ResourceType.TOPIC and name not in draft.topics:
@@ -74,6 +85,8 @@ def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"A {resource.name.lower().replace('_', ' ')} resource needs a name"
         )
+    elif resource == ResourceType.TOPIC:
+        check_topic_name(name)
 
 
 def _apply(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
@@ -113,16 +126,18 @@ def _check_configs(
     code = ErrorCode.INVALID_CONFIG
     try:
         if resource == ResourceType.TOPIC:
-            check_topic_configs(effective_config(config, draft.configs), configs)
+            check_topic_configs(config_in_effect(config, draft.configs), configs)
         elif resource == ResourceType.GROUP:
             check_group_configs(config, configs)
         elif resource == ResourceType.CLIENT_METRICS:
-            code = ErrorCode.INVALID_REQUEST
             check_client_metrics_configs(configs)
         else:
             # Kafka has no INVALID_CONFIG for brokers: its clients know a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
             check_broker_configs(configs, per_broker=bool(name))
-            effective_config(config, {**draft.configs, (resource, name): configs})
+            after = effective_config(config, {**draft.configs, (resource, name): configs})
+            check_step(config_in_effect(config, draft.configs), after)
+    except RefusedError as problem:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem

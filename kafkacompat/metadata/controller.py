@@ -20,7 +20,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.client_entities import Entity
-from kafkacompat.metadata.config_changes import ConfigOperation, alter_configs
+from kafkacompat.metadata.config_changes import ResourceChange, alter_configs
 from kafkacompat.metadata.difference import difference
 from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.effective import EffectiveConfig
@@ -161,15 +161,12 @@ class Controller:
         return self._change(plan, validate_only)
 
     def alter_configs(
-        self,
-        wanted: Sequence[tuple[ResourceType, str, Sequence[ConfigOperation]]],
-        *,
-        validate_only: bool = False,
+        self, wanted: Sequence[ResourceChange], *, validate_only: bool = False
     ) -> Deferred[list[Outcome]]:
         """Change the configurations of resources; fires with None or what is wrong for each."""
 
         def plan(draft: Draft) -> list[Outcome]:
-            return _each(wanted, lambda each: alter_configs(draft, self._static_config, *each))
+            return _each(wanted, lambda each: alter_configs(draft, self._static_config, each))
 
         return self._change(plan, validate_only)
 

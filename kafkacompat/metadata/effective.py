@@ -23,6 +23,15 @@ def effective_config(config: BrokerConfig, configs: Mapping[ConfigKey, Mapping[s
     return config.with_changes(cluster, broker) if cluster or broker else config
 
 
+def config_in_effect(config: BrokerConfig, configs: Mapping[ConfigKey, Mapping[str, str]]) -> BrokerConfig:
+    """As `effective_config`; *config* itself when the changes do not fit it (any more)."""
+    try:
+        return effective_config(config, configs)
+    except ConfigError as problem:
+        log.warning("what was changed while the broker ran does not fit its properties file: %s", problem)
+        return config
+
+
 class EffectiveConfig:
     """Keeps the configuration in effect, and one `LogConfig` for all topics that are configured alike."""
 
@@ -34,11 +43,7 @@ class EffectiveConfig:
     def update(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
         """Take over the changes in *configs*; changes that do not fit the properties file are left out."""
         self._log_configs.clear()
-        try:
-            self.config = effective_config(self._static, configs)
-        except ConfigError as problem:
-            log.warning("what was changed while the broker ran does not fit its properties file: %s", problem)
-            self.config = self._static
+        self.config = config_in_effect(self._static, configs)
 
     def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
         """What the log of a topic with these overrides is told."""

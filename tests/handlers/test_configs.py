@@ -21,7 +21,7 @@ from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.admin_node import AdminNode
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND = 0, 1, 2
+SET, DELETE, APPEND, SUBTRACT = range(4)
 Synonyms = list[tuple[str, str | None, int]]
 
 
@@ -115,6 +115,36 @@ def test_only_what_was_asked_for_is_told() -> None:
     assert old.config_type == 0
 
 
+def test_the_first_version_only_says_what_is_a_default() -> None:
+    node = AdminNode()
+    node.make_topic("t")
+    assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == 0
+    shown = describe(node, TOPIC, "t", ["retention.ms", "retention.bytes"], version=0, full=False).configs
+    assert {each.name: each.is_default for each in shown} == {"retention.ms": False, "retention.bytes": True}
+    assert describe(node, BROKER, "01", ["node.id"], version=0, full=False).configs[0].value == "1"
+
+
+def test_a_listeners_property_stands_before_the_brokers() -> None:
+    node = AdminNode()
+    key = "listener.name.internal.ssl.keystore.type"
+    secret = "listener.name.internal.ssl.keystore.password"
+    assert alter(node, BROKER, "1", (SET, key, "PEM"), (SET, secret, "hunter2")) == 0
+    shown = entry(node, BROKER, "1", key)
+    assert (shown.value, shown.config_type, shown.read_only) == ("PEM", 2, True)
+    assert synonyms(shown) == [(key, "PEM", 2), ("ssl.keystore.type", "JKS", 5)]
+    hidden = entry(node, BROKER, "1", secret)
+    assert (hidden.value, hidden.is_sensitive, synonyms(hidden)) == (None, True, [(secret, None, 2)])
+    assert "hunter2" not in repr(describe(node, BROKER, "1"))
+
+
+def test_a_rate_of_throttled_replication_is_there_once_it_is_set() -> None:
+    node = AdminNode()
+    key = "leader.replication.throttled.rate"
+    assert describe(node, BROKER, "1", [key]).configs == []
+    assert alter(node, BROKER, "1", (SET, key, "1000")) == 0
+    assert synonyms(entry(node, BROKER, "1", key)) == [(key, "1000", 2)]
+
+
 def test_a_brokers_own_properties() -> None:
     node = AdminNode(my_plugin="x", ssl_key_password="hunter2", num_partitions="3")
     shown = {config.name: config for config in describe(node, BROKER, "1").configs}
@@ -188,7 +218,8 @@ def test_client_metrics() -> None:
         (BROKER, "x", ErrorCode.INVALID_REQUEST),
         (GROUP, "", ErrorCode.INVALID_REQUEST),
         (CLIENT_METRICS, "", ErrorCode.INVALID_REQUEST),
-        (LOGGER, "1", ErrorCode.INVALID_REQUEST),
+        (LOGGER, "", ErrorCode.INVALID_REQUEST),
+        (LOGGER, "2", ErrorCode.INVALID_REQUEST),
         (3, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
@@ -218,7 +249,11 @@ def test_changes_of_a_topic() -> None:
         (TOPIC, "t", (SET, "retention.ms", None), ErrorCode.INVALID_REQUEST),
         (TOPIC, "t", (9, "retention.ms", "5"), ErrorCode.INVALID_REQUEST),
         (BROKER, "1", (SET, "log.dirs", "/x"), ErrorCode.INVALID_REQUEST),
-        (LOGGER, "1", (SET, "kafka", "DEBUG"), ErrorCode.INVALID_REQUEST),
+        (TOPIC, "a b", (SET, "retention.ms", "5"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "1", (SET, "num.io.threads", "17"), ErrorCode.INVALID_REQUEST),
+        (CLIENT_METRICS, "m", (SET, "interval.ms", "x"), ErrorCode.INVALID_CONFIG),
+        (CLIENT_METRICS, "m", (SET, "interval.ms", "1"), ErrorCode.INVALID_REQUEST),
+        (CLIENT_METRICS, "m", (APPEND, "metrics", "a"), ErrorCode.INVALID_CONFIG),
         (3, "x", (SET, "a", "b"), ErrorCode.INVALID_REQUEST),
     ],
 )

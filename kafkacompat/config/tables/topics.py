@@ -65,7 +65,7 @@ streams.session.timeout.ms | int | 45000 | 1.. | | How long a silent member stay
 """
 
 CLIENT_METRICS = """
-interval.ms | int | 300000 | 100..3600000 | | How often clients push metrics
+interval.ms | int | 300000 | | | How often clients push metrics
 match | list | | distinct | | Which clients push, as name=pattern
 metrics | list | | distinct | | Prefixes of the metrics pushed
 """

@@ -73,7 +73,9 @@ def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
 
 
 def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
-    quoted = set(re.findall(r"\"([a-z0-9.]+)\"", "\n".join(sources().values())))
+    # What is only held against its bounds when it is changed has no effect by that.
+    code = "\n".join(text for name, text in sources().items() if name != "config/dynamic.py")
+    quoted = set(re.findall(r"\"([a-z0-9.]+)\"", code))
     behind_topics = {
         synonym.name
         for topic_config, synonyms in SYNONYMS.items()

@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, alter_configs
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange, alter_configs
 from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import MetadataImage, TopicImage
@@ -24,7 +24,7 @@ def draft(**configs: str) -> Draft:
 
 
 def change(on: Draft, name: str, operation: Operation, value: str | None = None) -> dict[str, str]:
-    alter_configs(on, CONFIG, *TOPIC, [ConfigOperation(name, operation, value)])
+    alter_configs(on, CONFIG, ResourceChange(*TOPIC, [ConfigOperation(name, operation, value)]))
     return dict(on.configs.get(TOPIC, {}))
 
 
@@ -91,7 +91,7 @@ def test_refuses_as_kafka_does(
 ) -> None:
     on = draft()
     with pytest.raises(KafkaError) as problem:
-        alter_configs(on, CONFIG, resource, name, [operation])
+        alter_configs(on, CONFIG, ResourceChange(resource, name, [operation]))
     assert problem.value.code == (code or ErrorCode.INVALID_REQUEST)
     assert on.configs == {}
 
@@ -103,14 +103,14 @@ def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
         ConfigOperation("segment.bytes", Operation.SET, "5"),
     ]
     with pytest.raises(KafkaError):
-        alter_configs(on, CONFIG, *TOPIC, operations)
+        alter_configs(on, CONFIG, ResourceChange(*TOPIC, operations))
     assert on.configs == {TOPIC: {"segment.ms": "1"}}
 
 
 def test_the_lag_of_a_topic_is_held_against_the_brokers_as_it_was_changed() -> None:
     on = draft()
     operations = [ConfigOperation("log.cleaner.max.compaction.lag.ms", Operation.SET, "10")]
-    alter_configs(on, CONFIG, ResourceType.BROKER, "", operations)
+    alter_configs(on, CONFIG, ResourceChange(ResourceType.BROKER, "", operations))
     with pytest.raises(KafkaError):
         change(on, "min.compaction.lag.ms", Operation.SET, "11")
 
@@ -122,7 +122,7 @@ def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
             ConfigOperation("log.retention.ms", Operation.SET, "5"),
             ConfigOperation("my.plugin", Operation.SET, "x"),
         ]
-        alter_configs(on, CONFIG, ResourceType.BROKER, name, operations)
+        alter_configs(on, CONFIG, ResourceChange(ResourceType.BROKER, name, operations))
     assert on.configs[ResourceType.BROKER, ""] == on.configs[ResourceType.BROKER, "1"]
 
 

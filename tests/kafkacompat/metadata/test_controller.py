@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
@@ -42,7 +42,7 @@ class Node:
 
     def configure(self, resource: ResourceType, name: str, key: str, value: str) -> KafkaError | None:
         operation = ConfigOperation(key, Operation.SET, value)
-        (result,) = outcome(self.controller.alter_configs([(resource, name, [operation])]))
+        (result,) = outcome(self.controller.alter_configs([ResourceChange(resource, name, [operation])]))
         return result
 
 
@@ -109,7 +109,7 @@ def test_validate_only_changes_nothing() -> None:
     assert isinstance(topic, TopicImage) and len(topic.partitions) == 3
     assert outcome(node.controller.create_partitions([MorePartitions("t", 9)], validate_only=True)) == [None]
     operation = ConfigOperation("retention.ms", Operation.SET, "5")
-    change = (ResourceType.TOPIC, "t", [operation])
+    change = ResourceChange(ResourceType.TOPIC, "t", [operation])
     assert outcome(node.controller.alter_configs([change], validate_only=True)) == [None]
     assert node.store.entries == entries
     assert node.events.told == told

@@ -1,0 +1,92 @@
+"""What AlterConfigs and IncrementalAlterConfigs share: each resource by itself, as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.handlers.context import Services
+from kafkacompat.metadata.config_changes import ResourceChange
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+_STORED = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+
+Outcome = KafkaError | None
+
+
+class Resource(Protocol):
+    """A resource of either request."""
+
+    resource_type: int
+    resource_name: str
+
+
+class Result(Protocol):
+    """A resource's answer in either response."""
+
+    error_code: int
+    error_message: str | None
+
+
+ResourceT = TypeVar("ResourceT", bound=Resource)
+
+
+async def alter_resources(
+    resources: Sequence[ResourceT],
+    plan: Callable[[ResourceT], ResourceChange | None],
+    services: Services,
+    *,
+    validate_only: bool,
+) -> list[Outcome]:
+    """Change every resource that is named once; return what is wrong with each, in the order of the request.
+
+    *plan* says what to change; it raises KafkaError, and returns None for what it has done itself.
+    """
+    times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    outcomes: list[Outcome] = [None] * len(resources)
+    changes: dict[int, ResourceChange] = {}
+    for index, resource in enumerate(resources):
+        try:
+            if times[resource.resource_type, resource.resource_name] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            if (change := plan(resource)) is not None:
+                changes[index] = change
+        except KafkaError as problem:
+            outcomes[index] = problem
+    results = await _commit(list(changes.values()), services, validate_only)
+    for index, outcome in zip(changes, results, strict=True):
+        outcomes[index] = outcome
+    return outcomes
+
+
+async def _commit(changes: Sequence[ResourceChange], services: Services, validate_only: bool) -> Sequence[Outcome]:
+    try:
+        return await services.controller.alter_configs(changes, validate_only=validate_only)
+    except KafkaError as problem:
+        return [problem] * len(changes)
+
+
+def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:
+    """Refuse keys that are named twice or lack the value they need; raises KafkaError INVALID_REQUEST."""
+    if len(set(names)) < len(names):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "a config is named twice")
+    if missing := ", ".join(without_value):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs need a value: {missing}")
+
+
+def stored_type(resource: Resource) -> ResourceType:
+    """The type of a resource whose configuration is kept; raises KafkaError INVALID_REQUEST for others."""
+    if resource.resource_type not in _STORED:
+        reason = f"resources of type {resource.resource_type} cannot be changed"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
+    return ResourceType(resource.resource_type)
+
+
+def fill(results: Iterable[Result], outcomes: Iterable[Outcome]) -> None:
+    """Write what is wrong with each resource into its answer."""
+    for result, outcome in zip(results, outcomes, strict=True):
+        result.error_message = None
+        if outcome is not None:
+            result.error_code, result.error_message = outcome.code, outcome.detail

@@ -1,0 +1,44 @@
+"""ListConfigResources (key 74), v0-1: what may have a configuration.
+
+v0     client metrics subscriptions only (then called ListClientMetricsResources)
+v1     resources of the types asked for, or of all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.wire.apis.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+
+def handle_list_config_resources(
+    request: ListConfigResourcesRequest, context: RequestContext, services: Services
+) -> ListConfigResourcesResponse:
+    """List topics and brokers, and the groups and subscriptions for which something is set."""
+    allowed = set(ResourceType) if context.api_version > 0 else {ResourceType.CLIENT_METRICS}
+    wanted = set(request.resource_types) or allowed
+    if not wanted <= allowed:
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind in sorted(wanted)
+            for name in sorted(_names(ResourceType(kind), services.metadata.image))
+        ]
+    )
+
+
+def _names(kind: ResourceType, image: MetadataImage) -> Iterable[str]:
+    if kind == ResourceType.TOPIC:
+        return image.topics
+    if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+        return map(str, image.brokers)
+    return (name for of, name in image.configs if of == kind)

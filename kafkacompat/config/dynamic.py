@@ -1,0 +1,99 @@
+"""Properties changed while the broker runs: which may be, for which brokers, and how far at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kafkacompat.config.broker import PROPERTIES, BrokerConfig
+from kafkacompat.config.properties import ConfigError, Property
+from kafkacompat.config.resources import check_group_defaults
+from kafkacompat.config.topic_defaults import broker_topic_value
+
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+# Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
+_OF_MECHANISM = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+_KEYS_AND_TRUST = re.compile(r"ssl\.(keystore|truststore)\..*|ssl\.key\.password")
+# A listener's properties are one broker's, but for these.
+_OF_ALL_BROKERS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+# Numbers of threads may be halved or doubled, not more at once.
+_THREADS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+    "remote.log.reader.threads",
+)
+_AS_WHOLE = -2
+"""What log.local.retention.* says when a partition's local part is kept as long as the whole."""
+
+
+def base_name(name: str) -> str:
+    """The property that ``listener.name.<listener>.<property>`` sets for one listener; any other name as it is."""
+    match = _OF_LISTENER.fullmatch(name)
+    if match is None:
+        return name
+    return next((each for each in _OF_MECHANISM if match[1].endswith(each)), match[1])
+
+
+def property_of(name: str) -> Property | None:
+    """The row of a property, or of the one that *name* sets for one listener."""
+    return PROPERTIES.get(base_name(name))
+
+
+def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> None:
+    """Refuse changes that a running broker cannot take, each looked at by itself; raises ConfigError."""
+    for name, text in changes.items():
+        known = PROPERTIES.get(name)
+        if known is not None and not known.dynamic:
+            raise ConfigError(f"{name} cannot be changed while the broker runs: set it in server.properties")
+        if _KEYS_AND_TRUST.fullmatch(name):
+            raise ConfigError(f"{name} can only be changed for one listener: name it listener.name.<listener>.{name}")
+        if _is_per_broker(name) and not per_broker:
+            raise ConfigError(f"{name} can only be changed for one broker: name its id")
+        row = property_of(name)
+        if row is not None:
+            row.parse(text)
+
+
+def _is_per_broker(name: str) -> bool:
+    match = _OF_LISTENER.fullmatch(name)
+    if match is not None:
+        return match[1] not in _OF_ALL_BROKERS
+    return name in PROPERTIES and PROPERTIES[name].per_broker
+
+
+def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Refuse a step that is too large, or values that contradict each other; raises ConfigError."""
+    for name in _THREADS:
+        _check_threads(name, before.int(name), after.int(name))
+    check_group_defaults(after)
+    for what in ("retention.ms", "retention.bytes"):
+        _check_local(after, f"log.local.{what}", what)
+    for path in after.list("cordoned.log.dirs"):
+        if path not in after.log_dirs:
+            raise ConfigError(f"cordoned.log.dirs={path} is not valid: it takes some of {', '.join(after.log_dirs)}")
+
+
+def _check_threads(name: str, before: int, after: int) -> None:
+    least, most = max(before // 2, 1), before * 2
+    if after != before and not least <= after <= most:
+        raise ConfigError(f"{name}={after} is not valid: from {before} it goes to {least} to {most} at once")
+
+
+def _check_local(config: BrokerConfig, name: str, topic_config: str) -> None:
+    local, whole = config.int(name), broker_topic_value(config, topic_config)
+    assert isinstance(whole, int)
+    if whole >= 0 and local != _AS_WHOLE and not 0 <= local <= whole:
+        raise ConfigError(f"{name}={local} is not valid: it takes {_AS_WHOLE} or 0 to {whole}, what is kept in all")

@@ -1,0 +1,105 @@
+"""AlterConfigs: one configuration in the place of another."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.wire.apis.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResponse,
+)
+from kafkacompat.wire.errors import ErrorCode
+from tests.handlers.admin_node import AdminNode
+
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+Configs = dict[str, "str | None"]
+
+
+def resource(kind: int, name: str, configs: Configs) -> AlterConfigsResource:
+    given = [AlterableConfig(name=key, value=value) for key, value in configs.items()]
+    return AlterConfigsResource(resource_type=kind, resource_name=name, configs=given)
+
+
+def ask(node: AdminNode, *resources: AlterConfigsResource, check: bool = False, version: int = 2) -> list[int]:
+    request = AlterConfigsRequest(resources=list(resources), validate_only=check)
+    responses = node.ask(request, AlterConfigsResponse, version).responses
+    assert [(each.resource_type, each.resource_name) for each in responses] == [
+        (each.resource_type, each.resource_name) for each in resources
+    ]
+    assert all(bool(each.error_message) == bool(each.error_code) for each in responses)
+    return [each.error_code for each in responses]
+
+
+def stored(node: AdminNode, kind: ResourceType, name: str) -> dict[str, str]:
+    return dict(node.holder.image.config(kind, name))
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_what_is_not_named_is_gone(version: int) -> None:
+    node = AdminNode()
+    node.make_topic("t")
+    first: Configs = {"retention.ms": "5", "cleanup.policy": "compact"}
+    assert ask(node, resource(TOPIC, "t", first), version=version) == [0]
+    assert stored(node, ResourceType.TOPIC, "t") == first
+    assert ask(node, resource(TOPIC, "t", {"segment.ms": "6"}), version=version) == [0]
+    assert stored(node, ResourceType.TOPIC, "t") == {"segment.ms": "6"}
+    assert ask(node, resource(TOPIC, "t", {}), version=version) == [0]
+    assert stored(node, ResourceType.TOPIC, "t") == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key", "value"),
+    [
+        (BROKER, "1", "log.retention.ms", "5"),
+        (BROKER, "", "log.retention.ms", "5"),
+        (GROUP, "g", "consumer.session.timeout.ms", "50000"),
+        (CLIENT_METRICS, "m", "interval.ms", "1000"),
+    ],
+)
+def test_what_else_than_topics_can_be_replaced(kind: int, name: str, key: str, value: str) -> None:
+    node = AdminNode()
+    assert ask(node, resource(kind, name, {key: value}), check=True) == [0]
+    assert node.holder.image.configs == {}
+    assert ask(node, resource(kind, name, {key: value})) == [0]
+    assert stored(node, ResourceType(kind), name) == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "configs", "code"),
+    [
+        (TOPIC, "nope", {"retention.ms": "5"}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "t", {"retention.ms": "x"}, ErrorCode.INVALID_CONFIG),
+        (TOPIC, "t", {"segment.ms": "5", "retention.ms": None}, ErrorCode.INVALID_REQUEST),
+        (BROKER, "1", {"log.dirs": "/x"}, ErrorCode.INVALID_REQUEST),
+        (BROKER, "2", {"log.retention.ms": "5"}, ErrorCode.INVALID_REQUEST),
+        (LOGGER, "1", {"root": "INFO"}, ErrorCode.INVALID_REQUEST),
+        (3, "x", {"a": "b"}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_what_is_refused(kind: int, name: str, configs: Configs, code: ErrorCode) -> None:
+    node = AdminNode()
+    node.make_topic("t")
+    assert ask(node, resource(kind, name, configs)) == [code]
+    assert node.holder.image.configs == {}
+
+
+def test_a_resource_or_a_config_named_twice() -> None:
+    node = AdminNode()
+    node.make_topic("t")
+    node.make_topic("u")
+    one, other = resource(TOPIC, "t", {"retention.ms": "5"}), resource(TOPIC, "u", {"retention.ms": "5"})
+    twice = ErrorCode.INVALID_REQUEST
+    assert ask(node, one, other, one) == [twice, 0, twice]
+    one.configs *= 2
+    assert ask(node, one) == [twice]
+    assert stored(node, ResourceType.TOPIC, "t") == {}
+
+
+def test_a_failing_store() -> None:
+    node = AdminNode()
+    node.make_topic("t")
+    node.store.failing = True
+    assert ask(node, resource(TOPIC, "t", {"retention.ms": "5"})) == [ErrorCode.KAFKA_STORAGE_ERROR]

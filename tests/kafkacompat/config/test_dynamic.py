@@ -1,0 +1,112 @@
+"""Which properties a running broker takes, for whom, and how far at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.config import BrokerConfig, ConfigError
+from kafkacompat.config.dynamic import base_name, check_broker_configs, check_step, property_of
+
+BROKER = BrokerConfig.load("node.id=1\nlog.dirs=/a,/b")
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("num.partitions", "num.partitions"),
+        ("listener.name.internal.ssl.keystore.type", "ssl.keystore.type"),
+        ("listener.name.internal.plain.sasl.jaas.config", "sasl.jaas.config"),
+        ("listener.name.internal.no.such", "no.such"),
+        ("listener.names", "listener.names"),
+    ],
+)
+def test_the_property_behind_a_listeners(name: str, base: str) -> None:
+    assert base_name(name) == base
+
+
+def test_the_row_behind_a_listeners() -> None:
+    row = property_of("listener.name.internal.ssl.key.password")
+    assert row is not None and row.sensitive
+    assert property_of("listener.name.internal.no.such") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log.retention.ms", "5"),
+        ("some.plugin", "x"),
+        ("listener.name.internal.max.connections", "5"),
+    ],
+)
+def test_what_is_taken_for_all_brokers(name: str, value: str) -> None:
+    check_broker_configs({name: value}, per_broker=False)
+    check_broker_configs({name: value}, per_broker=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ssl.client.auth", "required"),
+        ("cordoned.log.dirs", "/a"),
+        ("listener.name.internal.ssl.keystore.type", "PKCS12"),
+        ("listener.name.internal.some.plugin", "x"),
+    ],
+)
+def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
+    check_broker_configs({name: value}, per_broker=True)
+    with pytest.raises(ConfigError, match=f"{name} can only be changed for one broker"):
+        check_broker_configs({name: value}, per_broker=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("log.dirs", "/x", "cannot be changed while the broker runs"),
+        ("ssl.keystore.type", "JKS", r"listener\.name\.<listener>\.ssl\.keystore\.type"),
+        ("ssl.key.password", "hunter2", "can only be changed for one listener"),
+        ("log.retention.ms", "x", "it takes a whole number of 64 bits"),
+        ("listener.name.internal.max.connections", "x", "it takes a whole number"),
+    ],
+)
+def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        check_broker_configs({name: value}, per_broker=True)
+
+
+def step(name: str, value: str) -> None:
+    check_step(BROKER, BROKER.with_changes({name: value}, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("num.io.threads", "4 8 16"),
+        ("background.threads", "5 20"),
+        ("log.cleaner.threads", "1 2"),
+        ("cordoned.log.dirs", "/a,/b /b"),
+        ("log.local.retention.ms", "-2 0 604800000"),
+        ("log.local.retention.bytes", "-1 100"),
+        ("group.consumer.assignment.interval.ms", "0 15000"),
+    ],
+)
+def test_steps_that_are_taken(name: str, values: str) -> None:
+    for value in values.split():
+        step(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("num.io.threads", "3", "from 8 it goes to 4 to 16 at once"),
+        ("num.network.threads", "7", "from 3 it goes to 1 to 6 at once"),
+        ("remote.log.reader.threads", "21", "from 10 it goes to 5 to 20"),
+        ("log.cleaner.threads", "0", "from 1 it goes to 1 to 2"),
+        ("cordoned.log.dirs", "/a,/c", "cordoned.log.dirs=/c is not valid: it takes some of /a, /b"),
+        ("log.local.retention.ms", "-1", "it takes -2 or 0 to 604800000"),
+        ("log.local.retention.ms", "604800001", "it takes -2 or 0 to 604800000"),
+        ("group.share.assignment.interval.ms", "15001", "group.share.max.assignment.interval.ms=15000"),
+    ],
+)
+def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        step(name, value)
