@@ -1,4 +1,4 @@
-"""Brokers to test, as processes of their own: ours, and Apache Kafka 4.3.1 in KRaft mode beside it."""
+"""Brokers to test, as processes of their own: ours, and Apache Kafka beside it, of 4.3.1 unless said otherwise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compat_tests.java_tools import java_command, run_java
+from compat_tests.java_tools import SHORT_LIVED, java_command, run_java
 from compat_tests.processes import cpu_seconds, free_port, resident_bytes
 
 if TYPE_CHECKING:
@@ -182,6 +182,58 @@ class KafkaBroker(Broker):
 
     def command(self) -> Sequence[str]:
         return java_command("kafka.Kafka", [str(self._properties_file())], jvm=KAFKA_JVM, heap="1g")
+
+    def _properties_file(self) -> Path:
+        return self.folder / "server.properties"
+
+
+class OldKafkaBroker(Broker):
+    """Apache Kafka 3.9.1 with a ZooKeeper of its own: it serves every version of every API since 0.8."""
+
+    kind = "kafka-3.9"
+    POM = ROOT / "compat_tests" / "java" / "kafka_3_9" / "pom.xml"
+
+    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(folder, properties)
+        self._zookeeper: subprocess.Popen[bytes] | None = None
+
+    def start(self, timeout_seconds: float = 60) -> float:
+        """Start ZooKeeper too; the broker waits for it."""
+        zookeeper_port = free_port()
+        self.properties["zookeeper.connect"] = f"127.0.0.1:{zookeeper_port}"
+        zookeeper_folder = self.folder.with_name(self.folder.name + "-zookeeper")
+        zookeeper_folder.mkdir(parents=True, exist_ok=True)
+        arguments = [str(zookeeper_port), str(zookeeper_folder)]
+        main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
+        jvm = (*SHORT_LIVED, "-Dzookeeper.admin.enableServer=false")
+        command = java_command(main_class, arguments, pom=self.POM, jvm=jvm)
+        self._zookeeper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return super().start(timeout_seconds)
+
+    def prepare(self) -> None:
+        super().prepare()
+        properties = {
+            "broker.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(self.data_folder),
+            "offsets.topic.replication.factor": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **self.properties,
+        }
+        self._properties_file().write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+    def command(self) -> Sequence[str]:
+        arguments = [str(self._properties_file())]
+        return java_command("kafka.Kafka", arguments, jvm=KAFKA_JVM, heap="1g", pom=self.POM)
+
+    def stop(self, timeout_seconds: float = 30) -> int:
+        """End both; the broker first, which says goodbye to ZooKeeper."""
+        code = super().stop(timeout_seconds)
+        if self._zookeeper is not None:
+            self._zookeeper.kill()
+            self._zookeeper.wait()
+            self._zookeeper = None
+        return code
 
     def _properties_file(self) -> Path:
         return self.folder / "server.properties"

@@ -61,15 +61,13 @@ class LogReading(LogState):
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """(offset, time in ms): where segments begin and when each was last written, oldest first. [loop]
 
-        Behind the last segment, unless it is empty, follows the log's end, which is written `now_ms`.
+        Behind the last segment, unless it is empty, follows the log's end, which is written `now_ms`. So is a
+        segment that was never written to.
         """
         if self.offline:
             raise self._offline_error()
         starts = [
-            (
-                max(self.log_start_offset, each.base_offset),
-                each.created_ms if each.modified_ms < 0 else each.modified_ms,
-            )
+            (max(self.log_start_offset, each.base_offset), now_ms if each.modified_ms < 0 else each.modified_ms)
             for each in self.segments
         ]
         end = [(self.log_end_offset, now_ms)] if self.segments.active.size_bytes else []

@@ -26,6 +26,8 @@ from kafkacompat.wire.apis.describe_topic_partitions import (
     TopicRequest,
 )
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 UNKNOWN_ID = bytes(range(16))
 
@@ -35,6 +37,11 @@ def api_versions(script: Transcript, name: str) -> None:
     script.ask_every_version("all", named, ApiVersionsResponse)
     unnamed = ApiVersionsRequest(client_software_name="", client_software_version="")
     script.ask("no software name", unnamed, ApiVersionsResponse, 3)
+
+
+def without_sasl(script: Transcript, name: str) -> None:
+    script.ask_every_version("handshake", SaslHandshakeRequest(mechanism="PLAIN"), SaslHandshakeResponse)
+    script.ask_every_version("authenticate", SaslAuthenticateRequest(auth_bytes=b"\0a\0b"), SaslAuthenticateResponse)
 
 
 def metadata(script: Transcript, name: str) -> None:
@@ -176,6 +183,7 @@ def topic_partitions(script: Transcript, name: str) -> None:
 
 SCRIPTS = (
     api_versions,
+    without_sasl,
     metadata,
     create_topics,
     delete_topics,

@@ -112,6 +112,11 @@ class Transcript:
         for version in range(OLDEST_SERVED.get(request.API_KEY, 0), versions.last + 1):
             self.ask(label, request, answer, version)
 
+    def ask_dropped_versions(self, label: str, request: Request, answer: type[Response]) -> None:
+        """Ask once in each version that Apache Kafka 4.3.1 serves no longer."""
+        for version in range(OLDEST_SERVED[request.API_KEY]):
+            self.ask(label, request, answer, version)
+
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> bytes:
         """Create a topic without noting it; return its id once all partitions are open."""
         given = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]

@@ -191,7 +191,8 @@ def test_version_0_lists_segments_by_the_time_of_their_last_write() -> None:
 
 def test_version_0_lists_the_start_of_an_empty_partition() -> None:
     node = DataNode()
-    assert listed(node, LATEST) == listed(node, EARLIEST) == (0, [0])
+    assert listed(node, LATEST) == listed(node, EARLIEST) == listed(node, node.services.now_ms()) == (0, [0])
+    assert listed(node, 0) == (0, [])
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
