@@ -44,12 +44,13 @@ def run_java(
     jvm: Sequence[str] = SHORT_LIVED,
     heap: str = "256m",
     extra_class_path: Sequence[Path] = (),
+    pom: Path = POM,
 ) -> subprocess.CompletedProcess[str]:
     """Run one Java program to its end and return it with ``stdout`` and ``stderr`` as text.
 
     With ``check`` an exit code other than 0 raises AssertionError that shows what the program printed.
     """
-    command = java_command(main_class, arguments, jvm=jvm, heap=heap, extra_class_path=extra_class_path)
+    command = java_command(main_class, arguments, jvm=jvm, heap=heap, extra_class_path=extra_class_path, pom=pom)
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_seconds, check=False)
     if check and done.returncode != 0:
         words = f"{main_class} {' '.join(arguments)}"
