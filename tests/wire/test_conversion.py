@@ -1,0 +1,243 @@
+"""Message sets to batches and back: the rules of Kafka 3.9."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+import pytest
+
+from kafkacompat.wire.conversion import Converted, Limits, Target, down_convert, is_message_set, up_convert
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.message_set import Message, entry_writer, read_message_set, unwrap, wrap
+from kafkacompat.wire.record_batch import (
+    LOG_APPEND_TIME,
+    NewRecord,
+    Record,
+    assemble,
+    build_batch,
+    check_records,
+    read_header,
+    read_records,
+)
+
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+NO_LIMIT = 1 << 30
+PRODUCERS = Target(None, {})
+
+each_magic = pytest.mark.parametrize("magic", [0, 1])
+each_old_codec = pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
+
+
+# Up
+
+
+def messages(magic: int, count: int, attributes: int = 0) -> bytes:
+    write = entry_writer(magic, attributes)
+    return b"".join(write(index, 1000 + index, b"k%d" % index, b"v%d" % index) for index in range(count))
+
+
+def up(data: bytes, target: Target = PRODUCERS, max_bytes: int = NO_LIMIT) -> bytes:
+    return up_convert(data, target, Limits(max_bytes, NO_LIMIT))
+
+
+def up_refusal(data: bytes) -> ErrorCode:
+    with pytest.raises(KafkaError) as problem:
+        up_convert(data, PRODUCERS, Limits(NO_LIMIT, 10_000))
+    return problem.value.code
+
+
+@each_magic
+@each_old_codec
+def test_a_set_becomes_one_batch_of_its_codec(magic: int, codec: int) -> None:
+    data = messages(magic, 300)
+    batch = up(wrap(magic, codec, 299, 1299, data) if codec else data)
+    header = read_header(batch)
+    assert (header.codec, header.record_count, header.last_offset_delta) == (codec, 300, 299)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
+    assert (header.base_timestamp, header.max_timestamp) == ((1000, 1299) if magic else (-1, -1))
+    check_records(batch, header, keys_required=True, max_decompressed_bytes=NO_LIMIT)
+    assert list(read_records(batch)) == [
+        Record(index, 1000 + index if magic else -1, b"k%d" % index, b"v%d" % index, []) for index in range(300)
+    ]
+
+
+@pytest.mark.parametrize("codec", [0, GZIP, ZSTD])
+def test_a_topic_may_have_a_codec_of_its_own(codec: int) -> None:
+    for data in (messages(1, 5), wrap(1, SNAPPY, 4, 0, messages(1, 5))):
+        batch = up(data, Target(codec, {GZIP: 1}))
+        assert (read_header(batch).codec, len(list(read_records(batch)))) == (codec, 5)
+
+
+def test_the_type_of_the_time_goes_along_for_the_log_to_judge() -> None:
+    for data in (messages(1, 2, LOG_APPEND_TIME), wrap(1, GZIP | LOG_APPEND_TIME, 1, 1001, messages(1, 2))):
+        assert read_header(up(data)).is_log_append_time
+    assert not read_header(up(messages(1, 2))).is_log_append_time
+
+
+def test_no_time_can_be_of_the_log_or_before_1970() -> None:
+    assert up_refusal(entry_writer(1, LOG_APPEND_TIME)(0, -1, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
+    assert up_refusal(entry_writer(1, 0)(0, -2, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", ErrorCode.INVALID_RECORD),
+        (messages(0, 1) + messages(1, 1), ErrorCode.INVALID_RECORD),
+        (messages(0, 1) + wrap(0, GZIP, 0, -1, messages(0, 1)), ErrorCode.INVALID_RECORD),
+        (wrap(0, GZIP, 0, -1, messages(0, 1)) + messages(0, 1), ErrorCode.INVALID_RECORD),
+        (entry_writer(1, GZIP)(0, 0, None, b"no gzip"), ErrorCode.INVALID_RECORD),
+        (wrap(1, GZIP, 0, 0, messages(1, 1000)), ErrorCode.MESSAGE_TOO_LARGE),
+        (messages(0, 1)[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
+    ],
+    ids=["empty", "two formats", "wrapper behind", "more behind", "no gzip", "too large", "crc"],
+)
+def test_what_cannot_be_converted_is_refused(data: bytes, code: ErrorCode) -> None:
+    assert up_refusal(data) == code
+
+
+def test_sets_and_batches_are_told_apart_by_their_format() -> None:
+    assert is_message_set(messages(0, 1))
+    assert is_message_set(messages(1, 1))
+    assert is_message_set(b"")
+    assert not is_message_set(build_batch([(1000, None, b"v", [])]))
+
+
+# Down
+
+
+def batch(count: int = 3, base_offset: int = 10, codec: int = 0, **kw: bool) -> bytes:
+    given: Sequence[NewRecord] = [(1000 + n, b"k%d" % n, b"v%d" % n, [("h", b"x")]) for n in range(count)]
+    return build_batch(given, base_offset=base_offset, codec=codec, **kw)
+
+
+def down(data: bytes, magic: int = 1, first_offset: int = 0, max_bytes: int = NO_LIMIT) -> Converted:
+    return down_convert(data, magic, first_offset, max_bytes, NO_LIMIT)
+
+
+def down_refusal(data: bytes) -> ErrorCode:
+    with pytest.raises(KafkaError) as problem:
+        down_convert(data, 1, 0, NO_LIMIT, 10_000)
+    return problem.value.code
+
+
+def read(data: bytes) -> list[Message]:
+    return list(read_message_set(data))
+
+
+def offsets(converted: Converted) -> list[int]:
+    return [message.offset for message in read(converted.data)]
+
+
+@each_magic
+def test_records_become_messages_without_headers(magic: int) -> None:
+    converted = down(batch(2), magic)
+    times = [1000, 1001] if magic else [-1, -1]
+    assert read(converted.data) == [
+        Message(10, magic, 0, times[0], b"k0", b"v0"),
+        Message(11, magic, 0, times[1], b"k1", b"v1"),
+    ]
+    assert converted.next_offset == 12
+
+
+@each_magic
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
+def test_a_compressed_batch_becomes_a_wrapper_with_all_its_records(magic: int, codec: int) -> None:
+    (wrapper,) = read(down(batch(3, codec=codec), magic, first_offset=11).data)
+    assert (wrapper.offset, wrapper.codec, wrapper.timestamp) == (12, codec, 1002 if magic else -1)
+    inside = list(unwrap(wrapper, NO_LIMIT))
+    assert [each.offset for each in inside] == ([0, 1, 2] if magic else [10, 11, 12])
+    assert [each.value for each in inside] == [b"v0", b"v1", b"v2"]
+
+
+def test_the_time_of_the_log_is_every_messages() -> None:
+    for codec in (0, GZIP):
+        header = read_header(batch(2, codec=codec))
+        stamped = header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=7000)
+        converted = down(assemble(stamped, batch(2, codec=codec)[61:]))
+        assert all(each.is_log_append_time and each.timestamp == 7000 for each in read(converted.data))
+        assert not any(each.attributes & LOG_APPEND_TIME for each in read(down(batch(), 0).data))
+
+
+def test_nothing_in_front_of_the_offset_is_sent_uncompressed() -> None:
+    assert offsets(down(batch(3), first_offset=11)) == [11, 12]
+    assert down(batch(3), first_offset=13) == Converted(b"", 13)
+
+
+def test_control_batches_are_left_out_and_passed() -> None:
+    control = batch(1, base_offset=13, control=True)
+    assert offsets(down(batch(3) + control + batch(1, base_offset=14))) == [10, 11, 12, 14]
+    assert down(control, first_offset=13) == Converted(b"", 14)
+
+
+def test_a_batch_without_records_is_passed() -> None:
+    for codec in (0, GZIP):
+        header = read_header(batch(3, codec=codec))._replace(record_count=0)
+        empty = assemble(header, b"" if not codec else batch(1, codec=GZIP)[61:])
+        assert down(empty) == Converted(b"", 13)
+
+
+def test_a_batch_that_is_cut_off_waits_for_the_next_fetch() -> None:
+    data = batch(3) + batch(3, base_offset=13)
+    assert offsets(down(data[:-1])) == [10, 11, 12]
+    assert down(data[:-1]).next_offset == 13
+
+
+def test_the_first_batch_is_whole_and_what_is_too_much_behind_it_cut_off() -> None:
+    data = batch(3) + batch(3, base_offset=13) + batch(3, base_offset=16)
+    one = len(down(batch(3)).data)
+    assert down(data, max_bytes=1) == Converted(down(batch(3)).data, 13)
+    cut = down(data, max_bytes=one + one // 2)
+    assert (len(cut.data), cut.next_offset) == (one + one // 2, 16)
+    assert cut.data == down(data).data[: len(cut.data)]
+    assert len(down(data, max_bytes=one * 3).data) == one * 3
+
+
+def test_zstd_is_refused_unless_something_can_be_read_before_it() -> None:
+    assert down_refusal(batch(codec=ZSTD)) == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert down_refusal(batch(1, control=True) + batch(codec=ZSTD)) == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    converted = down(batch(3) + batch(3, base_offset=13, codec=ZSTD))
+    assert (offsets(converted), converted.next_offset) == ([10, 11, 12], 13)
+
+
+def test_a_batch_that_cannot_be_read_is_corrupt() -> None:
+    header = read_header(batch())
+    broken = [
+        assemble(header._replace(record_count=4), batch()[61:]),
+        assemble(header._replace(attributes=GZIP), batch()[61:]),
+        assemble(header, b"\xff" * 40),
+        assemble(header, b"\x7e" + bytes(3)),
+        assemble(header._replace(base_timestamp=(1 << 63) - 1), batch()[61:]),
+        batch()[:8] + bytes(4) + batch()[12:],
+    ]
+    for data in broken:
+        assert down_refusal(data) == ErrorCode.CORRUPT_MESSAGE
+        assert offsets(down(batch() + data)) == [10, 11, 12]
+    assert down_refusal(build_batch([(0, None, bytes(20_000), [])], codec=GZIP)) == ErrorCode.CORRUPT_MESSAGE
+
+
+def test_nothing_but_errors_of_the_protocol_comes_out() -> None:
+    rng = random.Random(9)
+    for _ in range(3000):
+        codec = rng.randrange(4)
+        data = bytearray(batch(rng.randrange(1, 6), codec=codec))
+        for _ in range(rng.randrange(1, 5)):
+            data[rng.randrange(12, len(data))] = rng.randrange(256)
+        with suppress(KafkaError):
+            down_convert(data, rng.randrange(2), rng.randrange(20), 1000, 100_000)
+
+
+@each_magic
+@each_old_codec
+def test_down_and_up_again_is_the_same_but_for_what_the_format_has_no_place_for(magic: int, codec: int) -> None:
+    rng = random.Random(magic * 10 + codec)
+    blobs = [None, b"", b"x" * 70, rng.randbytes(9000)]
+    given: list[NewRecord] = [
+        (1 << 40, rng.choice(blobs), rng.choice(blobs), [("h", None)]),
+        *((rng.randrange(1 << 41), rng.choice(blobs), rng.choice(blobs), []) for _ in range(200)),
+    ]
+    converted = down(build_batch(given, codec=codec), magic)
+    found = [(each.timestamp, each.key, each.value, each.headers) for each in read_records(up(converted.data))]
+    assert found == [(timestamp if magic else -1, key, value, []) for timestamp, key, value, _ in given]
