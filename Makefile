@@ -9,7 +9,7 @@ PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 
-.PHONY: help run test lint demo bench spark compare conformance clean
+.PHONY: help run test lint demo bench spark compare conformance tools clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
@@ -20,6 +20,7 @@ help:
 	@echo "make spark    only the tests with Spark [BROKER=kafka: on Apache Kafka instead]"
 	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
 	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
+	@echo "make tools    the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka instead]"
 	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
 
 run: $(VENV)/.run
@@ -50,8 +51,11 @@ compare: $(VENV)/.jars
 conformance: $(VENV)/.conformance
 	@$(BIN)/python -m compat_tests.conformance
 
+tools: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
+
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 
 $(BIN)/python:
 	@echo "Creating $(VENV) ..."

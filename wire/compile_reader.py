@@ -13,7 +13,7 @@ from kafkacompat.wire.primitives import MalformedError, read_uvarint
 from kafkacompat.wire.schema import Field, Message, Struct
 
 MAX_ELEMENTS = 100_000
-"""Elements that all arrays of one message may have together: two bytes can stand for an object of two hundred."""
+"""Elements and tagged fields that one message may have in all: two bytes can stand for an object of two hundred."""
 
 
 def _overrun(position: int, size: int) -> MalformedError:
@@ -25,7 +25,7 @@ def _bad_length(name: str, length: int) -> MalformedError:
 
 
 def _too_many(name: str) -> MalformedError:
-    return MalformedError(f"{name} brings the arrays of one message to more than {MAX_ELEMENTS} elements")
+    return MalformedError(f"{name} brings a message to more than {MAX_ELEMENTS} elements and tagged fields")
 
 
 class ReadBuilder(Builder):
@@ -138,8 +138,7 @@ class ReadBuilder(Builder):
         target = out.fresh(name + "_")
         opened = self._null_branch(name, field, length, target)
         out.emit(f"if {length} > size - pos: raise bad_length({name!r}, {length})")
-        out.emit(f"left -= {length}")
-        out.emit(f"if left < 0: raise too_many({name!r})")
+        self._take(length, name)
         if field.element.kind in FIXED and field.element.kind != "uuid":
             self._fixed_array(target, length, FIXED[field.element.kind])
         else:
@@ -151,6 +150,10 @@ class ReadBuilder(Builder):
             out.depth -= 1
         out.depth -= opened
         return target
+
+    def _take(self, count: str, name: str) -> None:
+        self.out.emit(f"left -= {count}")
+        self.out.emit(f"if left < 0: raise too_many({name!r})")
 
     def _fixed_array(self, target: str, length: str, code: str) -> None:
         out = self.out
@@ -184,7 +187,10 @@ class ReadBuilder(Builder):
             out.emit(f"{targets[name]} = {bound}{'()' if isinstance(default, type) else ''}")
         count, tag, length, end = (out.fresh(hint) for hint in ("tags", "tag", "n", "end"))
         out.emit(f"{count} = data[pos]; pos += 1")
+        out.emit(f"if {count}:")
+        out.depth += 1
         out.emit(f"if {count} > 127: {count}, pos = read_uvarint(data, pos - 1)")
+        self._take(count, f"tags of {cls.__name__}")
         out.emit(f"for _ in range({count}):")
         out.depth += 1
         out.emit(f"{tag}, pos = read_uvarint(data, pos); {length}, pos = read_uvarint(data, pos)")
@@ -197,5 +203,5 @@ class ReadBuilder(Builder):
             out.emit(f"if pos != {end}: raise bad_length({name!r}, {length})")
             out.depth -= 1
         out.emit(f"pos = {end}")
-        out.depth -= 1
+        out.depth -= 2
         return targets

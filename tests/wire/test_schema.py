@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from kafkacompat.wire.compiler import decode, encode, reader, writer
-from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
+from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, uvarint
 from kafkacompat.wire.schema import (
     MAX_VERSION,
     Message,
@@ -178,11 +178,25 @@ def test_a_version_outside_the_declaration_is_a_mistake_of_the_caller(build: obj
 
 
 def test_the_elements_of_all_arrays_together_are_limited() -> None:
-    few = NewerDrawing(points=[NewerPoint(history=[0] * 40_000)] * 2, numbers=[0] * 19_998)
-    assert len(decode(NewerDrawing, encode(few, 2), 2).numbers) == 19_998
+    few = NewerDrawing(points=[NewerPoint(history=[0] * 40_000)] * 2, numbers=[0] * 19_996)
+    assert len(decode(NewerDrawing, encode(few, 2), 2).numbers) == 19_996
     few.numbers.append(0)
-    with pytest.raises(MalformedError, match="numbers brings the arrays of one message to more than 100000 elements"):
+    with pytest.raises(MalformedError, match="numbers brings a message to more than 100000 elements and tagged fields"):
         decode(NewerDrawing, encode(few, 2), 2)
+
+
+@pytest.mark.parametrize("count", [100_001, 2**31, 2**32 - 1])
+def test_the_tagged_fields_of_a_message_are_limited(count: int) -> None:
+    data = encode(Drawing(), 2)
+    assert data.endswith(b"\0")
+    with pytest.raises(MalformedError, match="tags of Drawing brings a message to more than 100000 elements"):
+        decode(Drawing, data[:-1] + uvarint(count) + bytes(300_000), 2)
+
+
+def test_tagged_fields_of_no_bytes_are_skipped() -> None:
+    unknown = b"".join(uvarint(tag) + b"\0" for tag in range(10, 1010))
+    data = encode(Drawing(), 2)[:-1] + uvarint(1000) + unknown
+    assert reader(Drawing, 2)(data, 0) == (Drawing(), len(data))
 
 
 LIES = {
