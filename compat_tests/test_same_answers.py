@@ -16,21 +16,31 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafkaBroker
-from compat_tests.same_answers import cluster, group_administration, groups, old_versions, records, security, topics
+from compat_tests.same_answers import (
+    cluster,
+    configs,
+    group_administration,
+    groups,
+    old_versions,
+    records,
+    security,
+    topics,
+)
 from compat_tests.same_answers.transcript import Difference, Transcript, differences
 
 Script = Callable[[Transcript, str], None]
 SCRIPTS: dict[str, Script] = {
     script.__name__: script
-    for kind in (topics, records, groups, group_administration, cluster, security)
+    for kind in (topics, configs, records, groups, group_administration, cluster, security)
     for script in kind.SCRIPTS
 }
 
-OLD_SCRIPTS: dict[str, Script] = {script.__name__: script for script in old_versions.SCRIPTS}
+OLD_SCRIPTS: dict[str, Script] = {script.__name__: script for script in (*old_versions.SCRIPTS, *configs.OLD_SCRIPTS)}
 
 PRODUCE = 0
 
 MIN_ISR = "KRaft stores min.insync.replicas as a cluster-wide default when eligible leader replicas are on"
+LISTENERS = "listeners stay as they are while ours runs"
 UNEXPECTED = "Kafka did not expect it and says UNKNOWN_SERVER_ERROR; ours says what is wrong"
 
 # Where (script: label, version and field) an answer may differ, and why.
@@ -39,11 +49,13 @@ ALLOWED = {
         "fewer APIs are served so far; test_served_versions_are_kafkas compares those that are"
     ),
     r"^create_topics: .*\.configs\[21\]\.config_source": MIN_ISR,
-    r"^describe_configs: all of a topic .*\.configs\[21\]\.(config_source|synonyms)": MIN_ISR,
-    r"^describe_configs: cluster default .*\.configs$": MIN_ISR,
+    r"^describe_configs: (all|none) of a topic .*\.configs\[21\]\.(config_source|synonyms)": MIN_ISR,
+    r"^describe_configs: every key of a broker .*\.configs\[106\]\.read_only": LISTENERS,
+    r"^alter_broker_configs: \w+: listener.security.protocol.map .*\.read_only": LISTENERS,
+    r"^alter_broker_configs: .*\.documentation": "ours says something of these, too",
     r"^scram_credentials: no password .*\.error_code": UNEXPECTED,
     r"^acls: (unknown elements|create unknown) ": "Kafka closes the connection; ours answers as without them",
-    r"^alter_configs: unknown operation .*\.error_code": UNEXPECTED,
+    r"^alter_(configs|loggers): unknown operation .*\.error_code": UNEXPECTED,
     r"^produce_bad_batches: (garbage records|unknown codec|no gzip) .*\.error_code": UNEXPECTED,
     r"^produce_bad_batches: (empty|truncated|two batches|magic 1) .*\.log_start_offset": (
         "Kafka judges these before it looks at the partition; ours says where its log begins too"

@@ -22,6 +22,6 @@ def handle_update_features(
     for update in request.feature_updates[:1]:
         response.error_code = ErrorCode.INVALID_UPDATE_VERSION
         response.error_message = (
-            f"{update.feature}={update.max_version_level} is not possible: this broker has no features with levels"
+            f"this broker has no features with levels, so {update.feature} cannot be set to {update.max_version_level}"
         )
     return response

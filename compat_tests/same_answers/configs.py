@@ -408,6 +408,18 @@ def update_features(script: Transcript, name: str) -> None:
     ask("beyond what there is", update("group.version", 77))
 
 
+def describe_configs_at_first(script: Transcript, name: str) -> None:
+    """Version 0, which Kafka served until 3.9."""
+    script.create_topic(name, retention_ms="60000")
+    topic, node = Configs(script, TOPIC, name), Configs(script, BROKER, "1")
+    topic.describe("topic", "retention.ms", "segment.bytes", "cleanup.policy", version=0)
+    node.describe("node", "num.partitions", "log.retention.ms", "num.io.threads", "ssl.key.password", version=0)
+    node.change("set", ("log.retention.ms", SET, "777000"))
+    topic.describe("topic then", "retention.ms", version=0)
+    node.describe("node then", "log.retention.ms", version=0)
+    node.change("deleted", ("log.retention.ms", DELETE, None))
+
+
 SCRIPTS = (
     describe_configs,
     describe_unknown_types,
@@ -421,3 +433,4 @@ SCRIPTS = (
     list_config_resources,
     update_features,
 )
+OLD_SCRIPTS = (describe_configs_at_first,)

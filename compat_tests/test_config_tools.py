@@ -1,0 +1,130 @@
+"""Apache Kafka 4.3.1's tools for configurations, features and the cluster: kafka-configs.sh and its neighbours."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.java_tools import run_java
+from compat_tests.waiting import until
+
+TOOLS = "org.apache.kafka.tools"
+CONFIGS = "kafka.admin.ConfigCommand"
+CLIENT_METRICS = f"{TOOLS}.ClientMetricsCommand"
+FEATURES = f"{TOOLS}.FeatureCommand"
+
+
+def tool(broker: Broker, main_class: str, *arguments: str) -> str:
+    """Run a tool and return its standard output; a non-zero exit fails the test."""
+    return run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments]).stdout
+
+
+def refused(broker: Broker, main_class: str, *arguments: str) -> str:
+    """Run a tool that must fail and return what it says."""
+    done = run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], check=False)
+    assert done.returncode != 0, done.stdout
+    return done.stdout + done.stderr
+
+
+Entity = tuple[str, ...]
+
+
+def alter(broker: Broker, entity: Entity, *change: str) -> None:
+    assert "Completed updating" in tool(broker, CONFIGS, *entity, "--alter", *change)
+
+
+def described(broker: Broker, entity: Entity, *more: str) -> str:
+    return tool(broker, CONFIGS, *entity, "--describe", *more)
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value", "shown"),
+    [
+        (
+            ("--entity-type", "brokers", "--entity-name", "1"),
+            "log.flush.interval.messages",
+            "70000",
+            "DYNAMIC_BROKER_CONFIG:log.flush.interval.messages=70000",
+        ),
+        (
+            ("--entity-type", "brokers", "--entity-default"),
+            "log.flush.interval.messages",
+            "80000",
+            "DYNAMIC_DEFAULT_BROKER_CONFIG:log.flush.interval.messages=80000",
+        ),
+        (
+            ("--entity-type", "groups", "--entity-name", "tools"),
+            "consumer.session.timeout.ms",
+            "50000",
+            "DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, "
+            "DEFAULT_CONFIG:group.consumer.session.timeout.ms=45000",
+        ),
+        (
+            ("--entity-type", "client-metrics", "--entity-name", "tools"),
+            "interval.ms",
+            "5000",
+            "DYNAMIC_CLIENT_METRICS_CONFIG:interval.ms=5000",
+        ),
+    ],
+    ids=["broker", "all-brokers", "group", "client-metrics"],
+)
+def test_a_config_is_added_described_and_deleted(
+    broker: Broker, entity: Entity, key: str, value: str, shown: str
+) -> None:
+    alter(broker, entity, "--add-config", f"{key}={value}")
+    until(lambda: f"{key}={value} sensitive=false" in described(broker, entity))
+    assert shown in described(broker, entity)
+    alter(broker, entity, "--delete-config", key)
+    until(lambda: f"{key}={value}" not in described(broker, entity))
+
+
+def test_what_a_running_broker_cannot_change_is_refused(broker: Broker) -> None:
+    entity = ("--entity-type", "brokers", "--entity-name", "1")
+    assert "num.partitions" in refused(broker, CONFIGS, *entity, "--alter", "--add-config", "num.partitions=9")
+    assert "num.io.threads" in refused(broker, CONFIGS, *entity, "--alter", "--add-config", "num.io.threads=99")
+
+
+def test_levels_of_loggers(broker: Broker) -> None:
+    loggers = ("--entity-type", "broker-loggers", "--entity-name", "1")
+    level = re.search(r"root=(\w+) sensitive=false", described(broker, loggers))
+    assert level is not None
+    alter(broker, loggers, "--add-config", "root=FATAL")
+    assert "root=FATAL sensitive=false" in described(broker, loggers)
+    alter(broker, loggers, "--add-config", f"root={level[1]}")
+    assert "no.such.logger" in refused(broker, CONFIGS, *loggers, "--alter", "--add-config", "no.such.logger=INFO")
+
+
+def test_client_metrics_subscriptions(broker: Broker) -> None:
+    subscription = ("--name", "subscription")
+    what = ("--metrics", "org.apache.kafka.producer.", "--interval", "30000", "--match", "client_id=a.*")
+    tool(broker, CLIENT_METRICS, "--alter", *subscription, *what)
+    until(lambda: "subscription" in tool(broker, CLIENT_METRICS, "--list").splitlines())
+    shown = tool(broker, CLIENT_METRICS, "--describe", *subscription)
+    for line in ("interval.ms=30000", "match=client_id=a.*", "metrics=org.apache.kafka.producer."):
+        assert line in shown
+    tool(broker, CLIENT_METRICS, "--delete", *subscription)
+    until(lambda: "subscription" not in tool(broker, CLIENT_METRICS, "--list").splitlines())
+
+
+def test_features(broker: Broker) -> None:
+    shown = tool(broker, FEATURES, "describe")
+    refusal = refused(broker, FEATURES, "upgrade", "--feature", "transaction.version=9")
+    assert "Could not upgrade transaction.version to 9" in refusal
+    if broker.kind == "kafka":
+        assert "Feature: transaction.version" in shown
+    else:
+        # Ours depends on no feature's level and says so.
+        assert shown.strip() == ""
+        assert "this broker has no features with levels" in refusal
+
+
+def test_the_cluster(broker: Broker) -> None:
+    def ask(*command: str) -> str:
+        return run_java(f"{TOOLS}.ClusterTool", [*command, "--bootstrap-server", broker.bootstrap]).stdout
+
+    assert re.match(r"Cluster ID: [\w-]{22}\s*$", ask("cluster-id"))
+    endpoint = rf"1\s+127\.0\.0\.1\s+{broker.port}\s+null"
+    assert re.search(endpoint, ask("list-endpoints"))
+    assert re.search(rf"{endpoint}\s+unfenced", ask("list-endpoints", "--include-fenced-brokers"))
