@@ -221,6 +221,7 @@ class MemoryFiles:
 
     def temporary(self, directory: str) -> MemoryFile:
         """See Files.temporary."""
+        self.fail_plainly("open")
         return MemoryFile(self, _Contents())
 
     def read(self, path: str) -> bytes:

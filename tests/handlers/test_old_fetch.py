@@ -1,0 +1,238 @@
+"""Fetch v0-3: message sets made of what the log has."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from kafkacompat.conversion.service import IN_PLACE_BYTES
+from kafkacompat.handlers.context import Pending
+from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionData
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.message_set import Message, read_message_set, unwrap
+from kafkacompat.wire.record_batch import build_batch
+from tests.handlers.data_node import NOW_MS, DataNode, batch
+from tests.handlers.test_fetch import ask, codes, request, wanted
+from tests.kafkacompat.metadata.deferreds import has_fired
+from tests.kafkacompat.replication.node import topic
+
+GZIP, ZSTD = 1, 4
+OLD = [0, 1, 2, 3]
+LARGE = bytes(IN_PLACE_BYTES)
+
+each_version = pytest.mark.parametrize("version", OLD)
+
+
+def control() -> bytes:
+    return build_batch([(NOW_MS, bytes(4), bytes(6), [])], control=True)
+
+
+def append(node: DataNode, records: bytes, index: int = 0) -> None:
+    """Past what a client may write."""
+    node.node.replicas.find("t", index).append(records, NOW_MS, from_client=False)
+
+
+def data(response: FetchResponse) -> list[PartitionData]:
+    return [each for topic in response.responses for each in topic.partitions]
+
+
+def messages(part: PartitionData) -> list[Message]:
+    assert isinstance(part.records, (bytes, memoryview))
+    return list(read_message_set(part.records))
+
+
+def offsets(response: FetchResponse) -> list[list[int]]:
+    return [[each.offset for each in messages(part)] for part in data(response)]
+
+
+@each_version
+def test_the_format_is_that_of_the_version(version: int) -> None:
+    node = DataNode()
+    node.append("t", 0, build_batch([(NOW_MS, b"k", b"v", [("h", b"x")])]))
+    (found,) = data(ask(node, request(wanted()), version))
+    magic = 1 if version >= 2 else 0
+    assert messages(found) == [Message(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
+    assert (found.error_code, found.high_watermark) == (0, 1)
+
+
+@each_version
+def test_a_compressed_batch_is_one_wrapper(version: int) -> None:
+    node = DataNode()
+    node.append("t", 0, batch(3, codec=GZIP))
+    (found,) = data(ask(node, request(wanted(1)), version))
+    (wrapper,) = messages(found)
+    assert (wrapper.offset, wrapper.codec) == (2, GZIP)
+    assert len(list(unwrap(wrapper, 1 << 20))) == 3
+    assert node.workers.calls == ["down_convert"]
+
+
+@each_version
+def test_several_partitions_are_converted_each(version: int) -> None:
+    node = DataNode()
+    for index in (0, 1, 1):
+        node.append("t", index)
+    response = ask(node, request(wanted(), wanted(1, index=1), wanted(index=7)), version)
+    assert offsets(response)[:2] == [[0], [1]]
+    assert codes(response) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
+    node = DataNode()
+    before = node.node.files.open_handles
+    node.append("t", 0, batch(value=LARGE))
+    pending = node.send(request(wanted()), 2)
+    assert isinstance(pending, Pending)
+    assert pending.dispatched is not None
+    assert not has_fired(pending.dispatched)
+    node.node.work()
+    assert has_fired(pending.dispatched)
+    assert offsets(node.read(pending, FetchResponse, 2)) == [[0]]
+    assert node.node.files.open_handles == before + 1  # kept for the next who asks
+    assert offsets(ask(node, request(wanted()), 2)) == [[0]]
+    assert node.workers.calls == ["down_convert"]
+    node.conversions.close()
+    assert node.node.files.open_handles == before
+    assert node.workers.closed
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_before_version_3_every_partition_gets_a_batch(version: int) -> None:
+    node = DataNode()
+    for index in (0, 1):
+        node.append("t", index, batch(3))
+    tiny = request(wanted(partition_max_bytes=1), wanted(index=1, partition_max_bytes=1))
+    assert offsets(ask(node, tiny, version)) == [[0, 1, 2], [0, 1, 2]]
+    assert offsets(ask(node, tiny, 3)) == [[0, 1, 2], []]
+
+
+def test_what_messages_take_more_than_records_may_be_sent_up_to_the_partitions_limit() -> None:
+    node = DataNode()
+    for _ in range(5):
+        node.append("t", 0, batch(50, value=b""))
+    assert offsets(ask(node, request(wanted()), 1)) == [list(range(250))]
+
+
+# Nothing to convert
+
+
+@each_version
+def test_what_gives_no_messages_is_passed(version: int) -> None:
+    node = DataNode()
+    for _ in range(3):
+        append(node, control())
+    node.append("t", 0)
+    # Each read has one batch.
+    assert offsets(ask(node, request(wanted(partition_max_bytes=1)), version)) == [[3]]
+
+
+@each_version
+def test_behind_what_gives_no_messages_the_next_is_waited_for(version: int) -> None:
+    node = DataNode()
+    append(node, control())
+    pending = node.send(request(wanted(), max_wait_ms=500), version)
+    assert not has_fired(pending.response)
+    node.append("t", 0)
+    node.node.clock.advance(0)
+    assert offsets(node.read(pending, FetchResponse, version)) == [[1]]
+
+
+def test_time_passes_where_there_is_nothing_for_it() -> None:
+    node = DataNode()
+    append(node, control())
+    pending = node.send(request(wanted(), max_wait_ms=500), 1)
+    node.node.clock.advance(0.4)
+    assert not has_fired(pending.response)
+    node.node.clock.advance(0.1)
+    (found,) = data(node.read(pending, FetchResponse, 1))
+    assert (found.error_code, found.records, found.high_watermark) == (0, b"", 1)
+
+
+# Errors
+
+
+@each_version
+def test_zstd_is_refused(version: int) -> None:
+    node = DataNode()
+    node.append("t", 0, batch(codec=ZSTD))
+    node.append("t", 1)
+    response = ask(node, request(wanted(), wanted(index=1)), version)
+    assert codes(response) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, 0]
+    assert offsets(response) == [[], [0]]
+
+
+@pytest.mark.parametrize("version", [0, 3, 5, 6])
+def test_before_version_6_a_failed_disk_looks_like_another_leader(version: int) -> None:
+    node = DataNode()
+    node.node.replicas.find("t", 0).log.offline = True
+    expected = ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert codes(ask(node, request(wanted()), version)) == [expected]
+
+
+@each_version
+def test_an_offset_out_of_range_is_told(version: int) -> None:
+    (found,) = data(ask(DataNode(), request(wanted(5)), version))
+    assert (found.error_code, found.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+
+
+def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk() -> None:
+    for operation in ("pread", "open", "append"):
+        node = DataNode()
+        node.append("t", 0, batch(value=LARGE))
+        handles = node.node.files.open_handles
+        pending = node.send(request(wanted()), 1)
+        node.node.files.fail_on(operation, errno.EIO)
+        node.node.work()
+        assert codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+        assert node.node.files.open_handles == handles
+
+
+def test_a_process_that_dies_is_an_error_of_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = DataNode()
+    node.append("t", 0, batch(value=LARGE))
+    node.append("t", 1)
+
+    def die(*_: Any) -> None:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "it died")
+
+    monkeypatch.setattr(node.workers, "_call", die)
+    assert codes(ask(node, request(wanted(), wanted(index=1)), 1)) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
+
+
+# Clients that leave
+
+
+def leave(node: DataNode, asked: FetchRequest) -> Any:
+    pending = node.send(asked, 1)
+    assert pending.abandonable
+    pending.response.addErrback(lambda _: None)
+    pending.response.cancel()
+    return pending
+
+
+def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
+    node = DataNode()
+    for index in (0, 1):
+        node.append("t", index, batch(value=LARGE))
+    handles = node.node.files.open_handles
+    pending = leave(node, request(wanted(), wanted(index=1)))
+    node.node.work()
+    assert has_fired(pending.dispatched)
+    assert node.workers.calls == []
+    assert node.node.files.open_handles == handles
+
+
+def test_who_leaves_while_it_waits_leaves_nothing_behind() -> None:
+    node = DataNode()
+    leave(node, request(wanted(), max_wait_ms=500))
+    assert not node.node.replicas.find("t", 0).watchers
+    assert node.node.clock.getDelayedCalls() == []
+
+
+def test_a_deleted_topic_is_told_to_who_waits() -> None:
+    node = DataNode()
+    pending = node.send(request(wanted(), max_wait_ms=500), 1)
+    node.delete(topic("t", 2))
+    node.node.clock.advance(0)
+    assert codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

@@ -1,0 +1,161 @@
+"""Produce v0-2: message sets, and batches all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.conversion.service import IN_PLACE_BYTES
+from kafkacompat.handlers.context import Pending
+from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.record_batch import Record, batches, read_header, read_records
+from tests.handlers.data_node import NOW_MS, DataNode, batch
+from tests.handlers.test_produce import ask, codes, request
+from tests.kafkacompat.metadata.deferreds import has_fired
+from tests.kafkacompat.replication.node import topic
+
+GZIP, ZSTD = 1, 4
+
+
+def messages(count: int = 1, magic: int = 1, value: bytes = b"v", key: bytes | None = b"k") -> bytes:
+    write = entry_writer(magic, 0)
+    return b"".join(write(index, NOW_MS + index, key, value) for index in range(count))
+
+
+def wrapper(count: int = 2, magic: int = 1, value: bytes = b"v") -> bytes:
+    return wrap(magic, GZIP, count - 1, NOW_MS + count - 1, messages(count, magic, value))
+
+
+def stored(node: DataNode, index: int = 0) -> bytes:
+    region = node.node.replicas.find("t", index).log.read(0, 1 << 30)
+    assert region is not None
+    data = region.pread(0, region.size_bytes)
+    region.release()
+    return data
+
+
+def records(node: DataNode) -> list[Record]:
+    return [record for each in batches(stored(node)) for record in read_records(each)]
+
+
+def one(node: DataNode, data: bytes | None, version: int = 2, **kw: Any) -> PartitionProduceResponse:
+    return ask(node, request(data, **kw), version)[0]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_message_set_becomes_a_batch(version: int, magic: int) -> None:
+    node = DataNode()
+    for data, base_offset in ((messages(2, magic), 0), (wrapper(2, magic), 2)):
+        found = one(node, data, version)
+        assert (found.error_code, found.base_offset, found.log_append_time_ms) == (0, base_offset, -1)
+    times = (NOW_MS, NOW_MS + 1) if magic else (-1, -1)
+    assert records(node) == [Record(index, times[index % 2], b"k", b"v", []) for index in range(4)]
+    assert [read_header(each).codec for each in batches(stored(node))] == [0, GZIP]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_batch_is_taken_as_it_is_of_any_codec(version: int) -> None:
+    node = DataNode()
+    for codec in (0, ZSTD):
+        assert one(node, batch(2, codec=codec), version).error_code == 0
+    assert [read_header(each).codec for each in batches(stored(node))] == [0, ZSTD]
+    assert one(node, batch() + batch(), version).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_brokers_time_replaces_that_of_the_messages() -> None:
+    node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
+    assert one(node, messages(2, magic=0)).log_append_time_ms == NOW_MS
+    assert [each.timestamp for each in records(node)] == [NOW_MS, NOW_MS]
+    stamped = entry_writer(1, 8)(0, NOW_MS, b"k", b"v")
+    assert one(node, stamped).error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_an_empty_set_is_no_error_and_nothing_to_do() -> None:
+    node = DataNode()
+    found = one(node, b"")
+    assert (found.error_code, found.base_offset) == (0, -1)
+    assert one(node, b"", name="absent").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert one(node, None).error_code == ErrorCode.INVALID_RECORD
+    assert node.node.replicas.find("t", 0).log.log_end_offset == 0
+
+
+def test_what_the_log_refuses_in_a_batch_it_refuses_in_a_message_set() -> None:
+    assert one(DataNode(), messages()[:-1] + b"x").error_code == ErrorCode.CORRUPT_MESSAGE
+    small = LogConfig(max_message_bytes=200)
+    for data in (messages(1, value=bytes(200)), messages(20)):
+        assert one(DataNode(small), data).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    compacted = LogConfig(cleanup_policy=frozenset({"compact"}))
+    assert one(DataNode(compacted), messages(key=None)).error_code == ErrorCode.INVALID_RECORD
+    assert one(DataNode(), entry_writer(1, 0)(0, NOW_MS * 2, b"k", b"v")).error_code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_time_that_looks_like_a_transaction_is_none() -> None:
+    """Byte 22 has the attributes of a batch, and in a message of format 1 a part of its timestamp."""
+    write = entry_writer(1, 0)
+    times = [time for time in range(NOW_MS - 5000, NOW_MS) if write(0, time, b"k", b"v")[22] & 0x10]
+    node = DataNode()
+    for time in times[:1]:
+        assert one(node, write(0, time, b"k", b"v")).error_code == 0
+
+
+@pytest.mark.parametrize(
+    ("codec", "stored_as"), [("gzip", GZIP), ("uncompressed", 0), ("zstd", ZSTD), ("producer", None)]
+)
+def test_a_topics_codec_is_used_at_once(codec: str, stored_as: int | None) -> None:
+    node = DataNode(LogConfig(compression_type=codec))
+    assert codes(ask(node, request(messages(3)), 1)) == codes(ask(node, request(wrapper(3)), 1)) == [0]
+    expected = [0, GZIP] if stored_as is None else [stored_as] * 2
+    assert [read_header(each).codec for each in batches(stored(node))] == expected
+
+
+# What takes longer
+
+
+def large() -> bytes:
+    return messages(3, value=bytes(IN_PLACE_BYTES // 3))
+
+
+@pytest.mark.parametrize("data", [large(), wrapper()], ids=["large", "compressed"])
+def test_much_is_converted_elsewhere_and_the_next_request_waits_for_it(data: bytes) -> None:
+    node = DataNode()
+    pending = node.send(request(data, messages(2)), 2)
+    assert isinstance(pending, Pending)
+    assert pending.dispatched is not None
+    assert not has_fired(pending.dispatched)
+    assert node.node.replicas.find("t", 1).log.log_end_offset == 2  # partition 1 did not wait
+    node.node.work()
+    assert node.workers.calls == ["up_convert"]
+    assert has_fired(pending.dispatched)
+    answer = node.read(pending, ProduceResponse, 2)
+    assert [each.error_code for each in answer.responses[0].partition_responses] == [0, 0]
+    assert len(records(node)) in (2, 3)
+
+
+def test_what_is_refused_elsewhere_is_an_error_of_its_partition_alone() -> None:
+    node = DataNode()
+    found = ask(node, request(large()[:-1] + b"x", messages()), 1)
+    assert codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
+
+
+def test_a_partition_that_is_deleted_meanwhile_takes_nothing() -> None:
+    node = DataNode()
+    pending = node.send(request(large()), 1)
+    node.delete(topic("t", 2))
+    answer = node.read(pending, ProduceResponse, 1)
+    found = answer.responses[0].partition_responses[0]
+    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_without_acks_the_end_is_waited_for_too() -> None:
+    node = DataNode()
+    asked: ProduceRequest = request(large(), acks=0)
+    pending = node.send(asked, 1)
+    node.node.work()
+    assert len(records(node)) == 3
+    assert isinstance(pending, Pending)
+    assert has_fired(pending.response)
