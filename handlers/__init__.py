@@ -18,9 +18,9 @@ from kafkacompat.wire.schema import Request, Response, Versions
 class Handler:
     """How one API is served."""
 
-    def __init__(self, api_key: int, versions: str) -> None:
+    def __init__(self, api_key: int, versions: Versions) -> None:
         self.api_key = api_key
-        self.versions = Versions.parse(versions)
+        self.versions = versions
 
     @cached_property
     def handle(self) -> Callable[..., Any]:
@@ -94,5 +94,5 @@ SERVED = {
     80: "0-1",  # AddRaftVoter
     81: "0",  # RemoveRaftVoter
 }
-HANDLERS = {key: Handler(key, versions) for key, versions in SERVED.items()}
+HANDLERS = {key: Handler(key, Versions.parse(versions)) for key, versions in SERVED.items()}
 """By API key, in ascending order."""

@@ -4,7 +4,8 @@ v3     flexible body, but always response header v0; the client says its name an
 v4     features whose minimum is 0 may be listed
 
 A version that we do not know is answered in the layout of v0 with error 35 and this API's own range,
-so that the client can ask again (KIP-511); the request then comes here without a body.
+so that the client can ask again (KIP-511); the request then comes here without a body. Brokers before 2.4 name no
+range, and those of 0.9, which know no ApiVersions, leave its client without an answer.
 """
 
 from __future__ import annotations
@@ -18,16 +19,15 @@ from kafkacompat.wire.errors import ErrorCode
 CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 API_KEY = 18
 CLIENT_NAME_VERSION = 3
+OWN_RANGE_RELEASE = "2.4"
 
 
 def handle_api_versions(
     request: ApiVersionsRequest | None, context: RequestContext, services: Services
-) -> ApiVersionsResponse:
-    """List the table of handlers."""
+) -> ApiVersionsResponse | None:
+    """List what is served."""
     if request is None:
-        versions = services.served[API_KEY]
-        own = ApiVersion(api_key=API_KEY, min_version=versions.first, max_version=versions.last)
-        return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+        return _unknown_version(services)
     if context.api_version >= CLIENT_NAME_VERSION and not _is_valid(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
@@ -36,6 +36,15 @@ def handle_api_versions(
             for key, versions in sorted(services.served.items())
         ]
     )
+
+
+def _unknown_version(services: Services) -> ApiVersionsResponse | None:
+    if API_KEY not in services.served:
+        return None
+    versions = services.served[API_KEY]
+    own = ApiVersion(api_key=API_KEY, min_version=versions.first, max_version=versions.last)
+    tells = services.emulated is None or services.emulated.is_since(OWN_RANGE_RELEASE)
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own] if tells else [])
 
 
 def _is_valid(request: ApiVersionsRequest) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.fetch_sessions import FetchSessions
     from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.wire.releases import Release
 
 
 class UnanswerableError(Exception):
@@ -53,7 +54,10 @@ class RequestContext:
 
 @dataclass(slots=True)
 class Services:
-    """Everything a handler may ask; built once by `kafkacompat.broker`."""
+    """Everything a handler may ask; built once by `kafkacompat.broker`.
+
+    ``served`` is what ApiVersions lists; a listener that looks like another broker has its own, and names the release.
+    """
 
     node_id: int
     clock: Clock
@@ -66,6 +70,7 @@ class Services:
     stored_offsets: StoredOffsets
     conversions: Conversions
     served: Mapping[int, Versions] = field(default_factory=dict)
+    emulated: Release | None = None
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, by the clock that was passed in."""

@@ -34,6 +34,7 @@ from kafkacompat.replication.fetch_sessions import FetchSessions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.server.dispatcher import Dispatcher
+from kafkacompat.server.emulation import emulate
 from kafkacompat.server.listener import ListenError, Server
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.filesystem import Files
@@ -189,7 +190,7 @@ class Broker:
 
     def _build_server(self) -> Server:
         config = self.config
-        services = Services(
+        self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
             config=config,
@@ -204,7 +205,7 @@ class Broker:
         )
         return Server(
             self._reactor,
-            Dispatcher(HANDLERS, services),
+            Dispatcher(HANDLERS, self._services),
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
@@ -218,7 +219,8 @@ class Broker:
     async def _listen(self) -> None:
         try:
             for listener in self.config.listeners:
-                port = self.server.listen(listener.name, listener.host, listener.port)
+                dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
+                port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
                 host = f"[{listener.host}]" if ":" in listener.host else listener.host
                 self.addresses.append(f"{listener.name}://{host}:{port}")
         except ListenError:

@@ -94,7 +94,7 @@ class ServerConnection:
         known = api_version in served.versions
         if not known and api_key != API_VERSIONS_KEY:
             raise RequestError(f"{served.request.__name__} v{api_version} is not served")
-        header_version = request_header_version(served.request, api_version) if known else 2
+        header_version = request_header_version(served.request, api_version)
         header, position = reader(RequestHeader, header_version)(frame, 0)
         body = reader(served.request, api_version)(frame, position)[0] if known else None
         return IncomingRequest(api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame))

@@ -9,7 +9,15 @@ from typing import TypeVar
 from kafkacompat.config.checks import check, check_inter_broker_listener
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
-from kafkacompat.config.listeners import Listener, check_advertised, check_bindable, parse_listeners, parse_protocols
+from kafkacompat.config.listeners import (
+    EMULATE,
+    Listener,
+    check_advertised,
+    check_bindable,
+    parse_listeners,
+    parse_protocols,
+    with_emulation,
+)
 from kafkacompat.config.properties import ConfigError, Property, index_table
 from kafkacompat.config.tables import cluster, groups, log, security, server
 from kafkacompat.config.values import Value, format_value
@@ -143,7 +151,7 @@ class BrokerConfig:
     @property
     def unknown(self) -> tuple[str, ...]:
         """What was given and is no property of a broker."""
-        return tuple(sorted(name for name in self.given if name not in PROPERTIES))
+        return tuple(sorted(name for name in self.given if name not in PROPERTIES and not EMULATE.fullmatch(name)))
 
     @property
     def without_effect(self) -> tuple[str, ...]:
@@ -162,7 +170,7 @@ class BrokerConfig:
         check_bindable(listeners)
         if not listeners:
             raise ConfigError("listeners names only controller listeners: add one that clients connect to")
-        return listeners
+        return with_emulation(listeners, self.given)
 
     def _read_advertised_listeners(self) -> dict[str, tuple[str, builtins.int]]:
         """Host and port that clients of a listener are told; "" stands for the host they connected to."""

@@ -8,19 +8,25 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from kafkacompat.config.properties import ConfigError
+from kafkacompat.wire.releases import RELEASES
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
+EMULATE = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
 
 
 class Listener(NamedTuple):
-    """One listener: ``host`` is "" for every address of the machine, ``port`` 0 for a free one."""
+    """One listener: ``host`` is "" for every address of the machine, ``port`` 0 for a free one.
+
+    ``emulate`` is the release of Apache Kafka whose broker it looks like, if it does.
+    """
 
     name: str
     protocol: str
     host: str
     port: int
+    emulate: str | None = None
 
 
 def parse_protocols(text: str) -> dict[str, str]:
@@ -79,6 +85,25 @@ def check_bindable(listeners: Iterable[Listener]) -> None:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")
         if listener.port:
             taken[listener.port] = listener.host
+
+
+def with_emulation(listeners: Iterable[Listener], given: Mapping[str, str]) -> list[Listener]:
+    """Let listeners look like the releases that are *given* for them.
+
+    Raises ConfigError for a listener that is not there and for a release that is not known.
+    """
+    by_name = {listener.name: listener for listener in listeners}
+    for option, release in given.items():
+        match = EMULATE.fullmatch(option)
+        if match is None:
+            continue
+        name = match[1].upper()
+        if name not in by_name:
+            raise ConfigError(f"{option}={release} is for no listener: name one of {', '.join(by_name)}")
+        if release.strip() not in RELEASES:
+            raise ConfigError(f"{option}={release} is not valid: it takes one of {', '.join(RELEASES)}")
+        by_name[name] = by_name[name]._replace(emulate=release.strip())
+    return list(by_name.values())
 
 
 def check_advertised(listener: Listener, bound: AbstractSet[str]) -> None:

@@ -101,14 +101,14 @@ class Server:
     def _now_ms(self) -> int:
         return int(self._reactor.seconds() * 1000)
 
-    def listen(self, listener_name: str, host: str, port: int) -> int:
-        """Bind one listener and return its port (a free one for 0).
+    def listen(self, listener_name: str, host: str, port: int, dispatcher: Dispatcher | None = None) -> int:
+        """Bind one listener, whose requests may have a dispatcher of their own; return its port (a free one for 0).
 
         Raises ListenError, one sentence, when the address cannot be had.
         """
         shared = Shared(
             listener_name,
-            self._dispatcher,
+            dispatcher or self._dispatcher,
             self.budget,
             self._max_frame_bytes,
             self._reactor,

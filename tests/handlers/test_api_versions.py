@@ -23,7 +23,7 @@ def test_what_is_served_is_listed_by_key(version: int) -> None:
     listed = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
     assert response.error_code == 0
     assert listed == sorted((key, handler.versions.first, handler.versions.last) for key, handler in HANDLERS.items())
-    assert (0, 3, 13) in listed
+    assert (0, 0, 13) in listed
     assert (18, 0, 4) in listed
 
 
@@ -45,6 +45,7 @@ def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
     peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
     context = RequestContext(api_key=18, api_version=99, client_id="test", peer=peer, connection_id=1)
     answered = handle_api_versions(None, context, DataNode().services)
+    assert answered is not None
     response = compiler.decode(ApiVersionsResponse, compiler.encode(answered, 0), 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]

@@ -62,6 +62,13 @@ def test_an_unknown_version_of_api_versions_comes_without_a_body() -> None:
     assert ServerConnection(SERVED).parse(frame(ApiVersionsRequest(), 99)).body is None
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_broker_that_serves_only_the_first_api_versions_reads_the_headers_of_later_ones(version: int) -> None:
+    served = {18: Served(ApiVersionsRequest, Versions(0, 0))}
+    incoming = ServerConnection(served).parse(frame(ApiVersionsRequest(), version, 42))
+    assert (incoming.body, incoming.api_version, incoming.correlation_id) == (None, version, 42)
+
+
 def test_trailing_bytes_are_ignored() -> None:
     padded = memoryview(bytes(frame(ApiVersionsRequest(), 0)) + b"xyz")
     assert ServerConnection(SERVED).parse(padded).body == ApiVersionsRequest()

@@ -82,3 +82,33 @@ def test_refuses(given: dict[str, str], sentence: str) -> None:
         load(**given)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+OLD = {"listeners": "OLD://:1,NEW://:2", "listener.security.protocol.map": "OLD:PLAINTEXT,NEW:PLAINTEXT"}
+
+
+def emulating(**emulated: str) -> BrokerConfig:
+    given = {f"kafkacompat.listener.name.{name}.emulate": release for name, release in emulated.items()}
+    return BrokerConfig({"node.id": "1", **OLD, **given})
+
+
+def test_a_listener_may_look_like_an_older_broker() -> None:
+    config = emulating(old="0.9.0 ")
+    assert [(listener.name, listener.emulate) for listener in config.listeners] == [("OLD", "0.9.0"), ("NEW", None)]
+    assert config.unknown == ()
+    both = emulating(OLD="2.8", new="4.3")
+    assert [listener.emulate for listener in both.listeners] == ["2.8", "4.3"]
+
+
+@pytest.mark.parametrize("name", ["0.9", "3.10", "latest", ""])
+def test_a_release_that_is_not_known_is_refused_with_those_that_are(name: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        emulating(old=name)
+    text = str(refusal.value)
+    assert text.startswith(f"kafkacompat.listener.name.old.emulate={name} is not valid: it takes one of 0.8.2, 0.9.0")
+    assert text.endswith("4.2, 4.3")
+
+
+def test_a_listener_that_is_not_there_cannot_look_like_anything() -> None:
+    with pytest.raises(ConfigError, match="for no listener: name one of OLD, NEW"):
+        emulating(older="0.9.0")

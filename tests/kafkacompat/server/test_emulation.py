@@ -1,0 +1,113 @@
+"""Listeners that look like older brokers."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.emulation import emulate
+from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.shared import Shared
+from kafkacompat.wire import compiler
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest
+from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.headers import RequestHeader, request_header_version
+from kafkacompat.wire.releases import RELEASES, release
+from kafkacompat.wire.schema import Request
+from tests.handlers.data_node import DataNode
+from tests.kafkacompat.server.world import Transport
+
+
+class Client:
+    """A connection to a listener that looks like a release."""
+
+    def __init__(self, name: str) -> None:
+        services = DataNode().services
+        dispatcher = emulate(name, HANDLERS, services)
+        budget = FrameBudget(1_000_000, lambda: 0)
+        shared = Shared("OLD", dispatcher, budget, 1_000_000, services.clock, set(), lambda *_: None)
+        connection = KafkaConnection(shared, lambda *_: Deferred())
+        self.transport = Transport()
+        connection.makeConnection(self.transport)
+        self._receive = connection.dataReceived
+
+    def send(self, request: Request, version: int, body: bytes | None = None) -> None:
+        header = RequestHeader(
+            request_api_key=request.API_KEY, request_api_version=version, correlation_id=1, client_id="c"
+        )
+        content = compiler.encode(header, request_header_version(type(request), version))
+        content += compiler.encode(request, version) if body is None else body
+        self._receive(struct.pack(">i", len(content)) + content)
+
+    def api_versions(self, version: int, answered_in: int) -> tuple[int, dict[int, tuple[int, int]]]:
+        """The error and what is listed."""
+        known = version in ApiVersionsRequest.VERSIONS
+        named = ApiVersionsRequest(client_software_name="c", client_software_version="1")
+        self.send(named, version, None if known else b"")
+        response = compiler.decode(ApiVersionsResponse, self.transport.sent[8:], answered_in)
+        listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+        return response.error_code, listed
+
+
+@pytest.mark.parametrize("name", [name for name in RELEASES if release(name).is_since("0.10.0")])
+def test_what_both_serve_is_listed(name: str) -> None:
+    theirs = release(name).versions
+    newest = theirs[18].last
+    code, listed = Client(name).api_versions(newest, newest)
+    assert code == 0
+    assert listed.keys() == theirs.keys() & HANDLERS.keys()
+    for key, (first, last) in listed.items():
+        assert last == min(theirs[key].last, HANDLERS[key].versions.last)
+        assert first == (0 if key == 0 else max(theirs[key].first, HANDLERS[key].versions.first))
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "listed"),
+    [
+        ("0.10.0", 1, {}),
+        ("0.10.0", 3, {}),
+        ("2.3", 3, {}),
+        ("2.4", 4, {18: (0, 3)}),
+        ("3.8", 4, {18: (0, 3)}),
+        ("4.3", 99, {18: (0, 4)}),
+    ],
+)
+def test_a_version_of_api_versions_that_it_does_not_know(
+    name: str, version: int, listed: dict[int, tuple[int, int]]
+) -> None:
+    assert Client(name).api_versions(version, 0) == (ErrorCode.UNSUPPORTED_VERSION, listed)
+
+
+def test_before_there_was_api_versions_0_8_closes_the_connection_and_0_9_does_not_answer() -> None:
+    oldest, next_one = Client("0.8.2"), Client("0.9.0")
+    for client in (oldest, next_one):
+        client.send(ApiVersionsRequest(), 0)
+    assert (oldest.transport.aborted, oldest.transport.sent) == (True, b"")
+    assert (next_one.transport.aborted, next_one.transport.sent) == (False, b"")
+
+
+def test_what_0_9_does_not_answer_holds_up_nobody() -> None:
+    client = Client("0.9.0")
+    client.send(ApiVersionsRequest(), 0)
+    client.send(ListOffsetsRequest(replica_id=-1), 0)
+    assert client.transport.sent[4:] == struct.pack(">ii", 1, 0)
+
+
+@pytest.mark.parametrize(("name", "served"), [("0.9.0", False), ("0.10.0", True), ("4.3", True)])
+def test_what_it_does_not_serve_closes_the_connection(name: str, served: bool) -> None:
+    client = Client(name)
+    client.send(SaslHandshakeRequest(mechanism="PLAIN"), 0)
+    assert client.transport.aborted is not served
+
+
+def test_versions_that_came_later_or_went_close_the_connection() -> None:
+    later, gone = Client("0.10.0"), Client("4.0")
+    later.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    gone.send(ListOffsetsRequest(replica_id=-1), 0)
+    assert later.transport.aborted and gone.transport.aborted
