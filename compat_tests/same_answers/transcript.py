@@ -60,6 +60,7 @@ MARK = "consumer.session.timeout.ms"
 # Lists that Kafka sends in no order, and the fields that their entries are told apart by.
 UNORDERED = {
     "configs": ["name"],
+    "config_resources": ["resource_type", "resource_name"],
     "results": ["group_id", "user"],
     "entries": ["entity"],
     "entity": ["entity_type"],
