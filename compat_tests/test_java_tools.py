@@ -11,10 +11,15 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.java_tools import run_java
 from compat_tests.waiting import until
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.wire.apis import API_NAMES
 
 TOOLS = "org.apache.kafka.tools"
 CONSUMER_GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 CONSOLE_CONSUMER = f"{TOOLS}.consumer.ConsoleConsumer"
+CONFIGS = "kafka.admin.ConfigCommand"
+ACL = ("--allow-principal", "User:x", "--operation", "Read", "--topic", "t")
+FETCH = 1
 
 
 def tool(broker: Broker, main_class: str, *arguments: str, stdin: str | None = None) -> str:
@@ -91,29 +96,105 @@ def test_offsets_are_told_and_records_deleted(broker: Broker, name: str, tmp_pat
 def test_configs(broker: Broker, name: str) -> None:
     create(broker, name)
     entity = ("--entity-type", "topics", "--entity-name", name)
-    configs = "kafka.admin.ConfigCommand"
-    tool(broker, configs, "--alter", *entity, "--add-config", "retention.ms=7200000,cleanup.policy=[compact,delete]")
+    tool(broker, CONFIGS, "--alter", *entity, "--add-config", "retention.ms=7200000,cleanup.policy=[compact,delete]")
 
     def described() -> str:
-        return tool(broker, configs, "--describe", *entity)
+        return tool(broker, CONFIGS, "--describe", *entity)
 
     until(lambda: "retention.ms=7200000" in described())
-    tool(broker, configs, "--alter", *entity, "--delete-config", "retention.ms")
+    tool(broker, CONFIGS, "--alter", *entity, "--delete-config", "retention.ms")
     until(lambda: "retention.ms" not in described())
     assert "cleanup.policy=compact,delete" in described()
-    everything = tool(broker, configs, "--describe", *entity, "--all")
+    everything = tool(broker, CONFIGS, "--describe", *entity, "--all")
     assert "segment.bytes=1073741824 sensitive=false" in everything
-    node = tool(broker, configs, "--describe", "--entity-type", "brokers", "--entity-name", "1", "--all")
+    node = tool(broker, CONFIGS, "--describe", "--entity-type", "brokers", "--entity-name", "1", "--all")
     assert "num.partitions=1 sensitive=false" in node
 
 
 def test_broker_api_versions(broker: Broker) -> None:
     output = tool(broker, f"{TOOLS}.BrokerApiVersionsCommand")
-    # Apache Kafka says 0 but closes the connection upon Produce v0-2; this broker says what it serves.
-    produce = "Produce(0): 0 to 13" if broker.kind == "kafka" else "Produce(0): 3 to 13"
-    for line in (produce, "Fetch(1): 4 to 18", "ApiVersions(18): 0 to 4", "JoinGroup(11): 0 to 9"):
-        assert line in output
     assert f"127.0.0.1:{broker.port} (id: 1 rack: null" in output
+    shown = re.findall(r"(\w+)\((\d+)\): (\d+)(?: to (\d+))? \[usable: \d+\]", output)
+    ranges = {int(key): (name, int(first), int(last or first)) for name, key, first, last in shown}
+    expected = {
+        key: (API_NAMES[key].title().replace("_", ""), handler.versions.first, handler.versions.last)
+        for key, handler in HANDLERS.items()
+    }
+    if broker.kind == "kafka":
+        assert ranges[FETCH] == ("Fetch", 4, expected[FETCH][2])
+    else:
+        assert ranges == expected
+
+
+def refused(broker: Broker, main_class: str, *arguments: str) -> str:
+    """Run a tool that must fail and return everything it said."""
+    done = run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], check=False)
+    assert done.returncode == 1, done
+    return done.stdout + done.stderr
+
+
+@pytest.mark.tools
+def test_quotas(broker: Broker, name: str) -> None:
+    user = ("--entity-type", "users", "--entity-name", name)
+    client = ("--entity-type", "clients", "--entity-default")
+    address = ("--entity-type", "ips", "--entity-name", "10.11.12.13")
+    completed = f"Completed updating config for user {name}.\n"
+    rates = "producer_byte_rate=1000,controller_mutation_rate=2.5"
+    assert tool(broker, CONFIGS, "--alter", *user, "--add-config", rates) == completed
+    assert tool(broker, CONFIGS, "--alter", *user, *client, "--add-config", "request_percentage=12.5") == completed
+    tool(broker, CONFIGS, "--alter", *address, "--add-config", "connection_creation_rate=7")
+
+    def described(*entity: str) -> str:
+        return tool(broker, CONFIGS, "--describe", *entity)
+
+    expected = (
+        f"Quota configs for user-principal '{name}' are controller_mutation_rate=2.5, producer_byte_rate=1000.0\n"
+    )
+    until(lambda: described(*user) == expected)
+    both = f"Quota configs for user-principal '{name}', the default client-id are request_percentage=12.5\n"
+    assert both in described("--entity-type", "users", "--entity-type", "clients")
+    assert described(*address) == "Quota configs for ip '10.11.12.13' are connection_creation_rate=7.0\n"
+    assert tool(broker, CONFIGS, "--alter", *user, "--delete-config", "producer_byte_rate") == completed
+    until(lambda: "producer_byte_rate" not in described(*user))
+    negative = refused(broker, CONFIGS, "--alter", *user, "--add-config", "producer_byte_rate=-5")
+    assert "InvalidRequestException" in negative and "producer_byte_rate" in negative
+
+
+def test_passwords(broker: Broker, name: str) -> None:
+    user = ("--entity-type", "users", "--entity-name", name)
+    password = "SCRAM-SHA-256=[iterations=8192,password=hunter2]"
+    completed = f"Completed updating config for user {name}.\n"
+    assert tool(broker, CONFIGS, "--alter", *user, "--add-config", password) == completed
+    shown = f"SCRAM credential configs for user-principal '{name}' are SCRAM-SHA-256=iterations=8192\n"
+    until(lambda: tool(broker, CONFIGS, "--describe", *user) == shown)
+    assert tool(broker, CONFIGS, "--alter", *user, "--delete-config", "SCRAM-SHA-256") == completed
+    until(lambda: tool(broker, CONFIGS, "--describe", *user) == "")
+    assert "ResourceNotFoundException" in refused(broker, CONFIGS, "--alter", *user, "--delete-config", "SCRAM-SHA-256")
+    assert "hunter2" not in broker.stderr() + broker.stdout()
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("change", [("--list",), ("--add", *ACL), ("--remove", "--force", *ACL)])
+def test_acls_need_an_authorizer(broker: Broker, change: tuple[str, ...]) -> None:
+    said = refused(broker, f"{TOOLS}.AclCommand", *change)
+    assert "Error while executing ACL command: org.apache.kafka.common.errors.SecurityDisabledException: " in said
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:x"),
+        ("--describe",),
+        ("--renew", "--renew-time-period", "-1", "--hmac", "YWJj"),
+        ("--expire", "--expiry-time-period", "-1", "--hmac", "YWJj"),
+    ],
+)
+def test_delegation_tokens_need_another_listener(broker: Broker, tmp_path: Path, change: tuple[str, ...]) -> None:
+    properties = tmp_path / "client.properties"
+    properties.touch()
+    said = refused(broker, f"{TOOLS}.DelegationTokenCommand", "--command-config", str(properties), *change)
+    assert "UnsupportedByAuthenticationException: Delegation Token requests are not allowed on PLAINTEXT" in said
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
