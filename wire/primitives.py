@@ -20,6 +20,7 @@ MAX_INT64 = 0x7FFFFFFFFFFFFFFF
 
 MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
+_VARINT_SHIFTS = tuple(range(0, 7 * MAX_VARINT_BYTES, 7))
 
 
 class MalformedError(ValueError):
@@ -31,18 +32,19 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
 
     Raises MalformedError when the bytes end early or the number does not fit 32 bits.
     """
-    value = shift = 0
-    for _ in range(MAX_VARINT_BYTES):
-        if position >= len(data):
-            raise MalformedError(f"a varint is cut off at byte {position}")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFF:
-                break
-            return value, position
-        shift += 7
+    value = 0
+    try:
+        for shift in _VARINT_SHIFTS:
+            byte = data[position]
+            position += 1
+            if byte < 0x80:
+                value |= byte << shift
+                if value > 0xFFFFFFFF:
+                    break
+                return value, position
+            value |= (byte & 0x7F) << shift
+    except IndexError:
+        raise MalformedError(f"a varint is cut off at byte {position}") from None
     raise MalformedError(f"a varint at byte {position - MAX_VARINT_BYTES} is longer than 32 bits")
 
 
