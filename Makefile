@@ -39,7 +39,7 @@ lint: $(VENV)/.development
 demo: $(VENV)/.jars
 	@$(BIN)/python -m spark_integration.demo
 
-bench: $(VENV)/.jars
+bench: $(VENV)/.conformance
 	@$(BIN)/python -m bench $(ROWS)
 
 spark: $(VENV)/.jars

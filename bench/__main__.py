@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import plot, report
-from bench.row import KAFKA, Options, Row
+from bench.row import AnyRow, Options
 from bench.rows import ROWS
 from bench.runner import Results, run_row
 from bench.verdict import Spread
@@ -32,7 +32,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def chosen(prefixes: Sequence[str]) -> list[Row]:
+def chosen(prefixes: Sequence[str]) -> list[AnyRow]:
     """Return the rows whose names begin so, all without prefixes; SystemExit for one that fits none."""
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in ROWS):
@@ -40,10 +40,10 @@ def chosen(prefixes: Sequence[str]) -> list[Row]:
     return [row for row in ROWS.values() if not prefixes or row.name.startswith(tuple(prefixes))]
 
 
-def show(console: Console, row: Row, results: Results) -> None:
+def show(console: Console, row: AnyRow, results: Results) -> None:
     """Print a row's medians and the verdicts on its goals."""
     table = Table("", *results, title=row.title)
-    for metric in results[KAFKA][0]:
+    for metric in next(iter(results.values()))[0]:
         middles = [Spread.of([sample[metric] for sample in samples]).middle for samples in results.values()]
         table.add_row(metric, *(report.figure(value) for value in middles))
     console.print(table)

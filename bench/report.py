@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.row import KAFKA, Goal, Row
+from bench.row import KAFKA, AnyRow, Goal
 from bench.rows import ROWS
 from bench.runner import Results
 from bench.verdict import Spread, judge, ratios
@@ -84,14 +84,15 @@ def goals_table(stored: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def row_section(row: Row, stored: Mapping[str, Any]) -> Iterator[str]:
+def row_section(row: AnyRow, stored: Mapping[str, Any]) -> Iterator[str]:
     """Lay out one row: medians and quartiles of every metric."""
     results: dict[str, list[dict[str, float]]] = stored["results"]
+    first = next(iter(results.values()))
     yield f"## {row.title}\n"
-    yield f"{row.about}{stored['note']} {len(results[KAFKA])} pairs; median (quartiles).\n"
+    yield f"{row.about}{stored['note']} {len(first)} {'pairs' if KAFKA in results else 'runs each'}; median (quartiles).\n"
     yield f"| | {' | '.join(results)} |"
     yield f"|---|{'--:|' * len(results)}"
-    for metric in results[KAFKA][0]:
+    for metric in first[0]:
         spreads = [Spread.of([sample[metric] for sample in samples]) for samples in results.values()]
         cells = [f"{figure(each.middle)} ({figure(each.low)} to {figure(each.high)})" for each in spreads]
         yield f"| {metric} | {' | '.join(cells)} |"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from compat_tests.brokers import Broker
 
@@ -67,6 +68,20 @@ class Row:
     properties: Mapping[str, str] = field(default_factory=dict)
     fresh: bool = False
     calibrate: Callable[[Broker, Options], float] | None = None
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """A measurement without a broker: of libraries, each run in this process."""
+
+    name: str
+    title: str
+    about: str
+    libraries: Mapping[str, Callable[[Options], Samples]]
+    goals: Sequence[Goal]
+
+
+AnyRow: TypeAlias = "Row | LibraryRow"
 
 
 def throughput_goals(throughput: float, cpu: float, contender: str = RECORDS) -> list[Goal]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench.row import HEADER, KAFKA, RECORDS, Options, Row, Samples
+from bench.row import HEADER, KAFKA, RECORDS, AnyRow, LibraryRow, Options, Row, Samples
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from spark_integration.maven import BUILD
 
@@ -28,8 +28,10 @@ def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> 
     return KafkacompatBroker(folder, {**properties, "kafkacompat.produce.validation": validation})
 
 
-def run_row(row: Row, options: Options, tell: Tell) -> Results:
+def run_row(row: AnyRow, options: Options, tell: Tell) -> Results:
     """Return each contender's figures, one entry a pair; ``tell`` hears what is going on."""
+    if isinstance(row, LibraryRow):
+        return _run_libraries(row, options, tell)
     with _folder() as folder:
         return _run_fresh(row, options, folder, tell) if row.fresh else _run_kept(row, options, folder, tell)
 
@@ -46,15 +48,23 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _order(row: Row, number: int) -> list[str]:
-    contenders = list(row.contenders)
+def _run_libraries(row: LibraryRow, options: Options, tell: Tell) -> Results:
+    results: Results = {library: [] for library in row.libraries}
+    for number in range(options.pairs):
+        for library in _order(list(row.libraries), number):
+            tell(f"run {number + 1}: {library}")
+            results[library].append(row.libraries[library](options))
+    return results
+
+
+def _order(contenders: list[str], number: int) -> list[str]:
     return contenders if number % 2 == 0 else contenders[::-1]
 
 
 def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
     results: Results = {contender: [] for contender in row.contenders}
     for number in range(options.pairs):
-        for contender in _order(row, number):
+        for contender in _order(list(row.contenders), number):
             tell(f"pair {number + 1}: {contender}")
             broker = make_broker(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
             results[contender].append(row.measure(broker, options))
@@ -75,7 +85,7 @@ def _run_kept(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
         if row.calibrate is not None:
             options = replace(options, rate=row.calibrate(brokers[KAFKA], options))
         for number in range(options.pairs):
-            for contender in _order(row, number):
+            for contender in _order(list(row.contenders), number):
                 tell(f"pair {number + 1}: {contender}")
                 results[contender].append(row.measure(brokers[contender], options))
     return results

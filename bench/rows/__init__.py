@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bench.row import Row
-from bench.rows import cold_reader, fetch, java_tools, latency, produce, start
+from bench.row import AnyRow
+from bench.rows import codec, cold_reader, fetch, java_tools, latency, produce, start
 
-ROWS: dict[str, Row] = {
-    row.name: row for kind in (produce, fetch, java_tools, latency, cold_reader, start) for row in kind.ROWS
+ROWS: dict[str, AnyRow] = {
+    row.name: row for kind in (produce, fetch, java_tools, latency, cold_reader, start, codec) for row in kind.ROWS
 }

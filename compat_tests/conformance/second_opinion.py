@@ -47,8 +47,7 @@ class Kio:
 
 
 def known_to_kio() -> Iterator[Kio]:
-    """Return every message and version that kio has; raises ModuleNotFoundError when kio is not installed."""
-    import_module("kio.schema")
+    """Return every message and version that kio has."""
     for key, name in API_NAMES.items():
         for cls in api(key):
             for version in cls.VERSIONS:

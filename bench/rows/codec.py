@@ -1,0 +1,174 @@
+"""Codec: what reading and writing protocol messages costs, beside other implementations in Python; no broker runs."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from bench.row import RECORDS, Goal, LibraryRow, Options, Samples
+from kafkacompat.wire.apis.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from kafkacompat.wire.apis.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from kafkacompat.wire.compiler import decode, encode
+
+PRODUCE_VERSION = 9
+METADATA_VERSION = 12
+PARTITIONS = 6
+TOPICS = 1_000
+BATCH_BYTES = 16_384
+REPEATS_OF_SMALL, REPEATS_OF_LARGE = 20_000, 20
+
+READ_PRODUCE = "us to read Produce 9 with 6 batches"
+WRITE_PRODUCE = "us to write its answer"
+WRITE_METADATA = "ms to write Metadata 12 with 1,000 topics of 6 partitions"
+
+
+def produce_request() -> ProduceRequest:
+    """A request with a batch of random bytes for each of six partitions: only the frame of it is looked at."""
+    data = [PartitionProduceData(index=index, records=os.urandom(BATCH_BYTES)) for index in range(PARTITIONS)]
+    topic = TopicProduceData(name="departures", partition_data=data)
+    return ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
+
+
+def produce_answer() -> ProduceResponse:
+    """What a broker answers when all went well."""
+    outcomes = [
+        PartitionProduceResponse(index=index, base_offset=1_000_000 * index, log_start_offset=0)
+        for index in range(PARTITIONS)
+    ]
+    return ProduceResponse(responses=[TopicProduceResponse(name="departures", partition_responses=outcomes)])
+
+
+def metadata_answer() -> MetadataResponse:
+    """What one node answers about all of its topics."""
+    partitions = [
+        MetadataResponsePartition(partition_index=index, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1])
+        for index in range(PARTITIONS)
+    ]
+    topics = [
+        MetadataResponseTopic(name=f"departures-{number}", topic_id=os.urandom(16), partitions=partitions)
+        for number in range(TOPICS)
+    ]
+    broker = MetadataResponseBroker(node_id=1, host="broker.example.org", port=9092)
+    return MetadataResponse(brokers=[broker], cluster_id="MkU3OEVBNTcwNTJENDM2Qk", controller_id=1, topics=topics)
+
+
+def measure_ours(options: Options) -> Samples:
+    """This project's compiled readers and writers."""
+    request = memoryview(encode(produce_request(), PRODUCE_VERSION))
+    answer, metadata = produce_answer(), metadata_answer()
+    return _samples(
+        options,
+        lambda: decode(ProduceRequest, request, PRODUCE_VERSION),
+        lambda: encode(answer, PRODUCE_VERSION),
+        lambda: encode(metadata, METADATA_VERSION),
+    )
+
+
+def measure_kio(options: Options) -> Samples:
+    """kio, whose reader is native code and whose writer is Python."""
+    from kio.schema.metadata.v12.response import MetadataResponse as Metadata
+    from kio.schema.produce.v9.request import ProduceRequest as Request
+    from kio.schema.produce.v9.response import ProduceResponse as Answer
+    from kio.serial import entity_reader, entity_writer
+
+    def writing(entity: type[Any], content: bytes) -> Callable[[], bytes]:
+        value, write = entity_reader(entity)(content, 0)[0], entity_writer(entity)
+
+        def run() -> bytes:
+            out = io.BytesIO()
+            write(out, value)
+            return out.getvalue()
+
+        return _checked(run, content)
+
+    request, read = encode(produce_request(), PRODUCE_VERSION), entity_reader(Request)
+    return _samples(
+        options,
+        lambda: read(request, 0),
+        writing(Answer, encode(produce_answer(), PRODUCE_VERSION)),
+        writing(Metadata, encode(metadata_answer(), METADATA_VERSION)),
+    )
+
+
+def measure_kafka_python(options: Options) -> Samples:
+    """kafka-python 3, which compiles its schemas to Python as we do."""
+    from kafka.protocol.metadata import MetadataResponse as Metadata
+    from kafka.protocol.producer import ProduceRequest as Request
+    from kafka.protocol.producer import ProduceResponse as Answer
+
+    def writing(message: type[Any], content: bytes, number: int) -> Callable[[], bytes]:
+        value = message.decode(content, version=number)
+        value._header = None  # what it is only given with a header, but asks for when it writes
+        return _checked(lambda: bytes(value.encode(version=number)), content)
+
+    request = encode(produce_request(), PRODUCE_VERSION)
+    return _samples(
+        options,
+        lambda: Request.decode(request, version=PRODUCE_VERSION),
+        writing(Answer, encode(produce_answer(), PRODUCE_VERSION), PRODUCE_VERSION),
+        writing(Metadata, encode(metadata_answer(), METADATA_VERSION), METADATA_VERSION),
+    )
+
+
+def _checked(run: Callable[[], bytes], content: bytes) -> Callable[[], bytes]:
+    """Return *run* once it has shown that it does the same work as the others."""
+    assert run() == content
+    return run
+
+
+def _samples(
+    options: Options,
+    read_produce: Callable[[], object],
+    write_produce: Callable[[], object],
+    write_metadata: Callable[[], object],
+) -> Samples:
+    small, large = options.count(REPEATS_OF_SMALL), options.count(REPEATS_OF_LARGE)
+    return {
+        READ_PRODUCE: 1e6 * _seconds_each(read_produce, small),
+        WRITE_PRODUCE: 1e6 * _seconds_each(write_produce, small),
+        WRITE_METADATA: 1e3 * _seconds_each(write_metadata, large),
+    }
+
+
+def _seconds_each(work: Callable[[], object], repeats: int) -> float:
+    work()  # compiles what is not compiled yet
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    return (time.perf_counter() - begin) / repeats
+
+
+LIBRARIES = {RECORDS: measure_ours, f"kafka-python {version('kafka-python')}": measure_kafka_python}
+if find_spec("kio"):  # which needs Python 3.11
+    LIBRARIES[f"kio {version('kio')}"] = measure_kio
+
+ROWS = [
+    LibraryRow(
+        "codec",
+        "Reading and writing messages",
+        "No broker: one message in memory again and again, in this process.",
+        LIBRARIES,
+        [
+            Goal(READ_PRODUCE, 15, at_least=False, is_ratio=False),
+            Goal(WRITE_PRODUCE, 15, at_least=False, is_ratio=False),
+            Goal(WRITE_METADATA, 15, at_least=False, is_ratio=False),
+        ],
+    )
+]
