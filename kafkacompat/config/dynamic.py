@@ -35,6 +35,8 @@ _THREADS = (
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
+_HOST_COUNT = re.compile(r"\s*[^\s,]+:\s*[0-9]{1,9}\s*")
+_LEAST_BUFFER_BYTES = 1024 * 1024
 _AS_WHOLE = -2
 """What log.local.retention.* says when a partition's local part is kept as long as the whole."""
 
@@ -79,6 +81,8 @@ def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
     for name in _THREADS:
         _check_threads(name, before.int(name), after.int(name))
     check_group_defaults(after)
+    _check_connections(after)
+    _check_cleaner(after)
     for what in ("retention.ms", "retention.bytes"):
         _check_local(after, f"log.local.{what}", what)
     for path in after.list("cordoned.log.dirs"):
@@ -90,6 +94,24 @@ def _check_threads(name: str, before: int, after: int) -> None:
     least, most = max(before // 2, 1), before * 2
     if after != before and not least <= after <= most:
         raise ConfigError(f"{name}={after} is not valid: from {before} it goes to {least} to {most} at once")
+
+
+def _check_connections(config: BrokerConfig) -> None:
+    for name in ("max.connections", "max.connection.creation.rate"):
+        if config.int(name) == 0:
+            raise ConfigError(f"{name}=0 is not valid: it takes a whole number of 1 or more")
+    overrides = config.string("max.connections.per.ip.overrides")
+    if overrides and not all(map(_HOST_COUNT.fullmatch, overrides.split(","))):
+        raise ConfigError(f"max.connections.per.ip.overrides={overrides} is not valid: it takes a list of host:count")
+    if config.int("max.connections.per.ip") == 0 and not overrides:
+        raise ConfigError("max.connections.per.ip=0 is not valid: it takes 1 or more without exceptions for addresses")
+
+
+def _check_cleaner(config: BrokerConfig) -> None:
+    size, threads = config.int("log.cleaner.dedupe.buffer.size"), config.int("log.cleaner.threads")
+    if size // threads <= _LEAST_BUFFER_BYTES:
+        words = f"it takes more than {threads * _LEAST_BUFFER_BYTES}, a mebibyte a thread"
+        raise ConfigError(f"log.cleaner.dedupe.buffer.size={size} is not valid: {words}")
 
 
 def _check_local(config: BrokerConfig, name: str, topic_config: str) -> None:

@@ -87,6 +87,8 @@ def step(name: str, value: str) -> None:
         ("log.local.retention.ms", "-2 0 604800000"),
         ("log.local.retention.bytes", "-1 100"),
         ("group.consumer.assignment.interval.ms", "0 15000"),
+        ("max.connections.per.ip.overrides", "127.0.0.1:5 ::1:0,localhost:7"),
+        ("log.cleaner.dedupe.buffer.size", "2000000"),
     ],
 )
 def test_steps_that_are_taken(name: str, values: str) -> None:
@@ -105,6 +107,12 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
         ("log.local.retention.ms", "-1", "it takes -2 or 0 to 604800000"),
         ("log.local.retention.ms", "604800001", "it takes -2 or 0 to 604800000"),
         ("group.share.assignment.interval.ms", "15001", "group.share.max.assignment.interval.ms=15000"),
+        ("max.connections", "0", "it takes a whole number of 1 or more"),
+        ("max.connection.creation.rate", "0", "it takes a whole number of 1 or more"),
+        ("max.connections.per.ip", "0", "without exceptions for addresses"),
+        ("max.connections.per.ip.overrides", "127.0.0.1", "it takes a list of host:count"),
+        ("max.connections.per.ip.overrides", "a:1,,b:2", "it takes a list of host:count"),
+        ("log.cleaner.dedupe.buffer.size", "1048576", "a mebibyte a thread"),
     ],
 )
 def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
