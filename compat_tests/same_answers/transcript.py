@@ -77,28 +77,31 @@ OLDEST_SERVED = {
 
 
 class Transcript:
-    """A connection to one broker and what it answered so far, by the label of each question."""
+    """A connection to one broker and what it answered so far, by the label of each question.
+
+    What is asked of ``client`` itself is not noted.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.answers: dict[str, Any] = {}
-        self._client = RawClient(port)
+        self.client = RawClient(port)
         self._labels: dict[tuple[str, Any], str] = {}
         self._marks = 0
 
     def close(self) -> None:
-        self._client.socket.close()
+        self.client.socket.close()
 
     def ask(self, label: str, request: Request, answer: type[Answer], version: int) -> Answer | None:
         """Ask, note the answer, and return it; None when the broker closes the connection instead."""
         key = f"{label} v{version}"
         assert key not in self.answers, f"two questions have the label {key}"
         try:
-            given = self._client.call(request, answer, version)
+            given = self.client.call(request, answer, version)
         except ClosedError:
             self.answers[key] = "closed"
-            self._client.socket.close()
-            self._client = RawClient(self.port)
+            self.client.socket.close()
+            self.client = RawClient(self.port)
             return None
         self.answers[key] = self._plain("", given)
         return given
@@ -122,7 +125,7 @@ class Transcript:
         """Create a topic without noting it; return its id once all partitions are open."""
         given = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=given)
-        created = self._client.call(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7).topics[0]
+        created = self.client.call(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7).topics[0]
         assert created.error_code == 0, created
         until(lambda: self._is_open(name, partitions))
         return created.topic_id
@@ -139,21 +142,21 @@ class Transcript:
             config = AlterableConfig(name=MARK, config_operation=0, value=value)
             resource = AlterConfigsResource(resource_type=GROUP, resource_name="mark", configs=[config])
             marking = IncrementalAlterConfigsRequest(resources=[resource])
-            marked = self._client.call(marking, IncrementalAlterConfigsResponse, 1).responses[0]
+            marked = self.client.call(marking, IncrementalAlterConfigsResponse, 1).responses[0]
             assert marked.error_code == 0, marked
             until(partial(self._is_marked, value))
 
     def _is_marked(self, value: str) -> bool:
         asked = DescribeConfigsResource(resource_type=GROUP, resource_name="mark", configuration_keys=[MARK])
-        answer = self._client.call(DescribeConfigsRequest(resources=[asked]), DescribeConfigsResponse, 4)
+        answer = self.client.call(DescribeConfigsRequest(resources=[asked]), DescribeConfigsResponse, 4)
         return answer.results[0].configs[0].value == value
 
     def _is_open(self, name: str, partitions: int) -> bool:
         wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-        found = self._client.call(wanted, MetadataResponse, 12).topics[0]
+        found = self.client.call(wanted, MetadataResponse, 12).topics[0]
         parts = [ListOffsetsPartition(partition_index=number, timestamp=-1) for number in range(partitions)]
         asked = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=parts)])
-        offsets = self._client.call(asked, ListOffsetsResponse, 5).topics[0].partitions
+        offsets = self.client.call(asked, ListOffsetsResponse, 5).topics[0].partitions
         return found.error_code == 0 and not any(part.error_code for part in offsets)
 
     def _plain(self, name: str, value: Any) -> Any:
