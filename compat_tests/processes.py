@@ -36,3 +36,9 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process started and that it has not taken leave of."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]

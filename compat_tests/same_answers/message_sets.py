@@ -87,7 +87,7 @@ def produce_message_sets(script: Transcript, name: str) -> None:
         script.ask(label, produce_request(name, {0: data}), ProduceResponse, 2)
     for kind, configs in TOPICS.items():
         topic = f"{name}-{kind}"
-        script.create_topic(topic, **configs)
+        script.create_topic(topic, 1, **configs)
         for label in ("one", "two", "wrapper 0 2", "time of the log"):
             script.ask(f"{kind}: {label}", produce_request(topic, {0: GOOD[label]}), ProduceResponse, 2)
         script.ask(f"{kind}: many", produce_request(topic, {0: ONE * 20}), ProduceResponse, 2)
@@ -133,7 +133,7 @@ def fetch_message_sets(script: Transcript, name: str) -> None:
 
 def ask_messages(script: Transcript, label: str, version: int, name: str, offset: int, **more: int) -> None:
     """The first message is compared: how many fit depends on what is counted, and at the end Kafka puts a cut one."""
-    answer = script.ask(label, fetch_of(name, offset, **more), FetchResponse, version)
+    answer = script.ask(label, fetch_of(name, offset, bytes(16), **more), FetchResponse, version)
     data = answer.responses[0].partitions[0].records if answer else None
     assert data is None or isinstance(data, (bytes, memoryview))
     messages = [plain(each) for each in read_message_set(whole_entries(bytes(data or b"")))]

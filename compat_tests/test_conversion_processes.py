@@ -1,0 +1,79 @@
+"""The processes that convert for old clients: started when needed, replaced when they die, gone with the broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from compat_tests import batches
+from compat_tests.brokers import Broker
+from compat_tests.conftest import MakeBroker
+from compat_tests.processes import children
+from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.same_answers.records import fetch_of
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.fetch import FetchResponse, PartitionData
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafkacompat.wire.apis.produce import ProduceResponse
+from kafkacompat.wire.errors import ErrorCode
+
+TOPIC = "converted"
+OLD_VERSION = 3
+
+
+@pytest.fixture
+def broker(make_broker: MakeBroker, broker_kind: str) -> Broker:
+    """A broker with compressed batches in a topic, each at another offset."""
+    if broker_kind != "kafkacompat":
+        pytest.skip("these are processes of ours")
+    made = make_broker({"kafkacompat.conversion.processes": "1"})
+    with RawClient(made.port) as client:
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
+        until(lambda: client.call(asked, MetadataResponse, 9).topics[0].error_code == 0)
+        for _ in range(3):
+            batch = batches.build([b"x" * 1000] * 10, codec=batches.GZIP)
+            answer = client.call(produce_request(TOPIC, {0: batch}), ProduceResponse, 9)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+    return made
+
+
+def fetch(broker: Broker, offset: int) -> PartitionData:
+    with RawClient(broker.port) as client:
+        return client.call(fetch_of(TOPIC, offset), FetchResponse, OLD_VERSION).responses[0].partitions[0]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_there_is_none_before_it_is_needed_and_none_behind_the_broker(broker: Broker) -> None:
+    assert children(broker.pid) == []
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    assert broker.stop() == 0
+    assert not is_alive(worker)
+
+
+def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    broker.kill()
+    until(lambda: not is_alive(worker))
+
+
+def test_one_that_dies_fails_one_answer_and_is_replaced(broker: Broker) -> None:
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: not is_alive(worker))
+    assert fetch(broker, 10).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert fetch(broker, 10).records
+    (other,) = children(broker.pid)
+    assert other != worker
