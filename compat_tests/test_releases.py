@@ -1,0 +1,133 @@
+"""Our table of what each release served, against the releases; and listeners that look like them, against clients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from kafka import KafkaProducer
+
+from compat_tests import releases
+from compat_tests.brokers import KafkacompatBroker
+from compat_tests.processes import free_port
+from compat_tests.releases import PATCHES
+from compat_tests.waiting import until
+from kafkacompat.wire.releases import CHANGES, RELEASES, release
+
+# One of each way in which a release tells; `python -m compat_tests.releases` asks them all.
+ASKED = ("0.9.0", "0.10.2", "0.11.0", "2.7", "2.8", "3.9", "4.3")
+
+
+def test_every_release_can_be_asked() -> None:
+    assert tuple(PATCHES) == RELEASES
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_table_is_what_the_release_says(name: str) -> None:
+    ours = {key: (versions.first, versions.last) for key, versions in release(name).versions.items()}
+    assert ours == releases.served(name)
+    before = {} if name == RELEASES[0] else release(RELEASES[RELEASES.index(name) - 1]).versions
+    known = {key: (versions.first, versions.last) for key, versions in before.items()}
+    assert releases.changes(known, ours) == CHANGES[name]
+
+
+LISTENERS = ("0.8.2", "0.9.0", "0.10.0", "0.11.0", "1.0", "2.3", "2.8", "3.9", "4.3")
+
+
+class EmulatingBroker(KafkacompatBroker):
+    """Ours, with a listener more for each of LISTENERS."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.ports = {name: free_port() for name in LISTENERS}
+        names = {name: f"V{name.replace('.', '_')}" for name in LISTENERS}
+        addresses = [f"{names[name]}://127.0.0.1:{port}" for name, port in self.ports.items()]
+        self.properties = {
+            "listeners": ",".join([f"PLAINTEXT://127.0.0.1:{self.port}", *addresses]),
+            "listener.security.protocol.map": ",".join(f"{each}:PLAINTEXT" for each in ("PLAINTEXT", *names.values())),
+            **{f"kafkacompat.listener.name.{names[name].lower()}.emulate": name for name in LISTENERS},
+        }
+
+
+@pytest.fixture(scope="module")
+def emulating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatingBroker]:
+    with EmulatingBroker(tmp_path_factory.mktemp("emulating") / "node") as running:
+        yield running
+
+
+def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any) -> list[bytes]:
+    """Produce ten records, read them as a member of a group or alone, commit, and ask for what was committed."""
+    servers = {"bootstrap.servers": f"127.0.0.1:{port}", **options}
+    producer = Producer({**servers, "enable.idempotence": False})
+    for number in range(10):
+        producer.produce(topic, key=b"k", value=b"%d" % number)
+    assert producer.flush(30) == 0
+    group = {"group.id": f"{topic}-group", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({**servers, **group, "fetch.wait.max.ms": 100})
+    if subscribe:
+        consumer.subscribe([topic])
+    else:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    values: list[bytes] = []
+
+    def all_read() -> bool:
+        for message in consumer.consume(10, 0.2):
+            assert message.error() is None, message.error()
+            values.append(message.value())
+        return len(values) >= 10
+
+    until(all_read, every_seconds=0)
+    consumer.commit(asynchronous=False)
+    assert [each.offset for each in consumer.committed([TopicPartition(topic, 0)], 10)] == [10]
+    consumer.close()
+    return values
+
+
+TEN = [b"%d" % number for number in range(10)]
+QUIET = {"log_level": 0}
+
+
+def test_librdkafka_told_that_the_broker_is_0_9(emulating: EmulatingBroker) -> None:
+    told = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
+    assert round_trip(emulating.ports["0.9.0"], "told", **told, **QUIET) == TEN
+
+
+def test_librdkafka_told_that_the_broker_is_0_8_which_has_no_members_of_groups(emulating: EmulatingBroker) -> None:
+    told = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
+    assert round_trip(emulating.ports["0.8.2"], "assigned", subscribe=False, **told, **QUIET) == TEN
+
+
+@pytest.mark.parametrize("name", ["0.9.0", "0.8.2"])
+def test_librdkafka_finds_out_what_cannot_tell(emulating: EmulatingBroker, name: str) -> None:
+    """0.8 hangs up, and librdkafka does without at once; 0.9 does not answer, so it waits as long as it is told."""
+    falls_back = {
+        "broker.version.fallback": name,
+        "api.version.request.timeout.ms": 2000,
+        "api.version.fallback.ms": 60_000,
+        # Else it forgets what it has found out each time it is disconnected (librdkafka 2.16).
+        "metadata.recovery.strategy": "none",
+    }
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{emulating.ports[name]}", **falls_back, **QUIET})
+    begun = time.monotonic()
+    producer.produce(f"found-out-{name}", value=b"v")
+    assert producer.flush(30) == 0
+    assert (time.monotonic() - begun >= 2) is (name == "0.9.0")
+
+
+@pytest.mark.parametrize("name", [name for name in LISTENERS if release(name).is_since("0.10.0")])
+def test_librdkafka_asks_what_the_broker_is(emulating: EmulatingBroker, name: str) -> None:
+    assert round_trip(emulating.ports[name], f"asked-{name}", **QUIET) == TEN
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("0.10.0", (0, 10, 0)), ("0.11.0", (0, 11)), ("1.0", (1, 0)), ("2.3", (2, 3)), ("2.8", (2, 8))]
+)
+def test_kafka_python_names_the_release(emulating: EmulatingBroker, name: str, found: tuple[int, ...]) -> None:
+    producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{emulating.ports[name]}")
+    assert producer.send(f"named-{name}", b"v").get(30).offset == 0
+    assert producer.config["api_version"] == found
+    producer.close()
