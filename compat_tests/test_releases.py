@@ -88,16 +88,16 @@ def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any)
 
 
 TEN = [b"%d" % number for number in range(10)]
-QUIET = {"log_level": 0}
+QUIET: dict[str, Any] = {"log_level": 0}
 
 
 def test_librdkafka_told_that_the_broker_is_0_9(emulating: EmulatingBroker) -> None:
-    told = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
+    told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
     assert round_trip(emulating.ports["0.9.0"], "told", **told, **QUIET) == TEN
 
 
 def test_librdkafka_told_that_the_broker_is_0_8_which_has_no_members_of_groups(emulating: EmulatingBroker) -> None:
-    told = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
+    told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
     assert round_trip(emulating.ports["0.8.2"], "assigned", subscribe=False, **told, **QUIET) == TEN
 
 
