@@ -51,7 +51,7 @@ ALLOWED = {
     r"^api_versions: .*\.(api_keys|supported_features|finalized_features|finalized_features_epoch)": (
         "fewer APIs are served so far; test_served_versions_are_kafkas compares those that are"
     ),
-    r"^create_topics: .*\.configs\[21\]\.config_source": MIN_ISR,
+    r"^(create_topics|cordoned_directories): .*\.configs\[21\]\.config_source": MIN_ISR,
     r"^describe_configs: (all|none) of a topic .*\.configs\[21\]\.(config_source|synonyms)": MIN_ISR,
     r"^describe_configs: every key of a broker .*\.configs\[106\]\.read_only": LISTENERS,
     r"^describe_configs_at_first: .*\.is_default": "Kafka 3.9 never fills it; the versions that clients had it for did",

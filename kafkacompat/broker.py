@@ -165,7 +165,7 @@ class Broker:
         config, clock = self.config, self._reactor
         self.metadata = ImageHolder()
         assert self._store is not None
-        self.directories = Directories(self._directories)
+        self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
         self.replica_manager = ReplicaManager(
             self.directories, lambda topic: self.controller.log_config_of(topic), clock
         )

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compat_tests.raw_client import RawClient
 from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
 from kafkacompat.config import PROPERTIES
 from kafkacompat.wire.apis import alter_configs as legacy
 from kafkacompat.wire.apis import incremental_alter_configs as incremental
+from kafkacompat.wire.apis.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from kafkacompat.wire.apis.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -408,6 +421,35 @@ def update_features(script: Transcript, name: str) -> None:
     ask("beyond what there is", update("group.version", 77))
 
 
+def takes_topics(port: int) -> bool:
+    """Whether a topic could be made now; Kafka's controller learns of cordoned directories by a heartbeat."""
+    topic = CreatableTopic(name="would-be", num_partitions=1, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000, validate_only=True)
+    with RawClient(port) as client:
+        return client.call(request, CreateTopicsResponse, 7).topics[0].error_code == 0
+
+
+def cordoned_directories(script: Transcript, name: str) -> None:
+    script.create_topic(name)
+    node = Configs(script, BROKER, "1")
+    node.change("a directory that is none", ("cordoned.log.dirs", SET, "/nowhere"))
+    node.change("all and one", ("cordoned.log.dirs", SET, "*,/nowhere"))
+    Configs(script, BROKER, "").change("for all brokers", ("cordoned.log.dirs", SET, "*"))
+    node.change("all", ("cordoned.log.dirs", SET, "*"))
+    until(lambda: not takes_topics(script.port))
+    node.describe("all then", "cordoned.log.dirs")
+    placed = CreatableTopic(name=f"{name}-placed", num_partitions=1, replication_factor=1)
+    chosen = CreatableReplicaAssignment(partition_index=0, broker_ids=[1])
+    assigned = CreatableTopic(name=f"{name}-assigned", num_partitions=-1, replication_factor=-1, assignments=[chosen])
+    more = CreatePartitionsTopic(name=name, count=2, assignments=None)
+    for topic in (placed, assigned):
+        script.ask(topic.name, CreateTopicsRequest(topics=[topic], timeout_ms=10_000), CreateTopicsResponse, 7)
+    script.ask("more", CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
+    node.change("none", ("cordoned.log.dirs", DELETE, None))
+    until(lambda: takes_topics(script.port))
+    script.ask("more then", CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
+
+
 def describe_configs_at_first(script: Transcript, name: str) -> None:
     """Version 0, which Kafka served until 3.9."""
     script.create_topic(name, retention_ms="60000")
@@ -428,5 +470,6 @@ SCRIPTS = (
     alter_loggers,
     list_config_resources,
     update_features,
+    cordoned_directories,
 )
 OLD_SCRIPTS = (describe_configs_at_first,)

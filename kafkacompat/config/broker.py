@@ -144,6 +144,12 @@ class BrokerConfig:
         return dirs
 
     @property
+    def cordoned_log_dirs(self) -> tuple[str, ...]:
+        """The data directories that get no new replicas (KIP-1066)."""
+        cordoned = self.list("cordoned.log.dirs")
+        return self.log_dirs if cordoned == ["*"] else tuple(cordoned)
+
+    @property
     def metadata_log_dir(self) -> str:
         """The directory of the cluster's metadata."""
         return self.optional_string("metadata.log.dir") or self.log_dirs[0]

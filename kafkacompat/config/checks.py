@@ -74,6 +74,13 @@ def _queued_bytes(config: BrokerConfig) -> str | None:
     return f"queued.max.request.bytes={queued} is not valid: it takes {frame} (socket.request.max.bytes) or more, or -1"
 
 
+def _cordoned(config: BrokerConfig) -> str | None:
+    unknown = [path for path in config.cordoned_log_dirs if path not in config.log_dirs]
+    if not unknown:
+        return None
+    return f"cordoned.log.dirs={unknown[0]} is not valid: it takes some of {', '.join(config.log_dirs)}, or * alone"
+
+
 def _log_times(config: BrokerConfig) -> str | None:
     for topic_config, name, least in (("segment.ms", "log.roll.ms", 1), ("segment.jitter.ms", "log.roll.jitter.ms", 0)):
         value = broker_topic_value(config, topic_config)
@@ -92,6 +99,7 @@ CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
     _quorum,
     _authorizer,
     _queued_bytes,
+    _cordoned,
     _log_times,
 )
 

@@ -85,9 +85,6 @@ def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
     _check_cleaner(after)
     for what in ("retention.ms", "retention.bytes"):
         _check_local(after, f"log.local.{what}", what)
-    for path in after.list("cordoned.log.dirs"):
-        if path not in after.log_dirs:
-            raise ConfigError(f"cordoned.log.dirs={path} is not valid: it takes some of {', '.join(after.log_dirs)}")
 
 
 def _check_threads(name: str, before: int, after: int) -> None:

@@ -17,7 +17,7 @@ def place(nodes: Collection[int], count: int, replication_factor: int, rng: Rand
     if replication_factor > len(nodes):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication_factor} time(s): there are only {len(nodes)} broker(s)",
+            f"Unable to replicate the partition {replication_factor} time(s): only {len(nodes)} broker(s) take any",
         )
     ring = sorted(nodes)
     start = rng.randrange(len(ring))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -99,7 +99,13 @@ class TopicChanges:
             count = self._config.int("num.partitions")
         if factor == DEFAULT:
             factor = self._config.int("default.replication.factor")
-        return place(draft.brokers.keys(), count, factor, self._rng)
+        return place(self._usable(draft), count, factor, self._rng)
+
+    def _usable(self, draft: Draft) -> Collection[int]:
+        """The brokers that take replicas of nobody's choice: not this one when all its directories are cordoned."""
+        config = self._config
+        full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
+        return draft.brokers.keys() - full
 
     def _assigned(self, draft: Draft, new: NewTopic) -> list[Sequence[int]]:
         for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
@@ -134,7 +140,7 @@ class TopicChanges:
     def _added_replicas(self, draft: Draft, topic: TopicImage, more: MorePartitions) -> Sequence[Sequence[int]]:
         count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
         if more.assignments is None:
-            return place(draft.brokers.keys(), count, factor, self._rng)
+            return place(self._usable(draft), count, factor, self._rng)
         if len(more.assignments) != count:
             reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from kafkacompat.disk import Disk
     from kafkacompat.storage.log_directory import LogDirectory
@@ -29,8 +29,10 @@ class Directory:
 class Directories:
     """All log directories: where a partition is, or where a new one goes."""
 
-    def __init__(self, directories: Sequence[Directory]) -> None:
+    def __init__(self, directories: Sequence[Directory], cordoned: Callable[[], Collection[str]] = tuple) -> None:
+        """``cordoned`` tells the paths that get no new partitions at the moment."""
         self._all = list(directories)
+        self._cordoned = cordoned
         self._home: dict[PartitionName, Directory] = {}
 
     def __iter__(self) -> Iterator[Directory]:
@@ -46,14 +48,15 @@ class Directories:
         self._home[name] = directory
 
     def place(self, name: PartitionName) -> Directory:
-        """Choose the directory with the fewest partitions for a new one.
+        """Choose the directory with the fewest partitions for a new one, cordoned ones only if there are no others.
 
         Raises KafkaError KAFKA_STORAGE_ERROR when every directory is offline.
         """
         online = [directory for directory in self._all if not directory.offline]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
-        directory = min(online, key=lambda each: len(each.partitions))
+        cordoned = self._cordoned()
+        directory = min(online, key=lambda each: (each.storage.path in cordoned, len(each.partitions)))
         self.found(name, directory)
         return directory
 

@@ -6,7 +6,7 @@ Name, type, default, what is allowed, flags and one line of text; `properties.py
 TABLE = """
 log.dir | list | /tmp/kafka-logs | distinct, some | U | The data directory, when log.dirs is not set
 log.dirs | list | null | distinct, some | U | The data directories
-cordoned.log.dirs | list | | distinct | B | Directories that get no new replicas
+cordoned.log.dirs | list | | distinct | UB | Directories that get no new replicas; * is all of them
 num.partitions | int | 1 | 1.. | U | Partitions of a topic that does not say
 log.segment.bytes | int | 1073741824 | 1048576.. | UC | The size at which a new segment begins
 log.roll.ms | long | null | | UC | The age at which a new segment begins

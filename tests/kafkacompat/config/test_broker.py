@@ -145,6 +145,11 @@ def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
         ("node.id=1\ncontroller.quorum.voters=1@a:1,2@b:1", "names the nodes 1, 2: only a single node is served"),
         ("node.id=1\ncontroller.quorum.bootstrap.servers=a:1,b:1", "names 2 controllers"),
         ("node.id=1\nauthorizer.class.name=x.Y", "authorizer.class.name=x.Y is not served yet"),
+        (
+            "node.id=1\nlog.dirs=/a,/b\ncordoned.log.dirs=/b,/c",
+            "cordoned.log.dirs=/c is not valid: it takes some of /a, /b",
+        ),
+        ("node.id=1\nlog.dirs=/a\ncordoned.log.dirs=*,/a", "or * alone"),
         ("node.id=1\nqueued.max.request.bytes=1000", "it takes 104857600 (socket.request.max.bytes) or more, or -1"),
         ("node.id=1\nlog.roll.ms=0", "log.roll.ms=0 is not valid"),
         ("node.id=1\nlog.roll.jitter.ms=-1", "log.roll.jitter.ms=-1 is not valid"),
@@ -166,3 +171,10 @@ def test_refuses_in_one_sentence(text: str, sentence: str) -> None:
 
 def test_an_empty_zookeeper_connect_is_no_zookeeper() -> None:
     assert BrokerConfig.load("node.id=1\nzookeeper.connect=").node_id == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "cordoned"), [("", ()), ("/b", ("/b",)), ("/b,/a", ("/b", "/a")), ("*", ("/a", "/b"))]
+)
+def test_cordoned_directories(text: str, cordoned: tuple[str, ...]) -> None:
+    assert BrokerConfig.load(f"node.id=1\nlog.dirs=/a,/b\ncordoned.log.dirs={text}").cordoned_log_dirs == cordoned

@@ -7,7 +7,7 @@ import pytest
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.dynamic import base_name, check_broker_configs, check_step, property_of
 
-BROKER = BrokerConfig.load("node.id=1\nlog.dirs=/a,/b")
+BROKER = BrokerConfig.load("node.id=1")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,6 @@ def step(name: str, value: str) -> None:
         ("num.io.threads", "4 8 16"),
         ("background.threads", "5 20"),
         ("log.cleaner.threads", "1 2"),
-        ("cordoned.log.dirs", "/a,/b /b"),
         ("log.local.retention.ms", "-2 0 604800000"),
         ("log.local.retention.bytes", "-1 100"),
         ("group.consumer.assignment.interval.ms", "0 15000"),
@@ -103,7 +102,6 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
         ("num.network.threads", "7", "from 3 it goes to 1 to 6 at once"),
         ("remote.log.reader.threads", "21", "from 10 it goes to 5 to 20"),
         ("log.cleaner.threads", "0", "from 1 it goes to 1 to 2"),
-        ("cordoned.log.dirs", "/a,/c", "cordoned.log.dirs=/c is not valid: it takes some of /a, /b"),
         ("log.local.retention.ms", "-1", "it takes -2 or 0 to 604800000"),
         ("log.local.retention.ms", "604800001", "it takes -2 or 0 to 604800000"),
         ("group.share.assignment.interval.ms", "15001", "group.share.max.assignment.interval.ms=15000"),

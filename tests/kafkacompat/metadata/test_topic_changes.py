@@ -198,3 +198,23 @@ def test_an_election_gives_each_partition_a_new_epoch() -> None:
         PartitionImage(0, 1, 5, (1, 2), (1,), 7),
         PartitionImage(1, -1, 1, (2,), (2,), 1),
     )
+
+
+def test_a_broker_whose_directories_are_all_cordoned_gets_only_what_is_assigned_to_it() -> None:
+    config = CONFIG.with_changes({}, {"cordoned.log.dirs": "*"})
+    changes, on = TopicChanges(config, Random(1)), draft(1, 2)
+    placed = changes.create(on, NewTopic("placed", 3, 1))
+    assert {each.replicas for each in placed.partitions} == {(2,)}
+    with pytest.raises(KafkaError) as problem:
+        changes.create(on, NewTopic("more", 1, 2))
+    assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
+    with pytest.raises(KafkaError) as problem:
+        TopicChanges(config, Random(1)).grow(on_one := draft(1), _grown(on_one))
+    assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assigned = changes.create(on, NewTopic("assigned", assignments=[(0, [1])]))
+    assert assigned.partitions[0].replicas == (1,)
+
+
+def _grown(on: Draft) -> MorePartitions:
+    CHANGES.create(on, NewTopic("t", 1, 1))
+    return MorePartitions("t", 2)

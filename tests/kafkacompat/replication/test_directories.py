@@ -40,3 +40,14 @@ def test_offline_directories_get_nothing_new() -> None:
         directories.place(("t", 2))
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert directories.home(("t", 2)) is None
+
+
+def test_cordoned_directories_get_something_only_when_all_are() -> None:
+    first, second = Node("/a", "/b").directories
+    cordoned = {"/a"}
+    directories = Directories([first, second], lambda: cordoned)
+    assert [directories.place(("t", index)) for index in range(3)] == [second] * 3
+    cordoned.add("/b")
+    assert directories.place(("t", 3)) is first
+    cordoned.clear()
+    assert directories.place(("t", 4)) is first

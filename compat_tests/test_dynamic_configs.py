@@ -1,0 +1,122 @@
+"""Configurations changed while the broker runs take effect at once, and outlive it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from compat_tests.brokers import Broker
+from compat_tests.conftest import MakeBroker
+from compat_tests.raw_client import RawClient
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
+Resource = tuple[int, str]
+ALL_BROKERS: Resource = (4, "")
+NODE: Resource = (4, "1")
+
+
+def admin(broker: Broker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
+
+
+def change(broker: Broker, resource: Resource, name: str, value: str | None) -> int:
+    """Set a config, or delete it (None), and return the error code; librdkafka cannot name all brokers."""
+    kind, owner = resource
+    config = AlterableConfig(name=name, config_operation=0 if value is not None else 1, value=value)
+    wanted = AlterConfigsResource(resource_type=kind, resource_name=owner, configs=[config])
+    with RawClient(broker.port) as client:
+        request = IncrementalAlterConfigsRequest(resources=[wanted])
+        return client.call(request, IncrementalAlterConfigsResponse, 1).responses[0].error_code
+
+
+def described(broker: Broker, resource: Resource, name: str) -> str | None:
+    kind, owner = resource
+    wanted = DescribeConfigsResource(resource_type=kind, resource_name=owner, configuration_keys=[name])
+    with RawClient(broker.port) as client:
+        answer = client.call(DescribeConfigsRequest(resources=[wanted]), DescribeConfigsResponse, 4)
+    (only,) = answer.results[0].configs
+    return only.value
+
+
+def create(broker: Broker, topic: str, **configs: str) -> None:
+    given = {name.replace("_", "."): value for name, value in configs.items()}
+    client = admin(broker)
+    client.create_topics([NewTopic(topic, 1, 1, config=given)])[topic].result(20)
+
+
+def produces(broker: Broker, topic: str, size_bytes: int) -> bool:
+    """Whether a record of this size is taken; any refusal but that it is too large fails the test."""
+    refusals: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "message.max.bytes": 5_000_000, **QUIET})
+    producer.produce(topic, bytes(size_bytes), on_delivery=lambda error, _: refusals.append(error))
+    assert producer.flush(20) == 0
+    (refusal,) = refusals
+    assert refusal is None or refusal.code() == KafkaError.MSG_SIZE_TOO_LARGE, refusal
+    return refusal is None
+
+
+def test_the_largest_batch_of_all_topics(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    create(broker, "plain")
+    create(broker, "own", max_message_bytes="3000000")
+    assert produces(broker, "plain", 5000)
+    assert change(broker, ALL_BROKERS, "message.max.bytes", "2000") == 0
+    until(lambda: not produces(broker, "plain", 5000))
+    assert produces(broker, "own", 2_000_000)
+    assert change(broker, NODE, "message.max.bytes", "20000") == 0
+    until(lambda: produces(broker, "plain", 5000))
+    assert not produces(broker, "plain", 50_000)
+    assert change(broker, (2, "own"), "max.message.bytes", None) == 0
+    until(lambda: not produces(broker, "own", 50_000))
+    broker.stop()
+    broker.start()
+    assert described(broker, ALL_BROKERS, "message.max.bytes") == "2000"
+    assert produces(broker, "plain", 5000) and not produces(broker, "plain", 50_000)
+    assert change(broker, NODE, "message.max.bytes", None) == 0
+    assert change(broker, ALL_BROKERS, "message.max.bytes", None) == 0
+    until(lambda: produces(broker, "plain", 50_000))
+
+
+def test_what_is_kept_of_topics_without_a_value_of_their_own(make_broker: MakeBroker) -> None:
+    broker = make_broker({"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"})
+    create(broker, "plain")
+    create(broker, "own", retention_bytes="100000000")
+    for topic in ("plain", "own"):
+        assert produces(broker, topic, 900_000) and produces(broker, topic, 900_000)
+    assert change(broker, ALL_BROKERS, "log.segment.bytes", "1048576") == 0
+    assert change(broker, ALL_BROKERS, "log.retention.bytes", "1000") == 0
+
+    def start(topic: str) -> int:
+        partition = TopicPartition(topic, 0)
+        client = admin(broker)
+        result: int = client.list_offsets({partition: OffsetSpec.earliest()})[partition].result(20).offset
+        return result
+
+    def plain_is_cut() -> bool:
+        assert produces(broker, "plain", 900_000)
+        return start("plain") > 0
+
+    until(plain_is_cut)
+    assert start("own") == 0
+
+
+def test_a_refused_change_changes_nothing(broker: Broker) -> None:
+    for name, value in (("message.max.bytes", "many"), ("num.partitions", "5"), ("num.io.threads", "1000")):
+        before = described(broker, NODE, name)
+        assert change(broker, ALL_BROKERS, name, value) == ErrorCode.INVALID_REQUEST
+        assert described(broker, NODE, name) == before
