@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67): DOC"""
+"""AllocateProducerIds (key 67): a broker asks the controller for a block of producer ids (KIP-730)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, int64
 
 
 class AllocateProducerIdsRequest(Request, api_key=67, versions="0", flexible="0+"):
-    """DOC"""
+    """Give me a block."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
 
 
 class AllocateProducerIdsResponse(Response, api_key=67, versions="0", flexible="0+"):
-    """DOC"""
+    """A block that no other broker gets."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    producer_id_start: int = int64()
-    producer_id_len: int = int32()
+    producer_id_start: int = int64()  # the first id of the block
+    producer_id_len: int = int32()  # how many ids are in it

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91): DOC"""
+"""AlterShareGroupOffsets (key 91): let an empty share group start elsewhere (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class AlterShareGroupOffsetsRequestPartition(Struct):
-    """DOC"""
+    """Where to start in one partition."""
 
     partition_index: int = int32()
-    start_offset: int = int64()
+    start_offset: int = int64()  # the first record to hand out
 
 
 class AlterShareGroupOffsetsRequestTopic(Struct):
-    """DOC"""
+    """Where to start in one topic."""
 
     topic_name: str = string()
     partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
 
 
 class AlterShareGroupOffsetsRequest(Request, api_key=91, versions="0", flexible="0+"):
-    """DOC"""
+    """Start there."""
 
     group_id: str = string()
     topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
 
 
 class AlterShareGroupOffsetsResponsePartition(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -35,7 +35,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
 
 
 class AlterShareGroupOffsetsResponseTopic(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic_name: str = string()
     topic_id: bytes = uuid()
@@ -43,7 +43,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 
 class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

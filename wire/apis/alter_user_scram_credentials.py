@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51): DOC"""
+"""AlterUserScramCredentials (key 51): set and drop the SCRAM passwords of users."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, bytestring
 
 
 class ScramCredentialDeletion(Struct):
-    """DOC"""
+    """A password to drop."""
 
     name: str = string()
-    mechanism: int = int8()
+    mechanism: int = int8()  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
 
 
 class ScramCredentialUpsertion(Struct):
-    """DOC"""
+    """A password to set, salted and hashed by the client: the broker never sees it in clear."""
 
     name: str = string()
-    mechanism: int = int8()
-    iterations: int = int32()
-    salt: bytes = bytestring()
-    salted_password: bytes = bytestring()
+    mechanism: int = int8()  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
+    iterations: int = int32()  # of the hash; 4,096 to 16,384
+    salt: bytes = bytestring()  # random bytes of the client's choice
+    salted_password: bytes = bytestring()  # the hash after all iterations
 
 
 class AlterUserScramCredentialsRequest(Request, api_key=51, versions="0", flexible="0+"):
-    """DOC"""
+    """Drop and set these; one user and mechanism may stand here once."""
 
     deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion)
     upsertions: list[ScramCredentialUpsertion] = array(ScramCredentialUpsertion)
 
 
 class AlterUserScramCredentialsResult(Struct):
-    """DOC"""
+    """The outcome for one user."""
 
     user: str = string()
     error_code: int = int16()
@@ -38,7 +38,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 class AlterUserScramCredentialsResponse(Response, api_key=51, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each user, in deletions and upsertions alike."""
 
     throttle_time_ms: int = int32()
     results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult)

@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (key 73): DOC"""
+"""AssignReplicasToDirs (key 73): a broker tells the controller in which log directories its replicas lie (KIP-858)."""
 
 from __future__ import annotations
 
@@ -6,57 +6,57 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """One replica."""
 
     partition_index: int = int32()
 
 
 class TopicData(Struct):
-    """DOC"""
+    """The replicas of one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class DirectoryData(Struct):
-    """DOC"""
+    """The replicas in one log directory."""
 
-    id: bytes = uuid()
+    id: bytes = uuid()  # of the directory, from its meta.properties
     topics: list[TopicData] = array(TopicData)
 
 
 class AssignReplicasToDirsRequest(Request, api_key=73, versions="0", flexible="0+"):
-    """DOC"""
+    """This is where they lie."""
 
     broker_id: int = int32()
-    broker_epoch: int = int64(default=-1)
+    broker_epoch: int = int64(default=-1)  # of the broker's registration
     directories: list[DirectoryData] = array(DirectoryData)
 
 
-class PartitionDataResponse(Struct):
-    """DOC"""
+class PartitionResult(Struct):
+    """The outcome for one replica."""
 
     partition_index: int = int32()
     error_code: int = int16()
 
 
-class TopicDataResponse(Struct):
-    """DOC"""
+class TopicResult(Struct):
+    """The outcomes for one topic."""
 
     topic_id: bytes = uuid()
-    partitions: list[PartitionDataResponse] = array(PartitionDataResponse)
+    partitions: list[PartitionResult] = array(PartitionResult)
 
 
-class DirectoryDataResponse(Struct):
-    """DOC"""
+class DirectoryResult(Struct):
+    """The outcomes for one log directory."""
 
-    id: bytes = uuid()
-    topics: list[TopicDataResponse] = array(TopicDataResponse)
+    id: bytes = uuid()  # as in the request
+    topics: list[TopicResult] = array(TopicResult)
 
 
 class AssignReplicasToDirsResponse(Response, api_key=73, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    directories: list[DirectoryDataResponse] = array(DirectoryDataResponse)
+    directories: list[DirectoryResult] = array(DirectoryResult)

@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (key 53): DOC"""
+"""BeginQuorumEpoch (key 53): the new leader of the metadata log makes itself known (Raft)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """Who leads one partition from now on."""
 
     partition_index: int = int32()
-    voter_directory_id: bytes = uuid(versions="1+")
+    voter_directory_id: bytes = uuid(versions="1+")  # of the metadata log of the one told (KIP-853)
     leader_id: int = int32()
     leader_epoch: int = int32()
 
 
 class TopicData(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic_name: str = string()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class LeaderEndpoint(Struct):
-    """DOC"""
+    """Where the leader can be reached, by listener."""
 
     name: str = string()
     host: str = string()
@@ -30,32 +30,32 @@ class LeaderEndpoint(Struct):
 
 
 class BeginQuorumEpochRequest(Request, api_key=53, versions="0-1", flexible="1+"):
-    """DOC"""
+    """I am the leader."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)
-    voter_id: int = int32(versions="1+", default=-1)
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
+    voter_id: int = int32(versions="1+", default=-1)  # who is told; -1: do not check
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
 
-class PartitionDataResponse(Struct):
-    """DOC"""
+class PartitionResult(Struct):
+    """Whom the one told follows in one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()
+    leader_id: int = int32()  # -1: nobody
     leader_epoch: int = int32()
 
 
-class TopicDataResponse(Struct):
-    """DOC"""
+class TopicResult(Struct):
+    """The partitions of one topic."""
 
     topic_name: str = string()
-    partitions: list[PartitionDataResponse] = array(PartitionDataResponse)
+    partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class NodeEndpoint(Struct):
-    """DOC"""
+    """Where a leader named above can be reached."""
 
     node_id: int = int32()
     host: str = string()
@@ -63,8 +63,8 @@ class NodeEndpoint(Struct):
 
 
 class BeginQuorumEpochResponse(Response, api_key=53, versions="0-1", flexible="1+"):
-    """DOC"""
+    """Whether the leader is accepted."""
 
     error_code: int = int16()
-    topics: list[TopicDataResponse] = array(TopicDataResponse)
+    topics: list[TopicResult] = array(TopicResult)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, versions="1+", tag=0)

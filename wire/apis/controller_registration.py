@@ -1,4 +1,4 @@
-"""ControllerRegistration (key 70): DOC"""
+"""ControllerRegistration (key 70): a controller makes itself known to the one that leads (KIP-919)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class Listener(Struct):
-    """DOC"""
+    """An address of the controller."""
 
     name: str = string()
     host: str = string()
     port: int = uint16()
-    security_protocol: int = int16()
+    security_protocol: int = int16()  # 0: PLAINTEXT, 1: SSL, 2: SASL_PLAINTEXT, 3: SASL_SSL
 
 
 class Feature(Struct):
-    """DOC"""
+    """The levels of one feature that the controller knows."""
 
     name: str = string()
     min_supported_version: int = int16()
@@ -23,17 +23,17 @@ class Feature(Struct):
 
 
 class ControllerRegistrationRequest(Request, api_key=70, versions="0", flexible="0+"):
-    """DOC"""
+    """Register this controller."""
 
-    controller_id: int = int32()
-    incarnation_id: bytes = uuid()
-    zk_migration_ready: bool = boolean()
+    controller_id: int = int32()  # its node id
+    incarnation_id: bytes = uuid()  # a new one each time the process starts
+    zk_migration_ready: bool = boolean()  # is set up to take over from ZooKeeper
     listeners: list[Listener] = array(Listener)
     features: list[Feature] = array(Feature)
 
 
 class ControllerRegistrationResponse(Response, api_key=70, versions="0", flexible="0+"):
-    """DOC"""
+    """Whether it is registered."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92): DOC"""
+"""DeleteShareGroupOffsets (key 92): let an empty share group forget topics (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DeleteShareGroupOffsetsRequestTopic(Struct):
-    """DOC"""
+    """A topic to forget."""
 
     topic_name: str = string()
 
 
 class DeleteShareGroupOffsetsRequest(Request, api_key=92, versions="0", flexible="0+"):
-    """DOC"""
+    """Forget these topics."""
 
     group_id: str = string()
     topics: list[DeleteShareGroupOffsetsRequestTopic] = array(DeleteShareGroupOffsetsRequestTopic)
 
 
 class DeleteShareGroupOffsetsResponseTopic(Struct):
-    """DOC"""
+    """The outcome for one topic."""
 
     topic_name: str = string()
     topic_id: bytes = uuid()
@@ -28,7 +28,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 class DeleteShareGroupOffsetsResponse(Response, api_key=92, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each topic."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86): DOC"""
+"""DeleteShareGroupState (key 86): a group coordinator has a share coordinator forget partitions (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """One partition."""
 
     partition: int = int32()
 
 
 class DeleteStateData(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class DeleteShareGroupStateRequest(Request, api_key=86, versions="0", flexible="0+"):
-    """DOC"""
+    """Forget the state of these."""
 
     group_id: str = string()
     topics: list[DeleteStateData] = array(DeleteStateData)
 
 
 class PartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition: int = int32()
     error_code: int = int16()
@@ -34,13 +34,13 @@ class PartitionResult(Struct):
 
 
 class DeleteStateResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class DeleteShareGroupStateResponse(Response, api_key=86, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each partition."""
 
     results: list[DeleteStateResult] = array(DeleteStateResult)

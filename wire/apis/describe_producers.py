@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): DOC"""
+"""DescribeProducers (key 61): the idempotent and transactional producers that partitions know of (KIP-664)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class TopicRequest(Struct):
-    """DOC"""
+    """The partitions of one topic to look at."""
 
     name: str = string()
     partition_indexes: list[int] = array(int32())
 
 
 class DescribeProducersRequest(Request, api_key=61, versions="0", flexible="0+"):
-    """DOC"""
+    """List the producers of these partitions."""
 
     topics: list[TopicRequest] = array(TopicRequest)
 
 
 class ProducerState(Struct):
-    """DOC"""
+    """What a partition remembers of one producer."""
 
     producer_id: int = int64()
     producer_epoch: int = int32()
-    last_sequence: int = int32(default=-1)
-    last_timestamp: int = int64(default=-1)
-    coordinator_epoch: int = int32()
-    current_txn_start_offset: int = int64(default=-1)
+    last_sequence: int = int32(default=-1)  # of its last record; -1: none
+    last_timestamp: int = int64(default=-1)  # of its last batch, in ms since 1970; -1: none
+    coordinator_epoch: int = int32()  # of the coordinator that ended its last transaction; -1: none yet
+    current_txn_start_offset: int = int64(default=-1)  # of the first record of its open transaction; -1: none is open
 
 
 class PartitionResponse(Struct):
-    """DOC"""
+    """The producers of one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -39,14 +39,14 @@ class PartitionResponse(Struct):
 
 
 class TopicResponse(Struct):
-    """DOC"""
+    """The producers of one topic, by partition."""
 
     name: str = string()
     partitions: list[PartitionResponse] = array(PartitionResponse)
 
 
 class DescribeProducersResponse(Response, api_key=61, versions="0", flexible="0+"):
-    """DOC"""
+    """The producers of each partition."""
 
     throttle_time_ms: int = int32()
     topics: list[TopicResponse] = array(TopicResponse)

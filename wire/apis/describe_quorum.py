@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55): DOC"""
+"""DescribeQuorum (key 55): the voters and observers of the metadata log, and how far each of them is."""
 
 from __future__ import annotations
 
@@ -6,56 +6,58 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """One partition to describe."""
 
     partition_index: int = int32()
 
 
 class TopicData(Struct):
-    """DOC"""
+    """The partitions of one topic; only __cluster_metadata has a quorum."""
 
     topic_name: str = string()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class DescribeQuorumRequest(Request, api_key=55, versions="0-2", flexible="0+"):
-    """DOC"""
+    """Describe the quorum of these."""
 
     topics: list[TopicData] = array(TopicData)
 
 
 class ReplicaState(Struct):
-    """DOC"""
+    """How far one replica of the log is."""
 
     replica_id: int = int32()
-    replica_directory_id: bytes = uuid(versions="2+")
-    log_end_offset: int = int64()
+    replica_directory_id: bytes = uuid(versions="2+")  # of its log (KIP-853); 0: not known
+    log_end_offset: int = int64()  # one past its last record; -1 when not known
+    # when it last fetched, in ms since 1970; -1 when not known
     last_fetch_timestamp: int = int64(versions="1+", default=-1)
+    # when it last had all that the leader had then, in ms since 1970; -1 when not known
     last_caught_up_timestamp: int = int64(versions="1+", default=-1)
 
 
 class PartitionDataResponse(Struct):
-    """DOC"""
+    """The quorum of one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
     error_message: str | None = string(versions="2+", nullable="0+")
-    leader_id: int = int32()
+    leader_id: int = int32()  # -1: none
     leader_epoch: int = int32()
-    high_watermark: int = int64()
-    current_voters: list[ReplicaState] = array(ReplicaState)
-    observers: list[ReplicaState] = array(ReplicaState)
+    high_watermark: int = int64()  # one past the last record that a majority has
+    current_voters: list[ReplicaState] = array(ReplicaState)  # those whose votes and logs count
+    observers: list[ReplicaState] = array(ReplicaState)  # those that only follow
 
 
 class TopicDataResponse(Struct):
-    """DOC"""
+    """The quorums of one topic."""
 
     topic_name: str = string()
     partitions: list[PartitionDataResponse] = array(PartitionDataResponse)
 
 
 class Listener(Struct):
-    """DOC"""
+    """An address of a controller."""
 
     name: str = string()
     host: str = string()
@@ -63,14 +65,14 @@ class Listener(Struct):
 
 
 class Node(Struct):
-    """DOC"""
+    """The addresses of one voter."""
 
     node_id: int = int32()
     listeners: list[Listener] = array(Listener)
 
 
 class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"):
-    """DOC"""
+    """The quorums, and where the voters are."""
 
     error_code: int = int16()
     error_message: str | None = string(versions="2+", nullable="0+")

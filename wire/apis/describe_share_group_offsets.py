@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (key 90): DOC"""
+"""DescribeShareGroupOffsets (key 90): where share groups stand (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,40 +6,41 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DescribeShareGroupOffsetsRequestTopic(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic_name: str = string()
     partitions: list[int] = array(int32())
 
 
 class DescribeShareGroupOffsetsRequestGroup(Struct):
-    """DOC"""
+    """What to tell of one group."""
 
     group_id: str = string()
+    # null: all that it has a state of
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = array(
         DescribeShareGroupOffsetsRequestTopic, nullable="0+"
     )
 
 
 class DescribeShareGroupOffsetsRequest(Request, api_key=90, versions="0-1", flexible="0+"):
-    """DOC"""
+    """Where do these groups stand?"""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = array(DescribeShareGroupOffsetsRequestGroup)
 
 
 class DescribeShareGroupOffsetsResponsePartition(Struct):
-    """DOC"""
+    """Where a group stands in one partition."""
 
     partition_index: int = int32()
-    start_offset: int = int64()
-    leader_epoch: int = int32()
-    lag: int = int64(versions="1+", default=-1)
+    start_offset: int = int64()  # below it all is settled; -1: not known
+    leader_epoch: int = int32()  # of the leader that wrote last
+    lag: int = int64(versions="1+", default=-1)  # how many records are yet to be settled (KIP-1226); -1: not known
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
 
 
 class DescribeShareGroupOffsetsResponseTopic(Struct):
-    """DOC"""
+    """Where a group stands in one topic."""
 
     topic_name: str = string()
     topic_id: bytes = uuid()
@@ -47,7 +48,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
 
 
 class DescribeShareGroupOffsetsResponseGroup(Struct):
-    """DOC"""
+    """Where one group stands."""
 
     group_id: str = string()
     topics: list[DescribeShareGroupOffsetsResponseTopic] = array(DescribeShareGroupOffsetsResponseTopic)
@@ -56,7 +57,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", flexible="0+"):
-    """DOC"""
+    """Where each group stands."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribeShareGroupOffsetsResponseGroup] = array(DescribeShareGroupOffsetsResponseGroup)

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65): DOC"""
+"""DescribeTransactions (key 65): the state of transactions, by transactional id (KIP-664)."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DescribeTransactionsRequest(Request, api_key=65, versions="0", flexible="0+"):
-    """DOC"""
+    """Describe these transactions."""
 
     transactional_ids: list[str] = array(string())
 
 
 class TopicData(Struct):
-    """DOC"""
+    """The partitions of one topic that a transaction has written to."""
 
     topic: str = string()
     partitions: list[int] = array(int32())
 
 
 class TransactionState(Struct):
-    """DOC"""
+    """One transaction."""
 
     error_code: int = int16()
     transactional_id: str = string()
+    # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, PrepareEpochFence or Dead
     transaction_state: str = string()
-    transaction_timeout_ms: int = int32()
-    transaction_start_time_ms: int = int64()
+    transaction_timeout_ms: int = int32()  # after so long without an end it is aborted
+    transaction_start_time_ms: int = int64()  # in ms since 1970; -1: none is open
     producer_id: int = int64()
     producer_epoch: int = int16()
-    topics: list[TopicData] = array(TopicData)
+    topics: list[TopicData] = array(TopicData)  # none unless it is open
 
 
 class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible="0+"):
-    """DOC"""
+    """Each transaction."""
 
     throttle_time_ms: int = int32()
     transaction_states: list[TransactionState] = array(TransactionState)

@@ -1,4 +1,4 @@
-"""EndQuorumEpoch (key 54): DOC"""
+"""EndQuorumEpoch (key 54): the leader of the metadata log resigns (Raft)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ReplicaInfo(Struct):
-    """DOC"""
+    """A voter that might follow."""
 
     candidate_id: int = int32()
-    candidate_directory_id: bytes = uuid()
+    candidate_directory_id: bytes = uuid()  # of its metadata log
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """The resignation for one partition."""
 
     partition_index: int = int32()
-    leader_id: int = int32()
+    leader_id: int = int32()  # who resigns
     leader_epoch: int = int32()
-    preferred_successors: list[int] = array(int32(), versions="0")
-    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")
+    preferred_successors: list[int] = array(int32(), versions="0")  # those furthest in the log first
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")  # those furthest in the log first
 
 
 class TopicData(Struct):
-    """DOC"""
+    """The resignations in one topic."""
 
     topic_name: str = string()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class LeaderEndpoint(Struct):
-    """DOC"""
+    """Where the resigning leader can be reached, by listener."""
 
     name: str = string()
     host: str = string()
@@ -38,31 +38,31 @@ class LeaderEndpoint(Struct):
 
 
 class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
-    """DOC"""
+    """Elect another."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
 
-class PartitionDataResponse(Struct):
-    """DOC"""
+class PartitionResult(Struct):
+    """Whom the one told follows in one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()
+    leader_id: int = int32()  # -1: nobody
     leader_epoch: int = int32()
 
 
-class TopicDataResponse(Struct):
-    """DOC"""
+class TopicResult(Struct):
+    """The partitions of one topic."""
 
     topic_name: str = string()
-    partitions: list[PartitionDataResponse] = array(PartitionDataResponse)
+    partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class NodeEndpoint(Struct):
-    """DOC"""
+    """Where a leader named above can be reached."""
 
     node_id: int = int32()
     host: str = string()
@@ -70,8 +70,8 @@ class NodeEndpoint(Struct):
 
 
 class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"):
-    """DOC"""
+    """Whether the resignation is accepted."""
 
     error_code: int = int16()
-    topics: list[TopicDataResponse] = array(TopicDataResponse)
+    topics: list[TopicResult] = array(TopicResult)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint, versions="1+", tag=0)

@@ -1,4 +1,4 @@
-"""FetchSnapshot (key 59): DOC"""
+"""FetchSnapshot (key 59): bytes of a snapshot of the metadata log, for a replica too far behind (KIP-630)."""
 
 from __future__ import annotations
 
@@ -21,73 +21,66 @@ from kafkacompat.wire.schema import (
 
 
 class SnapshotId(Struct):
-    """DOC"""
+    """Which snapshot."""
 
-    end_offset: int = int64()
-    epoch: int = int32()
+    end_offset: int = int64()  # one past the last record it stands for
+    epoch: int = int32()  # of that record
 
 
 class PartitionSnapshot(Struct):
-    """DOC"""
+    """Where to go on in one snapshot."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32()
+    current_leader_epoch: int = int32()  # -1: do not check
     snapshot_id: SnapshotId = struct(SnapshotId)
-    position: int = int64()
-    replica_directory_id: bytes = uuid(versions="1+", tag=0)
+    position: int = int64()  # the byte to start at
+    replica_directory_id: bytes = uuid(versions="1+", tag=0)  # of the one that fetches (KIP-853)
 
 
 class TopicSnapshot(Struct):
-    """DOC"""
+    """The snapshots of one topic."""
 
     name: str = string()
     partitions: list[PartitionSnapshot] = array(PartitionSnapshot)
 
 
 class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
-    """DOC"""
+    """Send these parts of snapshots."""
 
-    cluster_id: str | None = string(nullable="0+", default=None, tag=0)
-    replica_id: int = int32(default=-1)
-    max_bytes: int = int32(default=MAX_INT32)
+    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: do not check
+    replica_id: int = int32(default=-1)  # who fetches; -1: nobody of the quorum
+    max_bytes: int = int32(default=MAX_INT32)  # of all snapshots together
     topics: list[TopicSnapshot] = array(TopicSnapshot)
 
 
-class SnapshotIdResponse(Struct):
-    """DOC"""
-
-    end_offset: int = int64()
-    epoch: int = int32()
-
-
 class LeaderIdAndEpoch(Struct):
-    """DOC"""
+    """Who leads the partition now."""
 
-    leader_id: int = int32()
+    leader_id: int = int32()  # -1: not known
     leader_epoch: int = int32()
 
 
 class PartitionSnapshotResponse(Struct):
-    """DOC"""
+    """A part of one snapshot."""
 
-    index: int = int32()
+    index: int = int32()  # of the partition
     error_code: int = int16()
-    snapshot_id: SnapshotIdResponse = struct(SnapshotIdResponse)
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)
-    size: int = int64()
-    position: int = int64()
-    unaligned_records: Part | None = batches()
+    snapshot_id: SnapshotId = struct(SnapshotId)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)  # the default means: as the request says
+    size: int = int64()  # of the whole snapshot, in bytes
+    position: int = int64()  # of the first byte sent
+    unaligned_records: Part | None = batches()  # may begin and end in the middle of a batch
 
 
 class TopicSnapshotResponse(Struct):
-    """DOC"""
+    """The parts of one topic."""
 
     name: str = string()
     partitions: list[PartitionSnapshotResponse] = array(PartitionSnapshotResponse)
 
 
 class NodeEndpoint(Struct):
-    """DOC"""
+    """Where a leader named above can be reached."""
 
     node_id: int = int32()
     host: str = string()
@@ -95,7 +88,7 @@ class NodeEndpoint(Struct):
 
 
 class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+"):
-    """DOC"""
+    """The parts."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

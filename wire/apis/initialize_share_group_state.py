@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83): DOC"""
+"""InitializeShareGroupState (key 83): a group coordinator has a share coordinator begin with partitions (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """Where a share group starts in one partition."""
 
     partition: int = int32()
-    state_epoch: int = int32()
-    start_offset: int = int64()
+    state_epoch: int = int32()  # counts how often the partition was begun with; an older one is fenced
+    start_offset: int = int64()  # the first record to hand out; -1: not known yet
 
 
 class InitializeStateData(Struct):
-    """DOC"""
+    """The partitions of one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class InitializeShareGroupStateRequest(Request, api_key=83, versions="0", flexible="0+"):
-    """DOC"""
+    """Keep the state of these."""
 
     group_id: str = string()
     topics: list[InitializeStateData] = array(InitializeStateData)
 
 
 class PartitionResult(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition: int = int32()
     error_code: int = int16()
@@ -36,13 +36,13 @@ class PartitionResult(Struct):
 
 
 class InitializeStateResult(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flexible="0+"):
-    """DOC"""
+    """What became of each partition."""
 
     results: list[InitializeStateResult] = array(InitializeStateResult)

@@ -1,4 +1,4 @@
-"""ListConfigResources (key 74): DOC"""
+"""ListConfigResources (key 74): the names of resources that have a configuration of their own (KIP-1142)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class ListConfigResourcesRequest(Request, api_key=74, versions="0-1", flexible="0+"):
-    """DOC"""
+    """List those of these types; version 0 asks for client metrics only."""
 
-    resource_types: list[int] = array(int8(), versions="1+")
+    resource_types: list[int] = array(int8(), versions="1+")  # as in DescribeConfigs; empty: all
 
 
 class ConfigResource(Struct):
-    """DOC"""
+    """One resource."""
 
     resource_name: str = string()
-    resource_type: int = int8(versions="1+", default=16)
+    resource_type: int = int8(versions="1+", default=16)  # as in DescribeConfigs
 
 
 class ListConfigResourcesResponse(Response, api_key=74, versions="0-1", flexible="0+"):
-    """DOC"""
+    """What there is."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""ListTransactions (key 66): DOC"""
+"""ListTransactions (key 66): the transactions that a coordinator looks after (KIP-664)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"):
-    """DOC"""
+    """List those to which every filter applies."""
 
-    state_filters: list[str] = array(string())
-    producer_id_filters: list[int] = array(int64())
-    duration_filter: int = int64(versions="1+", default=-1)
+    state_filters: list[str] = array(string())  # as in DescribeTransactions; empty: any
+    producer_id_filters: list[int] = array(int64())  # empty: any
+    duration_filter: int = int64(versions="1+", default=-1)  # open for longer than this, in ms; below 0: any
+    # a regular expression for the whole id (KIP-1152); null or empty: any
     transactional_id_pattern: str | None = string(versions="2+", nullable="0+", default=None)
 
 
 class TransactionState(Struct):
-    """DOC"""
+    """One transaction."""
 
     transactional_id: str = string()
     producer_id: int = int64()
-    transaction_state: str = string()
+    transaction_state: str = string()  # as in DescribeTransactions
 
 
 class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible="0+"):
-    """DOC"""
+    """What was found."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    unknown_state_filters: list[str] = array(string())
+    unknown_state_filters: list[str] = array(string())  # names in the filter that are no states
     transaction_states: list[TransactionState] = array(TransactionState)

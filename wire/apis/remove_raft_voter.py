@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (key 81): DOC"""
+"""RemoveRaftVoter (key 81): take a controller out of the quorum of the metadata log (KIP-853)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string, uui
 
 
 class RemoveRaftVoterRequest(Request, api_key=81, versions="0", flexible="0+"):
-    """DOC"""
+    """Let this controller vote no more."""
 
-    cluster_id: str | None = string(nullable="0+")
-    voter_id: int = int32()
-    voter_directory_id: bytes = uuid()
+    cluster_id: str | None = string(nullable="0+")  # null: do not check
+    voter_id: int = int32()  # its node id
+    voter_directory_id: bytes = uuid()  # of its metadata log
 
 
 class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+"):
-    """DOC"""
+    """Whether it is out."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""ShareAcknowledge (key 79): DOC"""
+"""ShareAcknowledge (key 79): what became of records that a member of a share group was handed (KIP-932)."""
 
 from __future__ import annotations
 
@@ -19,62 +19,63 @@ from kafkacompat.wire.schema import (
 
 
 class AcknowledgementBatch(Struct):
-    """DOC"""
+    """What became of a range of records."""
 
     first_offset: int = int64()
-    last_offset: int = int64()
+    last_offset: int = int64()  # inclusive
+    # one for the whole range or one a record; 0: gap, 1: accept, 2: release, 3: reject, 4: renew (from version 2)
     acknowledge_types: list[int] = array(int8())
 
 
 class AcknowledgePartition(Struct):
-    """DOC"""
+    """What to settle in one partition."""
 
     partition_index: int = int32()
     acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
 
 
 class AcknowledgeTopic(Struct):
-    """DOC"""
+    """What to settle in one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
 
 
 class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+"):
-    """DOC"""
+    """Settle these records."""
 
     group_id: str | None = string(nullable="0+", default=None)
     member_id: str | None = string(nullable="0+")
-    share_session_epoch: int = int32()
-    is_renew_ack: bool = boolean(versions="2+")
+    share_session_epoch: int = int32()  # -1: end the session, else one more each request
+    is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew the lock
     topics: list[AcknowledgeTopic] = array(AcknowledgeTopic)
 
 
 class LeaderIdAndEpoch(Struct):
-    """DOC"""
+    """Who leads the partition now."""
 
-    leader_id: int = int32()
+    leader_id: int = int32()  # -1: not known
     leader_epoch: int = int32()
 
 
 class PartitionData(Struct):
-    """DOC"""
+    """The outcome for one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # with NOT_LEADER_OR_FOLLOWER and the like
 
 
 class ShareAcknowledgeTopicResponse(Struct):
-    """DOC"""
+    """The outcomes for one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class NodeEndpoint(Struct):
-    """DOC"""
+    """Where a leader named above can be reached."""
 
     node_id: int = int32()
     host: str = string()
@@ -83,11 +84,11 @@ class NodeEndpoint(Struct):
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0+"):
-    """DOC"""
+    """What became of each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    acquisition_lock_timeout_ms: int = int32(versions="2+")
+    acquisition_lock_timeout_ms: int = int32(versions="2+")  # how long the member has renewed records to itself
     responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (key 77): DOC"""
+"""ShareGroupDescribe (key 77): the members and assignments of share groups (KIP-932)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class ShareGroupDescribeRequest(Request, api_key=77, versions="0-1", flexible="0+"):
-    """DOC"""
+    """Describe these groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()
+    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
 
 
 class TopicPartitions(Struct):
-    """DOC"""
+    """Some partitions of one topic."""
 
     topic_id: bytes = uuid()
     topic_name: str = string()
@@ -22,39 +22,40 @@ class TopicPartitions(Struct):
 
 
 class Assignment(Struct):
-    """DOC"""
+    """All that a member reads."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
 
 class Member(Struct):
-    """DOC"""
+    """One member of a group."""
 
     member_id: str = string()
-    rack_id: str | None = string(nullable="0+", default=None)
-    member_epoch: int = int32()
-    client_id: str = string()
-    client_host: str = string()
+    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
+    member_epoch: int = int32()  # the epoch of the assignment that it has
+    client_id: str = string()  # what it calls itself
+    client_host: str = string()  # the address it came from
     subscribed_topic_names: list[str] = array(string())
     assignment: Assignment = struct(Assignment)
 
 
 class DescribedGroup(Struct):
-    """DOC"""
+    """One group."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
-    group_state: str = string()
-    group_epoch: int = int32()
-    assignment_epoch: int = int32()
-    assignor_name: str = string()
+    group_state: str = string()  # Empty, Stable or Dead
+    group_epoch: int = int32()  # counts the changes of members and topics
+    assignment_epoch: int = int32()  # the group_epoch that the assignment was made for
+    assignor_name: str = string()  # who made it
     members: list[Member] = array(Member)
+    # bits of AclOperation codes; the default means: not asked for
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible="0+"):
-    """DOC"""
+    """Each group."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

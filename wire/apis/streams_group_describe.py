@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (key 89): DOC"""
+"""StreamsGroupDescribe (key 89): the topology, members and tasks of groups of Kafka Streams (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -19,111 +19,112 @@ from kafkacompat.wire.schema import (
 
 
 class StreamsGroupDescribeRequest(Request, api_key=89, versions="0", flexible="0+"):
-    """DOC"""
+    """Describe these groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()
+    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
 
 
 class KeyValue(Struct):
-    """DOC"""
+    """A name with its value."""
 
     key: str = string()
     value: str = string()
 
 
 class TopicInfo(Struct):
-    """DOC"""
+    """A topic that the application keeps for itself."""
 
     name: str = string()
-    partitions: int = int32()
-    replication_factor: int = int16()
+    partitions: int = int32()  # how many it must have; 0: whatever the others need
+    replication_factor: int = int16()  # 0: the broker's default
     topic_configs: list[KeyValue] = array(KeyValue)
 
 
 class Subtopology(Struct):
-    """DOC"""
+    """A part of the application that can run by itself."""
 
-    subtopology_id: str = string()
-    source_topics: list[str] = array(string())
-    repartition_sink_topics: list[str] = array(string())
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
+    subtopology_id: str = string()  # the same in all members, as it is made from the topology
+    source_topics: list[str] = array(string())  # what it reads
+    repartition_sink_topics: list[str] = array(string())  # what it writes for other subtopologies
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # what it keeps its stores in
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)  # what it reads from others
 
 
 class Topology(Struct):
-    """DOC"""
+    """All that the application does."""
 
-    epoch: int = int32()
-    subtopologies: list[Subtopology] | None = array(Subtopology, nullable="0+", default=None)
+    epoch: int = int32()  # of the topology; differs when the application was changed
+    subtopologies: list[Subtopology] | None = array(Subtopology, nullable="0+", default=None)  # null: not known yet
 
 
 class Endpoint(Struct):
-    """DOC"""
+    """An address that the application gave."""
 
     host: str = string()
     port: int = uint16()
 
 
 class TaskOffset(Struct):
-    """DOC"""
+    """How far one task is."""
 
     subtopology_id: str = string()
     partition: int = int32()
-    offset: int = int64()
+    offset: int = int64()  # summed over its changelogs
 
 
 class TaskIds(Struct):
-    """DOC"""
+    """Tasks of one subtopology, one for each of these partitions."""
 
     subtopology_id: str = string()
     partitions: list[int] = array(int32())
 
 
 class Assignment(Struct):
-    """DOC"""
+    """All that a member runs, or is to run."""
 
-    active_tasks: list[TaskIds] = array(TaskIds)
-    standby_tasks: list[TaskIds] = array(TaskIds)
-    warmup_tasks: list[TaskIds] = array(TaskIds)
+    active_tasks: list[TaskIds] = array(TaskIds)  # those it runs
+    standby_tasks: list[TaskIds] = array(TaskIds)  # those it keeps a copy of the state of
+    warmup_tasks: list[TaskIds] = array(TaskIds)  # those whose state it gets ready, to run them later
 
 
 class Member(Struct):
-    """DOC"""
+    """One member of a group."""
 
     member_id: str = string()
-    member_epoch: int = int32()
-    instance_id: str | None = string(nullable="0+", default=None)
-    rack_id: str | None = string(nullable="0+", default=None)
-    client_id: str = string()
-    client_host: str = string()
-    topology_epoch: int = int32()
-    process_id: str = string()
-    user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")
-    client_tags: list[KeyValue] = array(KeyValue)
-    task_offsets: list[TaskOffset] = array(TaskOffset)
-    task_end_offsets: list[TaskOffset] = array(TaskOffset)
-    assignment: Assignment = struct(Assignment)
-    target_assignment: Assignment = struct(Assignment)
-    is_classic: bool = boolean()
+    member_epoch: int = int32()  # the epoch of the assignment that it has
+    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id
+    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
+    client_id: str = string()  # what it calls itself
+    client_host: str = string()  # the address it came from
+    topology_epoch: int = int32()  # of the topology that it runs
+    process_id: str = string()  # of the application's process, which may have many members
+    user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")  # where its stores can be asked; null: nowhere
+    client_tags: list[KeyValue] = array(KeyValue)  # for an assignor that looks at racks
+    task_offsets: list[TaskOffset] = array(TaskOffset)  # how far its stores are
+    task_end_offsets: list[TaskOffset] = array(TaskOffset)  # how far they could be
+    assignment: Assignment = struct(Assignment)  # what it has
+    target_assignment: Assignment = struct(Assignment)  # what it shall have when others have given it up
+    is_classic: bool = boolean()  # of the classic protocol
 
 
 class DescribedGroup(Struct):
-    """DOC"""
+    """One group."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
-    group_state: str = string()
-    group_epoch: int = int32()
-    assignment_epoch: int = int32()
-    topology: Topology | None = struct(Topology, nullable="0+")
+    group_state: str = string()  # Empty, NotReady, Assigning, Reconciling, Stable or Dead
+    group_epoch: int = int32()  # counts the changes of members and topics
+    assignment_epoch: int = int32()  # the group_epoch that the target assignment was made for
+    topology: Topology | None = struct(Topology, nullable="0+")  # null: none yet
     members: list[Member] = array(Member)
+    # bits of AclOperation codes; the default means: not asked for
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible="0+"):
-    """DOC"""
+    """Each group."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

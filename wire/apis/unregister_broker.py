@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): DOC"""
+"""UnregisterBroker (key 64): forget a broker that will not come back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string
 
 
 class UnregisterBrokerRequest(Request, api_key=64, versions="0", flexible="0+"):
-    """DOC"""
+    """Forget this broker."""
 
     broker_id: int = int32()
 
 
 class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"):
-    """DOC"""
+    """Whether it is forgotten."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

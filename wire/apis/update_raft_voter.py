@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (key 82): DOC"""
+"""UpdateRaftVoter (key 82): a voter tells the leader its addresses and the versions it knows (KIP-853)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class Listener(Struct):
-    """DOC"""
+    """An address of the voter."""
 
     name: str = string()
     host: str = string()
@@ -14,34 +14,34 @@ class Listener(Struct):
 
 
 class KRaftVersionFeature(Struct):
-    """DOC"""
+    """The levels of kraft.version that the voter knows."""
 
     min_supported_version: int = int16()
     max_supported_version: int = int16()
 
 
 class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
-    """DOC"""
+    """This is what I am like now."""
 
-    cluster_id: str | None = string(nullable="0+")
-    current_leader_epoch: int = int32()
-    voter_id: int = int32()
-    voter_directory_id: bytes = uuid()
+    cluster_id: str | None = string(nullable="0+")  # null: do not check
+    current_leader_epoch: int = int32()  # -1: do not check
+    voter_id: int = int32()  # its node id
+    voter_directory_id: bytes = uuid()  # of its metadata log
     listeners: list[Listener] = array(Listener)
     k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
 
 
 class CurrentLeader(Struct):
-    """DOC"""
+    """Who leads the quorum now, and where."""
 
-    leader_id: int = int32(default=-1)
+    leader_id: int = int32(default=-1)  # -1: not known
     leader_epoch: int = int32(default=-1)
     host: str = string()
     port: int = int32()
 
 
 class UpdateRaftVoterResponse(Response, api_key=82, versions="0", flexible="0+"):
-    """DOC"""
+    """Whether it was taken down."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
