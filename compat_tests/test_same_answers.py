@@ -23,6 +23,7 @@ from compat_tests.same_answers import (
     groups,
     message_sets,
     old_versions,
+    quotas,
     records,
     security,
     topics,
@@ -32,12 +33,13 @@ from compat_tests.same_answers.transcript import Difference, Transcript, differe
 Script = Callable[[Transcript, str], None]
 SCRIPTS: dict[str, Script] = {
     script.__name__: script
-    for kind in (topics, configs, records, groups, group_administration, cluster, security)
+    for kind in (topics, configs, records, groups, group_administration, cluster, quotas, security)
     for script in kind.SCRIPTS
 }
 
 OLD_SCRIPTS: dict[str, Script] = {
-    script.__name__: script for script in (*old_versions.SCRIPTS, *configs.OLD_SCRIPTS, *message_sets.SCRIPTS)
+    script.__name__: script
+    for script in (*old_versions.SCRIPTS, *configs.OLD_SCRIPTS, *security.OLD_SCRIPTS, *message_sets.SCRIPTS)
 }
 
 PRODUCE = 0
@@ -58,7 +60,7 @@ ALLOWED = {
     r"^alter_broker_configs: \w+: listener.security.protocol.map .*\.read_only": LISTENERS,
     r"^alter_broker_configs: .*\.documentation": "ours says something of these, too",
     r"^scram_credentials: no password .*\.error_code": UNEXPECTED,
-    r"^acls: (unknown elements|create unknown) ": "Kafka closes the connection; ours answers as without them",
+    r"^(first_)?acls: (unknown elements|create unknown) ": "Kafka closes the connection; ours answers as without them",
     r"^alter_(configs|loggers): unknown operation .*\.error_code": UNEXPECTED,
     r"^produce_bad_batches: (garbage records|unknown codec|no gzip) .*\.error_code": UNEXPECTED,
     r"^produce_bad_batches: (empty|truncated|two batches|magic 1) .*\.log_start_offset": (
