@@ -56,10 +56,14 @@ CONFIG_TYPES = {
 
 
 class ConfigEntries:
-    """Describes configurations: *static* is the properties file's, *effective* the one in effect."""
+    """Describes configurations: *static* is the properties file's, *effective* the one in effect.
+
+    Entries of several topics may be the same object.
+    """
 
     def __init__(self, static: BrokerConfig, effective: BrokerConfig, image: MetadataImage) -> None:
         self._effective = effective
+        self._topic_defaults: dict[str, DescribeConfigsResourceResult] = {}
         ids = {name: str(static.node_id) for name in ("node.id", "broker.id")}
         self._levels: tuple[tuple[Source, Mapping[str, str]], ...] = (
             (Source.BROKER, image.config(ResourceType.BROKER, str(static.node_id))),
@@ -70,15 +74,21 @@ class ConfigEntries:
     def topic(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         """Every config of a topic with these overrides."""
         return [
-            self._own(
-                row,
-                topic_value(self._effective, overrides, name),
-                Source.TOPIC if name in overrides else None,
-                self._broker_synonyms(SYNONYMS[name][0].name) if name in SYNONYMS else [],
-            )
+            self._topic_config(row, overrides) if name in overrides else self._topic_default(row)
             for name, row in sorted(TOPIC_CONFIGS.items())
             if not row.internal or name in overrides
         ]
+
+    def _topic_default(self, row: Property) -> DescribeConfigsResourceResult:
+        """What every topic has that does not set it: made once, for a request may name thousands of topics."""
+        if row.name not in self._topic_defaults:
+            self._topic_defaults[row.name] = self._topic_config(row, {})
+        return self._topic_defaults[row.name]
+
+    def _topic_config(self, row: Property, overrides: Mapping[str, str]) -> DescribeConfigsResourceResult:
+        behind = self._broker_synonyms(SYNONYMS[row.name][0].name) if row.name in SYNONYMS else []
+        source = Source.TOPIC if row.name in overrides else None
+        return self._own(row, topic_value(self._effective, overrides, row.name), source, behind)
 
     def group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         """Every config of a group with these overrides."""

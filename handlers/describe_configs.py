@@ -29,18 +29,21 @@ def handle_describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, services: Services
 ) -> DescribeConfigsResponse:
     """Describe every resource, or say why it cannot be."""
-    return DescribeConfigsResponse(results=[_result(resource, request, services) for resource in request.resources])
+    entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
+    return DescribeConfigsResponse(
+        results=[_result(resource, request, services, entries) for resource in request.resources]
+    )
 
 
 def _result(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services, entries: ConfigEntries
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
         describe = _DESCRIBE.get(resource.resource_type)
         if describe is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} are not known")
-        result.configs = _selected(resource, request, describe(resource.resource_name, services))
+        result.configs = _selected(resource, request, describe(resource.resource_name, services, entries))
     except KafkaError as problem:
         result.error_code, result.error_message = problem.code, problem.detail
     return result
@@ -63,38 +66,34 @@ def _selected(
     return selected
 
 
-def _entries(services: Services) -> ConfigEntries:
-    return ConfigEntries(services.config, services.controller.config, services.metadata.image)
-
-
-def _topic(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+def _topic(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     check_topic_name(name)
     if name not in services.metadata.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
-    return _entries(services).topic(services.metadata.image.config(ResourceType.TOPIC, name))
+    return entries.topic(services.metadata.image.config(ResourceType.TOPIC, name))
 
 
-def _broker(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+def _broker(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     if not name:
-        return _entries(services).all_brokers()
+        return entries.all_brokers()
     if not is_node(name, services.node_id):
         reason = f"'{name}' is not the id of this broker, {services.node_id}, and not empty"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
-    return _entries(services).broker()
+    return entries.broker()
 
 
-def _loggers(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+def _loggers(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     return describe_levels(name, services.node_id)
 
 
-def _group(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+def _group(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     _check_named(name, "group")
-    return _entries(services).group(services.metadata.image.config(ResourceType.GROUP, name))
+    return entries.group(services.metadata.image.config(ResourceType.GROUP, name))
 
 
-def _client_metrics(name: str, services: Services) -> list[DescribeConfigsResourceResult]:
+def _client_metrics(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     _check_named(name, "client metrics subscription")
-    return _entries(services).client_metrics(services.metadata.image.config(ResourceType.CLIENT_METRICS, name))
+    return entries.client_metrics(services.metadata.image.config(ResourceType.CLIENT_METRICS, name))
 
 
 def _check_named(name: str, what: str) -> None:
@@ -102,7 +101,7 @@ def _check_named(name: str, what: str) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a {what} needs a name")
 
 
-_DESCRIBE: dict[int, Callable[[str, Services], list[DescribeConfigsResourceResult]]] = {
+_DESCRIBE: dict[int, Callable[[str, Services, ConfigEntries], list[DescribeConfigsResourceResult]]] = {
     ResourceType.TOPIC: _topic,
     ResourceType.BROKER: _broker,
     ResourceType.BROKER_LOGGER: _loggers,
