@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from kafkacompat.wire.apis import API_NAMES, api
@@ -10,7 +12,7 @@ from kafkacompat.wire.apis.fetch import FetchRequest, FetchTopic
 from kafkacompat.wire.compiler import decode, encode, reader
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.schema import Message
+from kafkacompat.wire.schema import Message, Struct
 from tests.wire.random_messages import Mode, make_message, seeded_random, versions_of
 
 MESSAGES = versions_of(*(message for key in API_NAMES for message in api(key)))
@@ -30,6 +32,16 @@ def test_request_and_response_belong_together(key: int) -> None:
     assert request.VERSIONS == response.VERSIONS
     assert request.FLEXIBLE == response.FLEXIBLE
     assert request.__name__.removesuffix("Request") == response.__name__.removesuffix("Response")
+
+
+@pytest.mark.parametrize("key", API_NAMES)
+def test_every_declaration_says_what_it_is_for(key: int) -> None:
+    module = import_module(api(key).request.__module__)
+    declared = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Struct)]
+    words = [module.__doc__, *(cls.__doc__ for cls in declared if cls.__module__ == module.__name__)]
+    assert len(words) >= 3
+    assert all(text and text.endswith((".", "?")) and "DOC" not in text for text in words)
+    assert f"(key {key})" in str(module.__doc__)
 
 
 @each_message
