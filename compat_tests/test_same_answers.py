@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from compat_tests.same_answers import (
     configs,
     group_administration,
     groups,
+    log_directories,
     message_sets,
     old_versions,
     quotas,
@@ -33,7 +35,7 @@ from compat_tests.same_answers.transcript import Difference, Transcript, differe
 Script = Callable[[Transcript, str], None]
 SCRIPTS: dict[str, Script] = {
     script.__name__: script
-    for kind in (topics, configs, records, groups, group_administration, cluster, quotas, security)
+    for kind in (topics, configs, records, groups, group_administration, cluster, log_directories, quotas, security)
     for script in kind.SCRIPTS
 }
 
@@ -84,8 +86,16 @@ ALLOWED = {
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
     folder = tmp_path_factory.mktemp("both")
-    with KafkaBroker(folder / "kafka") as kafka, KafkacompatBroker(folder / "ours") as ours:
+    kafka, ours = (
+        kind(folder / kind.kind, two_directories(folder / kind.kind)) for kind in (KafkaBroker, KafkacompatBroker)
+    )
+    with kafka, ours:
         yield kafka, ours
+
+
+def two_directories(folder: Path) -> dict[str, str]:
+    """Properties that give a broker somewhere to move partitions to."""
+    return {"log.dirs": f"{folder / 'first'},{folder / 'second'}"}
 
 
 @pytest.fixture(scope="module")

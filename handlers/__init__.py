@@ -66,6 +66,8 @@ SERVED = {
     31: "0-3",  # DeleteAcls
     32: "0-4",  # DescribeConfigs
     33: "0-2",  # AlterConfigs
+    34: "0-2",  # AlterReplicaLogDirs
+    35: "0-5",  # DescribeLogDirs
     36: "0-2",  # SaslAuthenticate
     37: "0-3",  # CreatePartitions
     38: "0-3",  # CreateDelegationToken

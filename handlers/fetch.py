@@ -31,7 +31,8 @@ from kafkacompat.handlers.ordering import in_order
 from kafkacompat.replication.converted_fetch import fetch_converted
 from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, WantedPartition
 from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch
-from kafkacompat.replication.partition import Partition, PartitionRead
+from kafkacompat.replication.partition import Partition
+from kafkacompat.replication.partition_read import PartitionRead
 from kafkacompat.wire.apis.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,

@@ -20,7 +20,8 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.replication.partition import Appended, Partition
+from kafkacompat.replication.held_appends import Appended
+from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,

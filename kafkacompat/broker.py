@@ -31,6 +31,7 @@ from kafkacompat.metadata.sqlite_store import SqliteStore
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.fetch_sessions import FetchSessions
+from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.server.dispatcher import Dispatcher
@@ -40,7 +41,6 @@ from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
-from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -105,7 +105,7 @@ class Broker:
         await self._open_directories()
         self._build()
         await self.controller.load(self.cluster_id)
-        await self._find_partitions()
+        await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
         self.group_coordinator.start()
         await self._listen()
@@ -139,22 +139,6 @@ class Broker:
                 new_directory_id=self._rng.randbytes(16),
             )
             self._directories.append(Directory(storage, disk))
-
-    async def _find_partitions(self) -> None:
-        """Note where each topic's partitions live.
-
-        Folders of no topic are left as they are: a topic was deleted when a crash came, or another broker
-        made them. Should their name be needed, they are set aside then.
-        """
-        topics = self.controller.committed.topics
-        for directory in self._directories:
-            for stored in await directory.disk.run(directory.storage.partitions):
-                topic = topics.get(stored.topic)
-                if topic is not None and stored.topic_id in (topic.topic_id, ZERO_UUID):
-                    self.directories.found((stored.topic, stored.partition), directory)
-                else:
-                    folder = directory.storage.folder(stored.topic, stored.partition)
-                    log.warning("%s belongs to no topic of this cluster and is left alone", folder)
 
     def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:

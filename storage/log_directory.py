@@ -12,10 +12,22 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, replace_file, write_offsets
-from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage, Files, Lock
+from kafkacompat.storage.directory_claim import claim, take
+from kafkacompat.storage.filesystem import DiskUsage, Files, Lock
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties, write_meta_properties
+from kafkacompat.storage.log_copy import LogCopy
+from kafkacompat.storage.meta_properties import LogDirectoryError
+from kafkacompat.storage.partition_folders import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    copies,
+    last_segment,
+    put_aside,
+    random_ending,
+    remove_deleted,
+)
 from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -23,15 +35,11 @@ from kafkacompat.wire.primitives import ZERO_UUID
 
 __all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
 
-LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
-_DELETE_SUFFIX = "-delete"
-_STRAY_SUFFIX = "-stray"
-_MAX_NAME_BYTES = 255
 _NOT_OURS = ("__cluster_metadata",)
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
 
@@ -68,9 +76,9 @@ class LogDirectory:
 
         Raises LogDirectoryError when another process holds it or it belongs to another node or cluster.
         """
-        lock = _take(files, path)
+        lock = take(files, path)
         try:
-            directory_id = _claim(files, path, node_id, cluster_id, new_directory_id)
+            directory_id = claim(files, path, node_id, cluster_id, new_directory_id)
             marker = os.path.join(path, CLEAN_SHUTDOWN)
             clean_shutdown = files.exists(marker)
             if clean_shutdown:
@@ -160,7 +168,7 @@ class LogDirectory:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""
         log.release()
         self._deleted.add((log.topic, log.partition))
-        self._put_aside(log.directory, _DELETE_SUFFIX)
+        self._put_aside(log.directory, DELETE_SUFFIX)
 
     def _forget_checkpoints(self, name: tuple[str, int]) -> None:
         """A new log must not be taken for the one of its name that was deleted: the offsets say another thing."""
@@ -172,24 +180,59 @@ class LogDirectory:
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
         self._unopened.discard((topic, partition))
-        return self._put_aside(self.folder(topic, partition), _STRAY_SUFFIX)
+        return self._put_aside(self.folder(topic, partition), STRAY_SUFFIX)
 
     def _put_aside(self, folder: str, suffix: str) -> str:
-        ending = f".{os.urandom(16).hex()}{suffix}"
-        # With a topic's longest name the whole would be too long for a file system.
-        name = os.path.basename(folder)[: _MAX_NAME_BYTES - len(ending)] + ending
-        self._files.rename(folder, os.path.join(self.path, name))
-        self._files.sync_directory(self.path)
-        return name
+        return put_aside(self._files, self.path, folder, suffix)
 
     def remove_deleted(self) -> None:
         """Remove the folders of deleted partitions."""
-        for name in self._files.list(self.path):
-            folder = os.path.join(self.path, name)
-            if name.endswith(_DELETE_SUFFIX) and self._files.is_directory(folder):
-                for file in self._files.list(folder):
-                    self._files.remove(os.path.join(folder, file))
-                self._files.remove_directory(folder)
+        remove_deleted(self._files, self.path)
+
+    # --- copies of partitions that are about to move here ---
+
+    def new_copy(self, source: Log) -> LogCopy:
+        """A copy of a log of another directory, still to be made; its folder is named as Kafka names it. [loop]"""
+        folder = f"{self.folder(source.topic, source.partition)}{random_ending(FUTURE_SUFFIX)}"
+        return LogCopy(self._files, source, folder, self._cache)
+
+    def adopt(self, copy: LogCopy) -> Log:
+        """Complete a copy and make it this directory's log; from the last step on it would survive a crash.
+
+        The checkpoints come first: a crash may find two logs of that name, and both have to be right.
+        """
+        copy.complete()
+        topic, partition = name = copy.source.topic, copy.source.partition
+        folder = self.folder(topic, partition)
+        if self._files.is_directory(folder):
+            self.set_aside(topic, partition)
+        self._deleted.discard(name)
+        self._recovery_points[name] = self.high_watermarks[name] = copy.end_offset
+        self._note_log_start_offset(copy.source)
+        self._write_checkpoints()
+        self._files.rename(copy.directory, folder)
+        self._files.sync_directory(self.path)
+        return copy.open(folder)
+
+    def discard(self, copy: LogCopy) -> None:
+        """Remove a copy that is not wanted any more."""
+        copy.close()
+        if self._files.is_directory(copy.directory):
+            self._put_aside(copy.directory, DELETE_SUFFIX)
+            self.remove_deleted()
+
+    def take_copies(self) -> list[tuple[str, int]]:
+        """Remove what copies a process before this one left; returns of which partitions they were."""
+        found = copies(self._files, self.path)
+        for folder in found:
+            self._put_aside(folder, DELETE_SUFFIX)
+        self.remove_deleted()
+        return list(found.values())
+
+    def progress(self, topic: str, partition: int) -> tuple[int, int, int]:
+        """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer."""
+        start_offset = self._log_start_offsets.get((topic, partition), 0)
+        return *last_segment(self._files, self.folder(topic, partition)), start_offset
 
     # --- checkpoints ---
 
@@ -249,43 +292,3 @@ class LogDirectory:
     def release(self) -> None:
         """Give up the lock without writing anything: the next start recovers."""
         self._lock.release()
-
-
-def _take(files: Files, path: str) -> Lock:
-    try:
-        _make_directory(files, path)
-        return files.lock(os.path.join(path, LOCK))
-    except DirectoryLockedError as error:
-        detail = f"log directory {path} is in use by another broker; stop that one or set log.dirs to another directory"
-        raise LogDirectoryError(detail) from error
-    except OSError as error:
-        raise LogDirectoryError(
-            f"log directory {path} cannot be used ({error}); set log.dirs to another one"
-        ) from error
-
-
-def _make_directory(files: Files, path: str) -> None:
-    """Make a directory and its parents; their names are on the disk when this returns."""
-    if not files.exists(path):
-        parent = os.path.dirname(os.path.abspath(path))
-        _make_directory(files, parent)
-        files.make_directory(path)
-        files.sync_directory(parent)
-
-
-def _claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
-    meta = read_meta_properties(files, path)
-    if meta is not None:
-        if meta.node_id not in (None, node_id):
-            raise LogDirectoryError(
-                f"log directory {path} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
-            )
-        if meta.cluster_id not in (None, cluster_id):
-            raise LogDirectoryError(
-                f"log directory {path} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
-            )
-        if None not in meta and meta.directory_id is not None:
-            return meta.directory_id
-    directory_id = (meta.directory_id if meta else None) or new_directory_id
-    write_meta_properties(files, path, node_id, cluster_id, directory_id)
-    return directory_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.storage.log_state import LogState
+from kafkacompat.storage.log_state import PASSING_ERRORS, LogState
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition, find_max_timestamp, find_timestamp, read_region
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -40,6 +40,7 @@ class LogReading(LogState):
         try:
             return read_region(self.segments, self._recent, offset, max_bytes, upper, at_least_one_batch, may_block)
         except OSError as error:
+            self.offline = error.errno not in PASSING_ERRORS
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error
 
     def warm(self, offset: int) -> None:
@@ -50,12 +51,12 @@ class LogReading(LogState):
 
     def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """The first record that is no earlier than `timestamp` (ms); None when all are earlier. [disk]"""
-        with self._disk_operation():
+        with self._disk_operation(repeatable=True):
             return find_timestamp(self.segments, timestamp, self.log_start_offset, self.config.max_decompressed_bytes)
 
     def max_timestamp(self) -> FoundRecord | None:
         """The first record with the log's largest timestamp; None when no record has a timestamp. [disk]"""
-        with self._disk_operation():
+        with self._disk_operation(repeatable=True):
             return find_max_timestamp(self.segments, self.config.max_decompressed_bytes)
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:

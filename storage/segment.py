@@ -8,6 +8,7 @@ memory) or *sealed* (it never changes; its file and indexes are opened when read
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, write_indexes
@@ -151,6 +152,16 @@ class Segment(SegmentFiles):
         first = next(scan_headers(file.file, 0, self.size_bytes), None)
         file.release()
         self.first_timestamp = first[1].max_timestamp if first else -1
+
+    def take_over(self, other: Segment) -> None:
+        """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
+        self.start_over()
+        self._offset_index, self._time_index = deepcopy(other.indexes())
+        self._unindexed_bytes = other._unindexed_bytes
+        self.size_bytes, self.modified_ms, self.created_ms = other.size_bytes, other.modified_ms, other.created_ms
+        self.first_timestamp, self.max_timestamp = other.first_timestamp, other.max_timestamp
+        self.offset_of_max_timestamp = other.offset_of_max_timestamp
+        self.pin().release()  # and the segment's own use, which keeps it open
 
     # --- writing (the active segment) ---
 

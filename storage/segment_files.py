@@ -51,6 +51,10 @@ class SegmentFiles:
         """Name of one of the segment's files."""
         return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}{self._renamed}")
 
+    def relocate(self, directory: str) -> None:
+        """Note that the folder has another name now."""
+        self._directory = directory
+
     def measure(self) -> None:
         """Take size and time of the log file from the file system. [disk]"""
         self.size_bytes = self._files.size(self.path(LOG_SUFFIX))

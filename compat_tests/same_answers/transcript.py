@@ -44,6 +44,7 @@ MADE_UP = {
     "member_id": "member",
     "leader": "member",
     "port": "port",
+    "log_dir": "directory",
     "session_id": "session",
     "producer_id": "producer",
     "log_append_time_ms": "time",
@@ -72,7 +73,7 @@ UNORDERED = {
 
 # The APIs of which Apache Kafka 4.3.1 no longer serves the first versions (KIP-896).
 OLDEST_SERVED = {
-    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 38: 1, 39: 1, 40: 1, 41: 1,
+    0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
 }  # fmt: skip
 
 

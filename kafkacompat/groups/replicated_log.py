@@ -47,10 +47,11 @@ class ReplicatedOffsetsLog:
 
     def read(self, partition: int) -> Iterator[Buffer]:
         """See OffsetsLog; reading happens while the partition is being loaded and may wait for the disk."""
-        log = self._replicas.find(OFFSETS_TOPIC, partition).log
-        offset = log.log_start_offset
+        found = self._replicas.find(OFFSETS_TOPIC, partition)
+        offset = found.log.log_start_offset
         while True:
-            region = log.read(offset, PIECE_BYTES)
+            # The log may be another one each time: the partition may move to another directory meanwhile.
+            region = found.log.read(offset, PIECE_BYTES)
             if region is None:
                 return
             try:

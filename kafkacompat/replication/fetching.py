@@ -17,7 +17,8 @@ from twisted.python.failure import Failure
 
 from kafkacompat.replication.delayed import DelayedFetch
 from kafkacompat.replication.fetch_sessions import PartitionKey, WantedPartition
-from kafkacompat.replication.partition import Partition, PartitionRead
+from kafkacompat.replication.partition import Partition
+from kafkacompat.replication.partition_read import PartitionRead
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.timers import Clock

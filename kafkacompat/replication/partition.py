@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
+from kafkacompat.replication.held_appends import Appended, HeldAppend, settle
+from kafkacompat.replication.partition_read import PartitionRead
 from kafkacompat.storage.log import AppendResult, FoundRecord, Log, OffsetPosition, RollNeededError
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import FileRegion
@@ -30,39 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRead:
-    """What a fetch found in one partition.
-
-    ``region`` is a piece of the log's file, or what it was converted to for an old client.
-    ``diverging_epoch`` is (epoch, end offset) when the fetcher's log and ours part ways (KIP-320).
-    """
-
-    region: FileRegion | bytes | None
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
-    diverging_epoch: tuple[int, int] | None = None
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of record batches found."""
-        if self.region is None:
-            return 0
-        return len(self.region) if isinstance(self.region, bytes) else self.region.size_bytes
-
-
-@dataclass(slots=True)
-class _HeldAppend:
-    """An append in line behind a new segment."""
-
-    records: Buffer
-    now_ms: int
-    from_client: bool
-    result: Deferred[AppendResult]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 class Partition:
@@ -80,7 +50,7 @@ class Partition:
         self.watchers: dict[Waiting, None] = {}
         self.is_internal = opened.topic in INTERNAL_TOPICS
         self._on_failure = on_failure
-        self._held: deque[_HeldAppend] = deque()
+        self._held: deque[HeldAppend] = deque()
         self._rolling = False
         self._closed: KafkaError | None = None
         # Clients are told the new epoch from now on, so it has to have a beginning before its first record.
@@ -127,7 +97,7 @@ class Partition:
                 return self._append_now(records, now_ms, from_client)
             except RollNeededError:
                 pass
-        held = _HeldAppend(records, now_ms, from_client, Deferred())
+        held = HeldAppend(records, now_ms, from_client, Deferred())
         self._held.append(held)
         self.roll()
         return held.result
@@ -203,9 +173,29 @@ class Partition:
         # Decided before anybody learns anything: an append from within those calls may start a segment itself.
         self._rolling = more = bool(held)
         for waiting, outcome in settled:
-            _settle(waiting, outcome)
+            settle(waiting, outcome)
         if more and not self.closed:
             self._prepare()
+
+    # Moving
+
+    def pause(self) -> bool:
+        """Let appends wait in line until `resume`; False while they wait for a segment already."""
+        if self._rolling or self.closed:
+            return False
+        self._rolling = True
+        return True
+
+    def replace_log(self, moved: Log, disk: Disk, on_failure: Callable[[BaseException], None]) -> None:
+        """Go on with a copy of the log that holds the same; appends are paused."""
+        moved.config = self.log.config
+        moved.advance_log_start_offset(self.log.log_start_offset)
+        self.log, self.disk, self._on_failure = moved, disk, on_failure
+        self.high_watermark = moved.end_position()
+
+    def resume(self) -> None:
+        """Serve those in line."""
+        self._drain()
 
     def _roll_failed(self, failure: Failure) -> None:
         """The segment could not be made, or (a defect of ours) not be taken into use: nothing is known any more."""
@@ -256,7 +246,11 @@ class Partition:
             diverging = self._diverging(last_fetched_epoch, offset)
             if diverging is not None:
                 return self._found(None, diverging)
-        region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
+        try:
+            region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
+        except KafkaError as problem:
+            self._check_failure(problem)
+            raise
         return self._found(region)
 
     def nothing(self) -> PartitionRead:
@@ -275,15 +269,25 @@ class Partition:
 
     def warm(self, offset: int) -> Deferred[None]:
         """Bring into memory what finding *offset* takes."""
-        return self.disk.run(self.log.warm, offset)
+        return self._look_up(self.log.warm, offset)
 
     def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
         """The first record at or after a time (ms)."""
-        return self.disk.run(self.log.offset_for_timestamp, timestamp)
+        return self._look_up(self.log.offset_for_timestamp, timestamp)
 
     def find_max_timestamp(self) -> Deferred[FoundRecord | None]:
         """The record with the largest timestamp."""
-        return self.disk.run(self.log.max_timestamp)
+        return self._look_up(self.log.max_timestamp)
+
+    def _look_up(
+        self, search: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        return self.disk.run(search, *args, **kwargs).addErrback(self._look_up_failed)
+
+    def _look_up_failed(self, failure: Failure) -> Failure:
+        assert failure.value is not None
+        self._check_failure(failure.value)
+        return failure
 
     # Going away
 
@@ -293,12 +297,3 @@ class Partition:
         self._refuse_held(refusal)
         for fetch in list(self.watchers):
             fetch.wake()
-
-
-def _settle(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
-    if isinstance(outcome, KafkaError):
-        waiting.errback(outcome)
-    elif isinstance(outcome, Deferred):
-        outcome.chainDeferred(waiting)
-    else:
-        waiting.callback(outcome)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
 from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.moving import Moves, remove_deleted
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from kafkacompat.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
+
+# With "-", the partition, ".", 32 digits and "-future" behind it a file system's longest name is full.
+MAX_MOVED_NAME_LENGTH = 255 - 41
 
 LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
 
@@ -36,6 +41,7 @@ class ReplicaManager:
         self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
+        self.moves = Moves(directories, clock, self.directory_failed)
 
     def __iter__(self) -> Iterator[Partition]:
         """Every open partition once."""
@@ -95,6 +101,8 @@ class ReplicaManager:
             self._offline.discard((topic, partition.index))
         if directory.offline:
             self._take_offline(partition, directory)
+        elif wanted := self.directories.take_wish((partition.topic, partition.index)):
+            self.moves.request(partition, wanted)
 
     def _cannot_open(self, topic: TopicImage, index: int, problem: BaseException | None) -> None:
         log.error("%s-%d cannot be opened and is offline: %s", topic.name, index, problem)
@@ -121,14 +129,11 @@ class ReplicaManager:
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
         delay_s = partition.log.config.file_delete_delay_ms / 1000
-        self._clock.callLater(delay_s, self._remove_deleted, directory)
-        return directory.disk.run(directory.storage.delete_log, partition.log)
-
-    def _remove_deleted(self, directory: Directory) -> None:
-        """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
-        if not directory.offline:
-            removing = directory.disk.run(directory.storage.remove_deleted)
-            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))
+        self._clock.callLater(delay_s, remove_deleted, directory)
+        deleting = directory.disk.run(directory.storage.delete_log, partition.log)
+        # A copy on its way elsewhere may have the partition's own name already: nobody may take that name before it is gone.
+        gone = self.moves.cancel((topic.name, index))
+        return deleting.addCallback(lambda _: gone)
 
     def configs_changed(self, topic: str) -> None:
         """Take over a topic's new configuration."""
@@ -156,6 +161,26 @@ class ReplicaManager:
             self._offline.add((topic, partition.index))
         refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
         partition.close_to_clients(refusal)
+
+    def move(self, topic: str, index: int, path: str) -> Deferred[None]:
+        """Bring a partition to the log directory at *path*; fires when that has begun.
+
+        Raises KafkaError, or fails with it: INVALID_TOPIC_EXCEPTION for a name too long for a copy's folder,
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and UNKNOWN_TOPIC_OR_PARTITION for one that does not exist yet, which
+        is then made there.
+        """
+        if len(topic) > MAX_MOVED_NAME_LENGTH - len(str(index)):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {topic} is too long for a copy's folder")
+        target = self.directories.at(path)
+        if target is None:
+            raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is none of log.dirs")
+        if target.offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} is offline")
+        if self.directories.is_cordoned(target):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"log directory {path} is in cordoned.log.dirs")
+        if (topic, index) not in self._partitions and (topic, index) not in self._offline:
+            self.directories.wish((topic, index), target)
+        return self.moves.start(self.find(topic, index), target)
 
     def by_directory(self) -> list[tuple[Directory, list[Log]]]:
         """Every log directory that works, with the open logs in it."""
@@ -190,4 +215,14 @@ class ReplicaManager:
         directory = self.directories.home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
-        return saving.addCallback(lambda _: partition.log.log_start_offset)
+        return saving.addCallbacks(
+            lambda _: partition.log.log_start_offset, lambda failure: self._not_saved(directory, failure.value)
+        )
+
+    def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
+        if not isinstance(problem, OSError):
+            raise problem or AssertionError
+        if problem.errno not in PASSING_ERRORS:
+            self.directory_failed(directory, problem)
+        reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)

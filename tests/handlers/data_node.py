@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any, TypeVar
 
@@ -37,8 +38,8 @@ def batch(count: int = 1, *, timestamp: int = NOW_MS, codec: int = 0, value: byt
 class DataNode:
     """Node 1 with t of two partitions, u and the offsets topic of one, each in leader epoch EPOCH."""
 
-    def __init__(self, config: LogConfig | None = None, **properties: str) -> None:
-        self.node = Node(config=config)
+    def __init__(self, config: LogConfig | None = None, paths: Sequence[str] = (), **properties: str) -> None:
+        self.node = Node(*paths, config=config)
         for image in (topic("t", 2, T_ID), topic("u", 1, U_ID), topic("__consumer_offsets", 1, OFFSETS_ID)):
             self.node.open(image)
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}

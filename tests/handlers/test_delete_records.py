@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from kafkacompat.handlers.context import Pending
@@ -74,13 +76,14 @@ def test_the_answer_waits_until_the_new_start_would_survive_a_crash() -> None:
     assert has_fired(pending.response)
 
 
-def test_a_start_that_cannot_be_written_is_told_for_its_partition(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("error", "is_passing"), [(errno.EIO, False), (errno.ENOSPC, True)])
+def test_a_start_that_cannot_be_written_is_told_for_its_partition(error: int, is_passing: bool) -> None:
     node = DataNode()
     node.append("t", 0, batch(3))
     pending = node.send(request(2), 2)
-    node.node.files.fail_on("open", 5)
+    node.node.files.fail_on("open", error)
     node.node.work()
     response = node.read(pending, DeleteRecordsResponse, 2)
-    assert response.topics[0].partitions[0].error_code != 0
+    assert response.topics[0].partitions[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert response.topics[0].partitions[0].low_watermark == -1
-    assert caplog.text
+    assert node.node.directories[0].offline is not is_passing

@@ -98,15 +98,21 @@ def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -
     assert log.recovery_point == 0
 
 
-def test_a_failed_read_is_an_error_of_that_read(memory: Store, files: MemoryFiles) -> None:
+@pytest.mark.parametrize(("error", "is_passing"), [(errno.EIO, False), (errno.EMFILE, True)])
+def test_a_read_that_fails_is_the_logs_last_unless_the_cause_passes(
+    memory: Store, files: MemoryFiles, error: int, is_passing: bool
+) -> None:
     log = create(memory)
     fill(log, 300)
-    files.fail_on("pread", errno.EIO)
+    files.fail_on("pread", error)
     with pytest.raises(KafkaError) as refused:
         log.read(0, 100)
     assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert read(log, 0)
-    log.close()
+    assert log.offline is not is_passing
+    if is_passing:
+        assert read(log, 0)
+        log.close()
+    log.release()
     assert files.open_handles == 0
 
 

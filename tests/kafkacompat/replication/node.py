@@ -9,7 +9,8 @@ from twisted.internet.task import Clock
 
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.replication.directories import Directories, Directory
-from kafkacompat.replication.partition import Appended, Partition
+from kafkacompat.replication.held_appends import Appended
+from kafkacompat.replication.partition import Partition
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig

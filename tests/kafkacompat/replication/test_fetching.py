@@ -263,12 +263,25 @@ def test_what_is_warm_of_a_fetch_with_cold_partitions_is_not_held_open_twice() -
     assert cold.node.files.open_handles == cold.idle_handles
 
 
-def test_a_look_up_that_fails_is_told_as_an_error() -> None:
+def test_a_look_up_that_fails_for_a_passing_reason_is_told_as_an_error() -> None:
     cold = ColdCluster(2)
-    cold.node.files.fail_on("open", errno.EIO)
+    cold.node.files.fail_on("open", errno.EMFILE)
     waiting = cold.fetch(2)
     assert isinstance(waiting, Deferred)
     results: list[list[tuple[ErrorCode, bool]]] = []
     waiting.addCallback(lambda found: results.append([(each.error_code, bool(each.size_bytes)) for each in found]))
     cold.node.work()
     assert results == [[(ErrorCode.KAFKA_STORAGE_ERROR, False), (ErrorCode.NONE, True)]]
+    assert not cold.node.directories[0].offline
+
+
+def test_a_look_up_that_fails_takes_the_directory_offline() -> None:
+    cold = ColdCluster(2)
+    cold.node.files.fail_on("open", errno.EIO)
+    waiting = cold.fetch(2)
+    assert isinstance(waiting, Deferred)
+    results: list[list[ErrorCode]] = []
+    waiting.addCallback(lambda found: results.append([each.error_code for each in found]))
+    cold.node.work()
+    assert results == [[ErrorCode.KAFKA_STORAGE_ERROR] * 2]
+    assert cold.node.directories[0].offline

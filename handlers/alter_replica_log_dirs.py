@@ -1,0 +1,54 @@
+"""AlterReplicaLogDirs (key 34), v0-2: move partitions between this broker's log directories (KIP-113).
+
+v1     quota violations are answered before they are enforced
+v2     flexible
+
+A partition is answered when its move has begun; DescribeLogDirs tells how far it is. Of a partition named with several
+directories the last one counts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from twisted.internet.defer import Deferred, maybeDeferred
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.handlers.waiting import respond
+from kafkacompat.wire.apis.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+
+def handle_alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, context: RequestContext, services: Services
+) -> AlterReplicaLogDirsResponse | Pending[AlterReplicaLogDirsResponse]:
+    """Begin, or cancel, each move."""
+    wanted = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+    codes = [_move(services, *name, path) for name, path in wanted.items()]
+    return respond(codes, partial(_response, list(wanted)))
+
+
+def _move(services: Services, topic: str, index: int, path: str) -> Deferred[ErrorCode]:
+    moving = maybeDeferred(services.replica_manager.move, topic, index, path)
+    return moving.addCallbacks(lambda _: ErrorCode.NONE, lambda failure: error_code_of(failure.value))
+
+
+def _response(names: list[tuple[str, int]], codes: list[ErrorCode]) -> AlterReplicaLogDirsResponse:
+    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for (topic, index), code in zip(names, codes, strict=True):
+        result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+        topics.setdefault(topic, []).append(result)
+    return AlterReplicaLogDirsResponse(
+        results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=parts) for name, parts in topics.items()]
+    )

@@ -1,0 +1,80 @@
+"""DescribeLogDirs (key 35), v0-5: the log directories, and how large each partition in them is (KIP-113).
+
+v1     quota violations are answered before they are enforced
+v2     flexible
+v3     an error for the whole request
+v4     the size of the file systems (KIP-827)
+v5     directories that get no new partitions (KIP-1066)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from twisted.internet.defer import Deferred, gatherResults, succeed
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.replication.directories import Directory
+from kafkacompat.storage.filesystem import DiskUsage
+from kafkacompat.wire.apis.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+Wanted = Mapping[str, frozenset[int]]
+
+
+def handle_describe_log_dirs(
+    request: DescribeLogDirsRequest, context: RequestContext, services: Services
+) -> Pending[DescribeLogDirsResponse]:
+    """Describe every directory, with the partitions that were asked for."""
+    wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
+    results = [_describe(each, wanted, services) for each in services.replica_manager.directories]
+    return Pending(gatherResults(results).addCallback(lambda found: DescribeLogDirsResponse(results=found)))
+
+
+def _describe(directory: Directory, wanted: Wanted | None, services: Services) -> Deferred[DescribeLogDirsResult]:
+    result = DescribeLogDirsResult(log_dir=directory.path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    if directory.offline:
+        return succeed(result)
+
+    def measured(usage: DiskUsage) -> DescribeLogDirsResult:
+        result.error_code = ErrorCode.NONE
+        result.total_bytes, result.usable_bytes = usage
+        result.is_cordoned = services.replica_manager.directories.is_cordoned(directory)
+        result.topics = _topics(directory, wanted, services)
+        return result
+
+    # A disk that cannot even be measured is told as one that failed.
+    return directory.disk.run(directory.storage.disk_usage).addCallbacks(measured, lambda _: result)
+
+
+def _topics(directory: Directory, wanted: Wanted | None, services: Services) -> list[DescribeLogDirsTopic]:
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for topic, partition in _partitions(directory, services):
+        if wanted is None or partition.partition_index in wanted.get(topic, ()):
+            topics.setdefault(topic, []).append(partition)
+    return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+
+
+def _partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
+    replicas = services.replica_manager
+    for home, logs in replicas.by_directory():
+        if home is directory:
+            for log in logs:
+                yield log.topic, DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes)
+    for move in replicas.moves:
+        if move.target is directory:
+            yield (
+                move.partition.topic,
+                DescribeLogDirsPartition(
+                    partition_index=move.partition.index,
+                    partition_size=move.copy.size_bytes,
+                    offset_lag=move.offset_lag,
+                    is_future_key=True,
+                ),
+            )

@@ -1,0 +1,227 @@
+"""Moving live partitions between log directories: copied while they go on, and swapped in when nothing is missing.
+
+The copy is made in steps, in the thread of the directory that it is made in. For the last one appends wait in line;
+when it is on the disk the partition goes on with the copy, and the log it had is deleted. A crash leaves the old log
+with a copy beside it, which counts for nothing, or two whole logs, of which the start takes the newer one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred, DeferredList, succeed
+
+from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log_copy import SourceError
+from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.timers import Clock
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkacompat.storage.log import Log
+
+log = logging.getLogger(__name__)
+
+STEP_BYTES = 4 << 20
+"""What a step copies at most: the directory's other partitions wait for it when they need a segment."""
+
+PAUSE_BELOW_BYTES = 1 << 20
+"""With so little left appends may be paused."""
+
+
+class Move:
+    """One partition on its way from its directory to another.
+
+    ``begun`` fires when the copy's folder is there, or fails; ``ended`` when nothing is left to do.
+    """
+
+    def __init__(self, partition: Partition, source: Directory, target: Directory) -> None:
+        self.partition = partition
+        self.source = source
+        self.target = target
+        self.copy = target.storage.new_copy(partition.log)
+        self.begun: Deferred[None] = Deferred()
+        self.ended: Deferred[None] = Deferred()
+        self.cancelled = False
+        self.stopped = False
+        self._paused = False
+
+    @property
+    def offset_lag(self) -> int:
+        """How many offsets the copy is behind, at most."""
+        return self.partition.log.log_end_offset - self.copy.end_offset
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further step shall be made."""
+        return self.cancelled or self.stopped or self.partition.closed or self.target.offline
+
+    def resume(self) -> None:
+        """Serve the appends that wait for this move."""
+        if self._paused:
+            self._paused = False
+            self.partition.resume()
+
+    async def run(self, failed: Callable[[Directory, BaseException], None]) -> Log | None:
+        """Make and adopt the copy; returns it with appends paused, or None when it came to nothing."""
+        try:
+            await self.target.disk.run(self.copy.create)
+            self.begun.callback(None)
+            while not self.is_over:
+                if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
+                    await self.target.disk.run(self.copy.advance, self.copy.extents(), STEP_BYTES)
+                elif self.partition.pause():
+                    self._paused = True
+                    return await self.target.disk.run(self.target.storage.adopt, self.copy)
+                else:
+                    # Behind the segment that is being made.
+                    await self.source.disk.run(_nothing)
+        except Exception as problem:
+            self._failed(problem, failed)
+        return None
+
+    def _failed(self, problem: Exception, failed: Callable[[Directory, BaseException], None]) -> None:
+        log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
+        if not self.begun.called:
+            self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)))
+        if self.partition.closed:
+            return  # what was deleted need not be readable
+        if isinstance(problem, SourceError):
+            failed(self.source, problem)
+        elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+            failed(self.target, problem)
+
+
+def _nothing() -> None:
+    """Done when everything before it is."""
+
+
+class Moves:
+    """The partitions that are being moved, one move at a time each."""
+
+    def __init__(
+        self, directories: Directories, clock: Clock, failed: Callable[[Directory, BaseException], None]
+    ) -> None:
+        self._directories = directories
+        self._clock = clock
+        self._failed = failed
+        self._moves: dict[tuple[str, int], Move] = {}
+
+    def __iter__(self) -> Iterator[Move]:
+        return iter(list(self._moves.values()))
+
+    def request(self, partition: Partition, target: Directory) -> None:
+        """As `start`, for nobody who waits."""
+        self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.getErrorMessage()))
+
+    def start(self, partition: Partition, target: Directory) -> Deferred[None]:
+        """Bring a partition to a directory, in place of where it was going; fires when that has begun.
+
+        Fails with KafkaError KAFKA_STORAGE_ERROR; nothing is to be done when it lives or goes there already.
+        """
+        name = (partition.topic, partition.index)
+        going = self._moves.get(name)
+        if going is not None and going.target is target and not going.cancelled:
+            return succeed(None)
+        given_up = self.cancel(name)
+        begun: Deferred[None] = Deferred()
+        given_up.addCallback(lambda _: self._start(partition, target)).chainDeferred(begun)
+        return begun
+
+    def _start(self, partition: Partition, target: Directory) -> Deferred[None]:
+        name = (partition.topic, partition.index)
+        home = self._directories.home(name)
+        if home is None or partition.closed:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition!r} was deleted")
+        if name in self._moves:
+            return self.start(partition, target)
+        if home is target:
+            return succeed(None)
+        if any(each.offline for each in self._directories):
+            reason = "a log directory is offline: nothing is moved until all of them work"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+        move = self._moves[name] = Move(partition, home, target)
+        begun: Deferred[None] = Deferred()
+        move.begun.chainDeferred(begun)
+        Deferred.fromCoroutine(self._run(name, move)).addErrback(
+            lambda failure: log.error("moving %r failed", partition, exc_info=failure.value)
+        )
+        return begun
+
+    async def _run(self, name: tuple[str, int], move: Move) -> None:
+        try:
+            moved = await move.run(self._failed)
+            if moved is not None and not (move.cancelled or move.partition.closed or move.target.offline):
+                await self._swap(name, move, moved)
+            else:
+                move.resume()
+                await self._give_up(move, moved)
+        finally:
+            move.resume()
+            del self._moves[name]
+            move.ended.callback(None)
+
+    async def _give_up(self, move: Move, moved: Log | None) -> None:
+        """Remove the copy; one that is only stopped stays, to tell the next start that it is wanted."""
+        if move.target.offline:
+            return
+        storage = move.target.storage
+        if moved is not None:
+            await move.target.disk.run(storage.delete_log, moved)
+            self._remove_later(move.target, move.partition)
+        elif not move.stopped:
+            await move.target.disk.run(storage.discard, move.copy)
+
+    async def _swap(self, name: tuple[str, int], move: Move, moved: Log) -> None:
+        """Go on with the copy, and delete the log that was copied."""
+        partition, old, target = move.partition, move.partition.log, move.target
+        partition.replace_log(moved, target.disk, lambda problem: self._failed(target, problem))
+        self._directories.forget(name)
+        self._directories.found(name, target)
+        log.info("%r moved to %s", partition, target.path)
+        # Should records have been deleted meanwhile, both logs say so while there are both.
+        await target.disk.run(target.storage.save_log_start_offset, moved)
+        move.resume()
+        try:
+            await move.source.disk.run(move.source.storage.delete_log, old)
+        except OSError as problem:
+            self._failed(move.source, problem)
+        else:
+            self._remove_later(move.source, partition)
+
+    def _remove_later(self, directory: Directory, partition: Partition) -> None:
+        delay_s = partition.log.config.file_delete_delay_ms / 1000
+        self._clock.callLater(delay_s, remove_deleted, directory)
+
+    def cancel(self, name: tuple[str, int]) -> Deferred[None]:
+        """Give up a move; fires when nothing of it is left. It may have been too late."""
+        move = self._moves.get(name)
+        if move is None:
+            return succeed(None)
+        move.cancelled = True
+        return _when(move.ended)
+
+    def stop(self) -> Deferred[None]:
+        """Make no further steps; fires when none is under way. The next start begins again."""
+        for move in self:
+            move.stopped = True
+        return DeferredList([_when(move.ended) for move in self]).addCallback(lambda _: None)
+
+
+def _when(event: Deferred[None]) -> Deferred[None]:
+    """Another Deferred that fires with this one."""
+    fired: Deferred[None] = Deferred()
+    event.addCallback(lambda _: fired.callback(None))
+    return fired
+
+
+def remove_deleted(directory: Directory) -> None:
+    """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
+    if not directory.offline:
+        removing = directory.disk.run(directory.storage.remove_deleted)
+        removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))

@@ -1,0 +1,60 @@
+"""The folders of partitions that are on their way out of, or into, a log directory. Everything here is a disk operation.
+
+`T-P.<32 digits>-delete` was deleted, `-stray` belongs to no topic, `-future` is a copy of a partition that is to move
+here; the names are Kafka's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.segment_files import LOG_SUFFIX
+
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
+
+_COPY = re.compile(rf"(.+)-([0-9]+)\.[0-9a-f]{{32}}{FUTURE_SUFFIX}")
+_MAX_NAME_BYTES = 255
+
+
+def random_ending(suffix: str) -> str:
+    """What tells apart the folders of one partition."""
+    return f".{os.urandom(16).hex()}{suffix}"
+
+
+def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
+    """Rename a partition's folder in *root*; returns its new name."""
+    ending = random_ending(suffix)
+    # With a topic's longest name the whole would be too long for a file system.
+    name = os.path.basename(folder)[: _MAX_NAME_BYTES - len(ending)] + ending
+    files.rename(folder, os.path.join(root, name))
+    files.sync_directory(root)
+    return name
+
+
+def remove_deleted(files: Files, root: str) -> None:
+    """Remove the folders of deleted partitions."""
+    for name in files.list(root):
+        folder = os.path.join(root, name)
+        if name.endswith(DELETE_SUFFIX) and files.is_directory(folder):
+            for file in files.list(folder):
+                files.remove(os.path.join(folder, file))
+            files.remove_directory(folder)
+
+
+def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
+    """The folders of copies, and of which partitions they are."""
+    matches = {name: _COPY.fullmatch(name) for name in files.list(root)}
+    return {os.path.join(root, name): (match[1], int(match[2])) for name, match in matches.items() if match}
+
+
+def last_segment(files: Files, folder: str) -> tuple[int, int]:
+    """(base offset, bytes) of a partition's last segment; (-1, 0) when there is none."""
+    names = [name for name in files.list(folder) if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdigit()]
+    if not names:
+        return -1, 0
+    last = max(names)
+    return int(last.removesuffix(LOG_SUFFIX)), files.size(os.path.join(folder, last))
