@@ -47,6 +47,6 @@ class GroupPartitionEvents:
             self._stored_offsets.topic_deleted(topic.name)
         return self._replicas.delete_partitions(topic)
 
-    def configs_changed(self, topic: str) -> None:
+    def configs_changed(self, topic: TopicImage) -> None:
         """See PartitionEvents."""
         self._replicas.configs_changed(topic)

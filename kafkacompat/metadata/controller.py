@@ -58,7 +58,7 @@ class PartitionEvents(Protocol):
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """Delete a topic's partitions; fires when a topic of the same name may be made."""
 
-    def configs_changed(self, topic: str) -> None:
+    def configs_changed(self, topic: TopicImage) -> None:
         """Take over a topic's new configuration (`Controller.log_config_of`)."""
 
 

@@ -13,7 +13,7 @@ class Difference(NamedTuple):
 
     deleted: list[TopicImage]
     opened: list[TopicImage]
-    reconfigured: list[str]
+    reconfigured: list[TopicImage]
 
 
 def difference(old: MetadataImage, new: MetadataImage) -> Difference:
@@ -28,11 +28,11 @@ def _partitions(old: MetadataImage, topic: TopicImage) -> int:
     return 0 if before is None else len(before.partitions)
 
 
-def _reconfigured(old: MetadataImage, new: MetadataImage) -> list[str]:
+def _reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImage]:
     if old.configs == new.configs:
         return []
-    kept = [name for name, topic in new.topics.items() if topic.topic_id in old.topics_by_id]
+    kept = [topic for topic in new.topics.values() if topic.topic_id in old.topics_by_id]
     resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
     if any(kind == ResourceType.BROKER for kind, _ in resources):
         return kept
-    return [name for name in kept if (ResourceType.TOPIC, name) in resources]
+    return [topic for topic in kept if (ResourceType.TOPIC, topic.name) in resources]

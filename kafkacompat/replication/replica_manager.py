@@ -135,11 +135,12 @@ class ReplicaManager:
         gone = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: gone)
 
-    def configs_changed(self, topic: str) -> None:
+    def configs_changed(self, topic: TopicImage) -> None:
         """Take over a topic's new configuration."""
-        config = self._log_config_of(topic)
-        for partition in self:
-            if partition.topic == topic:
+        config = self._log_config_of(topic.name)
+        for image in topic.partitions:
+            partition = self._partitions.get((topic.name, image.partition))
+            if partition is not None:
                 partition.log.config = config
 
     # Failing disks

@@ -22,8 +22,8 @@ class RecordingEvents:
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         return self._tell("delete", topic.name)
 
-    def configs_changed(self, topic: str) -> None:
-        self.told.append(("configure", topic))
+    def configs_changed(self, topic: TopicImage) -> None:
+        self.told.append(("configure", topic.name))
 
     def _tell(self, what: str, topic: str) -> Deferred[None]:
         self.told.append((what, topic))

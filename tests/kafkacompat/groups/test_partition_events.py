@@ -86,5 +86,5 @@ def test_with_any_other_topic_its_offsets_go() -> None:
 
 def test_configurations_are_passed_on() -> None:
     _, replicas, events = a_world()
-    events.configs_changed("t")
+    events.configs_changed(topic("t"))
     assert replicas.told == [("configure", "t")]

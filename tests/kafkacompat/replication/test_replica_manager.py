@@ -272,7 +272,7 @@ def test_a_changed_configuration_reaches_the_logs_of_its_topic_only() -> None:
     node.open(topic("u", 1, b"u" * 16))
     node.configs = {"t": LogConfig(retention_ms=5), "u": LogConfig(retention_ms=6)}
     before = node.replicas.find("u", 0).log.config
-    node.replicas.configs_changed("t")
+    node.replicas.configs_changed(topic("t", 3))
     assert [node.replicas.find("t", index).log.config.retention_ms for index in range(2)] == [5, 5]
     assert node.replicas.find("u", 0).log.config is before
 
