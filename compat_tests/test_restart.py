@@ -12,7 +12,15 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
+from compat_tests.raw_client import RawClient
+from compat_tests.same_answers.quotas import alteration, quotas_of
+from compat_tests.same_answers.security import SHA_512, credentials, upsertion
 from compat_tests.waiting import pause, until
+from kafkacompat.wire.apis.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kafkacompat.wire.apis.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
 
 QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
 
@@ -146,3 +154,16 @@ def test_group_goes_on_after_a_kill(make_broker: MakeBroker, name: str) -> None:
     until(lambda: take(200), every_seconds=0, timeout_seconds=60)
     assert values == [b"%d" % number for number in range(200)]
     consumer.close()
+
+
+def test_quotas_and_passwords_outlive_a_kill(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    rates = AlterClientQuotasRequest(entries=[alteration({"user": "alice"}, ("request_percentage", 12.5))])
+    secrets = AlterUserScramCredentialsRequest(upsertions=[upsertion("alice", SHA_512, 8192)])
+    with RawClient(broker.port) as client:
+        client.call(rates, AlterClientQuotasResponse, 1)
+        client.call(secrets, AlterUserScramCredentialsResponse, 0)
+    broker.kill()
+    broker.start()
+    until(lambda: quotas_of(broker.port, "alice") == {"request_percentage": 12.5})
+    until(lambda: credentials(broker.port) == {"alice": [(SHA_512, 8192)]})
