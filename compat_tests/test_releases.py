@@ -91,9 +91,12 @@ TEN = [b"%d" % number for number in range(10)]
 QUIET: dict[str, Any] = {"log_level": 0}
 
 
-def test_librdkafka_told_that_the_broker_is_0_9(emulating: EmulatingBroker) -> None:
+@pytest.mark.parametrize("name", ["0.9.0", "everything"])
+def test_librdkafka_told_that_the_broker_is_0_9(emulating: EmulatingBroker, name: str) -> None:
+    """It never asks for ApiVersions, of a listener that has none and of one that serves everything."""
     told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
-    assert round_trip(emulating.ports["0.9.0"], "told", **told, **QUIET) == TEN
+    port = emulating.ports.get(name, emulating.port)
+    assert round_trip(port, f"told-{name}", **told, **QUIET) == TEN
 
 
 def test_librdkafka_told_that_the_broker_is_0_8_which_has_no_members_of_groups(emulating: EmulatingBroker) -> None:
