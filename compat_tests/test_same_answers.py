@@ -74,8 +74,8 @@ ALLOWED = {
     r"^fetch_message_sets: .*\.records": "how much is sent differs; what the messages are is compared",
     r"^fetch_message_sets: one byte v[012]: first message": "Kafka sends nothing, so a client never gets on",
     r"^segment_starts: less than none .*\.error_code": UNEXPECTED,
-    r"^quorum: the quorum .*\.(log_end_offset|high_watermark|last_\w+_timestamp|listeners)$": (
-        "ours is no quorum: it counts changes of its metadata, and its controller has no listener"
+    r"^quorum: the quorum .*\.(leader_epoch|log_end_offset|high_watermark|last_\w+_timestamp|listeners)$": (
+        "ours is no quorum: it counts changes of its metadata, holds no elections, and its controller has no listener"
     ),
     r"^transactions: describe (unknown|twice) .*\.error_code": (
         "Kafka makes its transactions topic when first asked for a coordinator; ours has no transactions and says so"
