@@ -40,7 +40,7 @@ def test_every_declaration_says_what_it_is_for(key: int) -> None:
     declared = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Struct)]
     words = [module.__doc__, *(cls.__doc__ for cls in declared if cls.__module__ == module.__name__)]
     assert len(words) >= 3
-    assert all(text and text.rstrip().endswith((".", "?")) and "DOC" not in text for text in words)
+    assert all(text and text.splitlines()[0].endswith((".", "?")) and "DOC" not in text for text in words)
     assert f"(key {key})" in str(module.__doc__)
 
 
