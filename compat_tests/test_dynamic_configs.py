@@ -36,19 +36,27 @@ def admin(broker: Broker) -> AdminClient:
 
 def change(broker: Broker, resource: Resource, name: str, value: str | None) -> int:
     """Set a config, or delete it (None), and return the error code; librdkafka cannot name all brokers."""
+    with RawClient(broker.port) as client:
+        return change_by(client, resource, name, value)
+
+
+def change_by(client: RawClient, resource: Resource, name: str, value: str | None) -> int:
     kind, owner = resource
     config = AlterableConfig(name=name, config_operation=0 if value is not None else 1, value=value)
     wanted = AlterConfigsResource(resource_type=kind, resource_name=owner, configs=[config])
-    with RawClient(broker.port) as client:
-        request = IncrementalAlterConfigsRequest(resources=[wanted])
-        return client.call(request, IncrementalAlterConfigsResponse, 1).responses[0].error_code
+    request = IncrementalAlterConfigsRequest(resources=[wanted])
+    return client.call(request, IncrementalAlterConfigsResponse, 1).responses[0].error_code
 
 
 def described(broker: Broker, resource: Resource, name: str) -> str | None:
+    with RawClient(broker.port) as client:
+        return describe_by(client, resource, name)
+
+
+def describe_by(client: RawClient, resource: Resource, name: str) -> str | None:
     kind, owner = resource
     wanted = DescribeConfigsResource(resource_type=kind, resource_name=owner, configuration_keys=[name])
-    with RawClient(broker.port) as client:
-        answer = client.call(DescribeConfigsRequest(resources=[wanted]), DescribeConfigsResponse, 4)
+    answer = client.call(DescribeConfigsRequest(resources=[wanted]), DescribeConfigsResponse, 4)
     (only,) = answer.results[0].configs
     return only.value
 
@@ -113,6 +121,21 @@ def test_what_is_kept_of_topics_without_a_value_of_their_own(make_broker: MakeBr
 
     until(plain_is_cut)
     assert start("own") == 0
+
+
+def test_connections_from_one_address(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    with RawClient(broker.port) as first, RawClient(broker.port):
+        assert change_by(first, NODE, "max.connections.per.ip", "3") == 0
+        until(lambda: describe_by(first, NODE, "max.connections.per.ip") == "3")
+        with RawClient(broker.port) as third:
+            assert describe_by(third, NODE, "max.connections.per.ip") == "3"
+            with RawClient(broker.port) as fourth:
+                assert fourth.is_closed()
+            assert change_by(third, NODE, "max.connections.per.ip.overrides", "127.0.0.1:4") == 0
+            until(lambda: describe_by(third, NODE, "max.connections.per.ip.overrides") == "127.0.0.1:4")
+            with RawClient(broker.port) as fourth:
+                assert describe_by(fourth, NODE, "max.connections.per.ip") == "3"
 
 
 def test_a_refused_change_changes_nothing(broker: Broker) -> None:

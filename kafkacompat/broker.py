@@ -34,6 +34,7 @@ from kafkacompat.replication.fetch_sessions import FetchSessions
 from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
 from kafkacompat.server.listener import ListenError, Server
@@ -194,6 +195,7 @@ class Broker:
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
+            turn_away=ConnectionLimits(lambda: self.controller.config).objection,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:

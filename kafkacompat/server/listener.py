@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
@@ -27,6 +28,10 @@ log = logging.getLogger(__name__)
 SWEEP_INTERVAL_S = 5
 COMPLAINTS_PER_SECOND = 100
 ACCEPT_BACKLOG = 1024
+
+
+TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "str | None"]
+"""Why one more client of a listener and an address is not let in beside those who are there; None lets it in."""
 
 
 class ListenError(Exception):
@@ -59,13 +64,19 @@ class Complaints:
 class KafkaFactory(ServerFactory):
     """Builds the connections of one listener."""
 
-    def __init__(self, shared: Shared, read_ahead: ReadAhead) -> None:
+    def __init__(self, shared: Shared, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
         self.shared = shared
         self._read_ahead = read_ahead
+        self._turn_away = turn_away
 
-    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection:
-        """Twisted: a client connects."""
-        return KafkaConnection(self.shared, self._read_ahead)
+    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection | None:
+        """Twisted: a client connects; None hangs up."""
+        shared, host = self.shared, getattr(addr, "host", "")
+        reason = self._turn_away(shared.listener_name, host, shared.connections)
+        if reason is not None:
+            shared.complain(host, f"turning away {host}: {reason}")
+            return None
+        return KafkaConnection(shared, self._read_ahead)
 
 
 class Server:
@@ -73,7 +84,7 @@ class Server:
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit); ``read_ahead`` brings file regions into memory
-    off the reactor thread.
+    off the reactor thread; ``turn_away`` says why a client is not let in.
     """
 
     def __init__(
@@ -85,12 +96,14 @@ class Server:
         max_queued_bytes: int,
         max_idle_ms: int,
         read_ahead: ReadAhead,
+        turn_away: TurnAway = lambda *_: None,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_ms = max_idle_ms
         self._read_ahead = read_ahead
+        self._turn_away = turn_away
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = Complaints(reactor)
@@ -115,7 +128,7 @@ class Server:
             self.connections,
             self._complaints,
         )
-        factory = KafkaFactory(shared, self._read_ahead)
+        factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
         listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
         try:
             listening.startListening()

@@ -29,9 +29,9 @@ socket.connection.setup.timeout.max.ms | long | 30000 | | | Longest wait for an 
 queued.max.requests | int | 500 | 1.. | | Requests in line before reading pauses
 queued.max.request.bytes | long | 268435456 | | U | Bytes of all frames held at once before reading pauses; -1 is no
     bound
-max.connections | int | 2147483647 | 0.. | C | Connections to this broker in all
-max.connections.per.ip | int | 2147483647 | 0.. | C | Connections from one address
-max.connections.per.ip.overrides | string | | | C | Other limits for single addresses, as address:count
+max.connections | int | 2147483647 | 0.. | UC | Connections to this broker in all
+max.connections.per.ip | int | 2147483647 | 0.. | UC | Connections from one address
+max.connections.per.ip.overrides | string | | | UC | Other limits for single addresses, as address:count
 max.connection.creation.rate | int | 2147483647 | 0.. | C | New connections a second
 connections.max.idle.ms | long | 600000 | | U | A connection silent for so long is closed; negative is never
 connection.failed.authentication.delay.ms | int | 100 | 0.. | | How long a failed authentication waits for its answer

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import pytest
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, Complaints, Server
+from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, Complaints, KafkaFactory, Server
 from tests.kafkacompat.server.world import World
 
 
@@ -66,3 +70,22 @@ def test_a_client_that_waits_for_its_answer_stays() -> None:
     swept.world.pending()
     swept.world.receive(1)
     assert swept.ended() == (False, False)
+
+
+def test_a_client_that_is_turned_away_gets_no_connection() -> None:
+    world = World()
+    asked: list[tuple[str, str, list[object]]] = []
+
+    def turn_away(listener_name: str, host: str, peers: Collection[object]) -> str | None:
+        asked.append((listener_name, host, list(peers)))
+        return "there are too many" if host == "192.0.2.1" else None
+
+    def client(host: str) -> Any:
+        return IPv4Address("TCP", host, 5555)
+
+    shared = world.connection._shared
+    factory = KafkaFactory(shared, lambda *_: Deferred(), turn_away)
+    assert factory.buildProtocol(client("192.0.2.1")) is None
+    assert world.complaints == ["turning away 192.0.2.1: there are too many"]
+    assert factory.buildProtocol(client("192.0.2.2")) is not None
+    assert asked[0] == (shared.listener_name, "192.0.2.1", list(shared.connections))

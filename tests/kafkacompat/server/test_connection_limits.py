@@ -1,0 +1,70 @@
+"""Who is let in, and who is turned away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.handlers.context import Peer
+from kafkacompat.server.connection_limits import ConnectionLimits
+
+HOST = "192.0.2.1"
+
+
+@dataclass
+class Client:
+    peer: Peer
+
+
+def client(listener_name: str = "PLAINTEXT", host: str = HOST) -> Client:
+    return Client(Peer(listener_name, host, 5555, "192.0.2.99", 9092))
+
+
+def objection(changes: dict[str, str], *clients: Client, host: str = HOST) -> str | None:
+    config = BrokerConfig.load("node.id=1").with_changes(changes, {})
+    return ConnectionLimits(lambda: config).objection("PLAINTEXT", host, clients)
+
+
+def test_everybody_is_let_in_by_default() -> None:
+    assert objection({}, *[client()] * 1000) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"max.connections": "2"}, "there are max.connections=2 already"),
+        ({"listener.name.plaintext.max.connections": "2"}, "of the listener PLAINTEXT already"),
+        ({"max.connections.per.ip": "2"}, "max.connections.per.ip=2 from its address"),
+        ({"max.connections.per.ip.overrides": "::1:9, 192.0.2.1:2"}, "max.connections.per.ip=2 from its address"),
+        ({"max.connections.per.ip": "0", "max.connections.per.ip.overrides": "192.0.2.1:2"}, "per.ip=2"),
+    ],
+)
+def test_one_more_than_allowed_is_turned_away(changes: dict[str, str], reason: str) -> None:
+    assert objection(changes, client()) is None
+    words = objection(changes, client(), client())
+    assert words is not None and reason in words
+
+
+def test_others_do_not_count() -> None:
+    elsewhere = [client("INTERNAL", "192.0.2.2")] * 5
+    assert objection({"listener.name.plaintext.max.connections": "1"}, *elsewhere) is None
+    assert objection({"max.connections.per.ip": "1"}, *elsewhere) is None
+    assert (
+        objection({"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "192.0.2.1:2"}, client()) is None
+    )
+
+
+def test_addresses_are_compared_whatever_way_they_are_written() -> None:
+    changes = {"max.connections.per.ip.overrides": "[0:0:0:0:0:0:0:1]:1"}
+    assert objection(changes, client(host="::1"), host="::1") is not None
+    assert objection({"max.connections.per.ip.overrides": "localhost:0"}, host=HOST) is None
+
+
+def test_the_configuration_in_effect_counts() -> None:
+    config = BrokerConfig.load("node.id=1")
+    limits = ConnectionLimits(lambda: config)
+    assert limits.objection("PLAINTEXT", HOST, [client()]) is None
+    config = config.with_changes({"max.connections": "1"}, {})
+    assert limits.objection("PLAINTEXT", HOST, [client()]) is not None
