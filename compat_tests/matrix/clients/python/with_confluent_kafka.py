@@ -1,0 +1,117 @@
+"""Drives confluent-kafka. Options with a dot in their names are librdkafka's."""
+
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.matrix.clients.python.common import (
+    PATIENCE_SECONDS,
+    Commands,
+    header,
+    key,
+    options,
+    read,
+    serve,
+    tell_assigned,
+    tell_record,
+    value,
+)
+
+BEGINNING = -2
+
+
+class Client:
+    def __init__(self, named: "dict[str, str]") -> None:
+        self.common: "dict[str, Any]" = {"bootstrap.servers": named["bootstrap"], "client.id": "matrix"}
+        self.common.update({name: value for name, value in named.items() if "." in name})
+
+    def create(self, topic: str, partitions: int) -> None:
+        admin = AdminClient(self.common)
+        made = admin.create_topics([NewTopic(topic, partitions, 1)], operation_timeout=15)
+        for future in made.values():
+            future.result(PATIENCE_SECONDS)
+
+    def produce(self, mode: str, topic: str, codec: str, numbers: range, timestamp: int) -> None:
+        settings = dict(self.common, **{"acks": "all", "linger.ms": 5, "message.timeout.ms": 20000})
+        settings.update({"compression.codec": codec, "max.in.flight.requests.per.connection": 1})
+        in_transaction = mode in ("aborted", "committed")
+        if mode != "plain":
+            settings["enable.idempotence"] = True
+        if in_transaction:
+            settings["transactional.id"] = topic
+        producer = Producer(settings)
+        if in_transaction:
+            producer.init_transactions(PATIENCE_SECONDS)
+            producer.begin_transaction()
+        self.send_all(producer, topic, numbers, timestamp)
+        if in_transaction:
+            end = producer.commit_transaction if mode == "committed" else producer.abort_transaction
+            end(PATIENCE_SECONDS)
+
+    def send_all(self, producer: Any, topic: str, numbers: range, timestamp: int) -> None:
+        errors: Any = []
+
+        def delivered(error: Any, message: Any) -> None:
+            if error is not None:
+                errors.append(error)
+
+        for number in numbers:
+            more = {"timestamp": timestamp + number, "headers": [("n", header(number))]}
+            producer.produce(topic, value(number), key(number), on_delivery=delivered, **more)
+        left = producer.flush(PATIENCE_SECONDS)
+        if errors or left:
+            raise RuntimeError("%s; %s are not delivered" % (errors[:1], left))
+
+    def consumer(self, **more: Any) -> Any:
+        settings = dict(self.common, **{"group.id": "none", "enable.auto.commit": False, "session.timeout.ms": 10000})
+        settings.update({"heartbeat.interval.ms": 500, "fetch.wait.max.ms": 100, "auto.offset.reset": "earliest"})
+        settings.update({name.replace("_", "."): value for name, value in more.items()})
+        return Consumer(settings)
+
+    def consume(self, committed: bool, topic: str, partitions: int, count: int) -> None:
+        consumer = self.consumer(**({"isolation_level": "read_committed"} if committed else {}))
+        consumer.assign([TopicPartition(topic, number, BEGINNING) for number in range(partitions)])
+        read(count, lambda: self.tell_next(consumer))
+        consumer.close()
+
+    def join(self, topic: str, group: str, commands: Commands) -> None:
+        consumer = self.consumer(group_id=group)
+
+        def assigned(_: Any, partitions: Any) -> None:
+            consumer.assign(partitions)
+            tell_assigned(each.partition for each in partitions)
+
+        def revoked(_: Any, partitions: Any) -> None:
+            commit(consumer)
+            consumer.unassign()
+
+        consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked)
+        while not commands.leave():
+            self.tell_next(consumer)
+        commit(consumer)
+        consumer.close()
+
+    def tell_next(self, consumer: Any) -> int:
+        one = consumer.poll(0.2)
+        if one is None:
+            return 0
+        if one.error():
+            if one.error().code() == KafkaError._PARTITION_EOF:
+                return 0
+            raise KafkaException(one.error())
+        tell_record(one.partition(), one.offset(), one.key(), one.value(), one.timestamp()[1], one.headers() or ())
+        return 1
+
+
+def commit(consumer: Any) -> None:
+    """Commit what was read since the last commit, if anything was."""
+    try:
+        consumer.commit(asynchronous=False)
+    except KafkaException as problem:
+        if problem.args[0].code() != KafkaError._NO_OFFSET:
+            raise
+
+
+if __name__ == "__main__":
+    serve(Client(options()))

@@ -1,0 +1,201 @@
+"""Brings clients from the registries into ``build/matrix`` and compiles their drivers; what is there is kept.
+
+Every function returns how the client is started. NotInstalledError says why a client cannot be had on this machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from compat_tests.java_tools import SHORT_LIVED
+from compat_tests.matrix.driver import Launch
+from spark_integration.maven import BUILD, MissingProgramError, build_once, jar_folder, program
+
+MATRIX = BUILD / "matrix"
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = ROOT / "compat_tests" / "matrix" / "clients"
+INSTALL_SECONDS = 900
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kafkacompat</groupId><artifactId>matrix</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies><dependency>
+    <groupId>org.apache.kafka</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+  </dependency></dependencies>
+</project>
+"""
+
+# Debian packages that kcat needs beyond what every machine has.
+KCAT_PACKAGES = ("kcat", "librdkafka1", "libyajl2")
+
+
+class NotInstalledError(Exception):
+    """The client cannot be installed on this machine; the text says why, in one sentence."""
+
+
+def guarded(install: Callable[[], Launch]) -> Launch:
+    """Run *install*; what can go wrong on the way becomes a NotInstalledError."""
+    try:
+        return install()
+    except MissingProgramError as problem:
+        raise NotInstalledError(str(problem)) from problem
+    except subprocess.TimeoutExpired as problem:
+        raise NotInstalledError(f"{problem.cmd[0]} was not done after {problem.timeout:.0f} s") from problem
+    except subprocess.CalledProcessError as problem:
+        raise NotInstalledError(_complaint(problem)) from problem
+
+
+def java(version: str, era: str, artifact: str = "kafka-clients") -> Launch:
+    """Take a release of Apache Kafka's own client from Maven and compile the driver of its era against it."""
+    pom = MATRIX / f"{artifact}-{version}" / "pom.xml"
+    pom.parent.mkdir(parents=True, exist_ok=True)
+    pom.write_text(POM.format(artifact=artifact, version=version))
+    jars = f"{jar_folder(pom)}/*"
+    folder = CLIENTS / "java"
+    sources = [folder / "Tell.java", folder / "Texts.java", *sorted((folder / era).glob("*.java"))]
+    if era != "v0_8":
+        sources.append(folder / "Client.java")
+    classes = _target(f"java-{version}", sources)
+    build_once(classes, lambda partial: _run(["javac", "-nowarn", "-cp", jars, "-d", partial, *sources]))
+    return Launch([program("java"), "-Xmx160m", *SHORT_LIVED, "-cp", f"{classes}:{jars}", "Client"])
+
+
+def python(script: str, requirements: Sequence[str], version: str = "3.11", options: Sequence[str] = ()) -> Launch:
+    """Take Python packages from the package index, for a Python of *version*, and run the driver *script* with them.
+
+    The packages lie in a folder of their own: of the oldest Pythons not all have virtual environments.
+    """
+    interpreter = _python(version)
+    digest = hashlib.sha256(" ".join([version, *requirements]).encode()).hexdigest()[:12]
+    packages = MATRIX / f"python-{requirements[0].replace('==', '-')}-{digest}"
+    pip = [interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--prefer-binary", "--target"]
+    build_once(packages, lambda partial: _run([*pip, partial, *requirements]))
+    return _driven(interpreter, script, options, {"PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)])})
+
+
+def _driven(interpreter: str, script: str, options: Sequence[str], environment: Mapping[str, str]) -> Launch:
+    return Launch([interpreter, "-m", f"compat_tests.matrix.clients.python.{script}", *options], environment)
+
+
+def go(folders: Sequence[str], module: str, version: str, environment: Mapping[str, str] | None = None) -> Launch:
+    """Take a Go module from the module proxy and compile the driver in *folders* of ``clients/go`` with it."""
+    common = CLIENTS / "go"
+    sources = [
+        path for folder in (common, *(common / each for each in folders)) for path in sorted(folder.glob("*.go"))
+    ]
+    target = _target(f"go-{module.replace('/', '-')}-{version}", sources)
+
+    def build(partial: Path) -> None:
+        for source in sources:
+            # Sarama's older releases have the name of its former owner.
+            text = source.read_text().replace('"github.com/IBM/sarama"', f'"{module}"')
+            (partial / source.name).write_text(text)
+        _run(["go", "mod", "init", "matrix"], partial)
+        _run(["go", "get", f"{module}@{version}"], partial)
+        _run(["go", "mod", "tidy"], partial)
+        _run(["go", "build", "-o", "driver", "."], partial)
+
+    build_once(target, build)
+    return Launch([str(target / "driver")], environment or {})
+
+
+def node(client: str, packages: Mapping[str, str]) -> Launch:
+    """Take packages from npm (name -> version) and run the driver ``clients/node/<client>.js`` with them."""
+    sources = [CLIENTS / "node" / f"{client}.js", CLIENTS / "node" / "common.js"]
+    target = _target(f"node-{'-'.join(next(iter(packages.items())))}", sources)
+
+    def build(partial: Path) -> None:
+        _copy(sources, partial)
+        (partial / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
+        _run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], partial)
+
+    build_once(target, build)
+    return Launch([program("node"), str(target / sources[0].name)])
+
+
+def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
+    """Take crates from crates.io and compile the driver ``clients/rust/<client>.rs`` with them.
+
+    *dependencies* are lines of Cargo.toml: name -> what stands behind the equals sign.
+    """
+    folder = CLIENTS / "rust"
+    lines = [f"{name} = {words}" for name, words in dependencies.items()]
+    sources = [folder / f"{client}.rs", folder / "common.rs"]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:6]
+    target = _target(f"rust-{client}-{digest}", sources)
+
+    def build(partial: Path) -> None:
+        package = '[package]\nname = "driver"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "driver"\n'
+        text = f'{package}path = "{client}.rs"\n[dependencies]\n' + "\n".join(lines) + "\n"
+        (partial / "Cargo.toml").write_text(text)
+        _copy(sources, partial)
+        _run(["cargo", "build", "--release", "--quiet"], partial)
+        shutil.copy(partial / "target" / "release" / "driver", partial / "driver")
+        shutil.rmtree(partial / "target")
+
+    build_once(target, build)
+    return Launch([str(target / "driver")])
+
+
+def kcat() -> Launch:
+    """Take kcat from Debian's packages, unpacked beside the others: nothing is installed on the machine."""
+    target = MATRIX / "kcat"
+
+    def build(partial: Path) -> None:
+        _run(["apt-get", "download", *KCAT_PACKAGES], partial)
+        for package in partial.glob("*.deb"):
+            _run(["dpkg", "-x", package, partial])
+
+    build_once(target, build)
+    libraries = os.pathsep.join(map(str, (target / "usr" / "lib").glob("*-linux-*")))
+    environment = {"KCAT": str(target / "usr" / "bin" / "kcat"), "KCAT_LIBRARIES": libraries}
+    return _driven(_python("3.11"), "with_kcat", (), {**environment, "PYTHONPATH": str(ROOT)})
+
+
+def _target(name: str, sources: Sequence[Path]) -> Path:
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    return MATRIX / f"{name}-{digest}"
+
+
+def _copy(sources: Sequence[Path], folder: Path) -> None:
+    for source in sources:
+        shutil.copy(source, folder)
+
+
+def _run(command: Sequence[str | Path], folder: Path | None = None) -> None:
+    subprocess.run(
+        [program(str(command[0])), *map(str, command[1:])],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@functools.cache
+def _python(version: str) -> str:
+    """Return a Python of *version* that runs: on the PATH, or one that pyenv keeps."""
+    candidates = [Path(found)] if (found := shutil.which(f"python{version}")) else []
+    candidates += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"), reverse=True)
+    for candidate in candidates:
+        done = subprocess.run([str(candidate), "-m", "pip", "--version"], capture_output=True, check=False)
+        if done.returncode == 0:
+            return str(candidate)
+    raise NotInstalledError(f"it needs Python {version} with pip, which this machine does not have")
+
+
+def _complaint(problem: subprocess.CalledProcessError) -> str:
+    lines = [line.strip() for line in f"{problem.stdout or ''}\n{problem.stderr or ''}".splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"\b(fatal )?error: ", line, re.IGNORECASE)] or lines[-1:]
+    words = " ".join(telling[:1])[:300]
+    return f"{Path(problem.cmd[0]).name} ended with code {problem.returncode}: {words}"
