@@ -18,6 +18,7 @@ from typing import TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredList
 
+from kafkacompat.conversion import IN_PLACE_BYTES
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.replication.held_appends import Appended
@@ -101,6 +102,7 @@ class _Produce:
         self._replicas = services.replica_manager
         self._conversions = services.conversions
         self._now_ms = services.now_ms()
+        self._is_little = self._version < BATCHES_VERSION and _size_bytes(request) <= IN_PLACE_BYTES
         self.waiting: list[Deferred[None]] = []
 
     def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
@@ -137,7 +139,7 @@ class _Produce:
             return partition.append(records, self._now_ms)
         if not records:
             return None
-        batch = self._conversions.up(records, partition.log.config)
+        batch = self._conversions.up(records, partition.log.config, in_place=self._is_little)
         if not isinstance(batch, Deferred):
             return partition.append(batch, self._now_ms)
 
@@ -167,6 +169,10 @@ def _refusal(request: ProduceRequest) -> KafkaError | None:
         detail = "a transactional batch needs the request's transactional_id"
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, detail)
     return None
+
+
+def _size_bytes(request: ProduceRequest) -> int:
+    return sum(len(data.records or b"") for topic in request.topic_data for data in topic.partition_data)
 
 
 def _is_transactional(records: Buffer | None) -> bool:

@@ -73,6 +73,12 @@ class FileRegion:
         """Bring a piece of it into the page cache. [disk]"""
         self._open_file().load(self.position + offset_in_region, size_bytes)
 
+    def share(self) -> FileRegion:
+        """The same bytes once more, to be released by themselves."""
+        if self._file is None or not self._file.acquire():
+            raise ValueError("this region was released")
+        return FileRegion(self._file, self.position, self.size_bytes)
+
     def release(self) -> None:
         """Give the file back; a second call does nothing."""
         file, self._file = self._file, None

@@ -12,7 +12,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -27,7 +27,7 @@ IDLE_SECONDS = 60
 Call = Callable[..., Any]
 """call(name of a function of `child.FUNCTIONS`, *arguments) -> its result; raises what it raised."""
 Work = Callable[[Call], Any]
-"""Something to do in a thread that may wait, with a process at hand."""
+"""Something to do in a thread that may wait, with processes at hand."""
 
 
 class Workers(Protocol):
@@ -41,9 +41,9 @@ class Workers(Protocol):
 
 
 class ProcessWorkers:
-    """Up to ``count`` threads, each with a process that computes for it while it works; ``reactor`` is Twisted's.
+    """Up to ``count`` threads, each with a process that computes for it when called; ``reactor`` is Twisted's.
 
-    A process that dies fails the work it was used for with UNKNOWN_SERVER_ERROR; the next work gets a new one.
+    A process that dies fails the call it was used for with UNKNOWN_SERVER_ERROR; the next call gets a new one.
     """
 
     def __init__(self, reactor: Any, count: int) -> None:
@@ -57,22 +57,28 @@ class ProcessWorkers:
 
     def run(self, work: Work) -> Deferred[Any]:
         """See Workers.run."""
+        if self._closed:
+            return fail(_stopped())
         result: Deferred[Any] = Deferred()
         self._executor.submit(self._do, work, result)
         return result
 
     def _do(self, work: Work, result: Deferred[Any]) -> None:
-        """In a thread: take a process, work, give it back."""
+        """In a thread."""
         finish: Callable[[Any], None] = result.callback
         try:
-            process = self._take()
-            try:
-                outcome = work(process.call)
-            finally:
-                self._give_back(process)
+            outcome = work(self._call)
         except BaseException:
             finish, outcome = result.errback, Failure()
         self._reactor.callFromThread(self._finish, finish, outcome)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """See Call. Takes a process for it and gives it back."""
+        process = self._take()
+        try:
+            return process.call(name, *arguments)
+        finally:
+            self._give_back(process)
 
     def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
         if self._idle is not None:
@@ -83,7 +89,7 @@ class ProcessWorkers:
     def _take(self) -> _Process:
         with self._lock:
             if self._closed:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker stops")
+                raise _stopped()
             if self._free:
                 return self._free.pop()
             process = _Process()
@@ -113,10 +119,15 @@ class ProcessWorkers:
             processes = list(self._all)
         for process in processes:
             process.kill()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        # What waits fails by itself, and has regions to release.
+        self._executor.shutdown(wait=True)
         if self._idle is not None:
             self._idle.cancel()
         self._end_idle()
+
+
+def _stopped() -> KafkaError:
+    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
 
 class _Process:

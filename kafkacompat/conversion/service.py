@@ -1,48 +1,34 @@
 """What is converted where: a little at once, much in worker processes, and what was asked for lately not again.
 
-Converted records that come from a worker process lie in a nameless file, and are sent from there like any others: how
+Converted records that come from a worker process lie in nameless files, and are sent from there like any others: how
 slowly a client reads them makes no difference to the broker's memory.
 """
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kafkacompat.conversion.down import ConvertedRecords, Job, Key, Outcome, Unconverted
 from kafkacompat.conversion.processes import Call, Workers
+from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment_file import FileRegion, SegmentFile
+from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.storage.validation import codec_levels, stored_codec
-from kafkacompat.wire.conversion import Converted, Limits, Target, down_convert, is_compressed, up_convert
+from kafkacompat.wire.conversion import Limits, Target, is_compressed, up_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
 
-# So much takes a few milliseconds at most, as long as nothing has to be unpacked.
+# So much of one request takes a few milliseconds at most, as long as nothing has to be unpacked.
 IN_PLACE_BYTES = 32 * 1024
 KEPT_BYTES = 32 * 1024 * 1024
-
-_Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
-"""Topic id, partition, first offset, bytes of batches, format, most bytes of messages."""
-
-
-class ConvertedRecords(NamedTuple):
-    """A message set (None: an empty one), and the offset behind the last batch that was looked at for it."""
-
-    records: bytes | FileRegion | None
-    next_offset: int
-
-
-class _Kept(NamedTuple):
-    file: SegmentFile
-    size_bytes: int
-    next_offset: int
+# Each may keep a file open.
+MAX_KEPT = 64
 
 
 class Conversions:
@@ -51,131 +37,123 @@ class Conversions:
     def __init__(self, workers: Workers, files: Files) -> None:
         self._workers = workers
         self._files = files
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, ConvertedRecords] = OrderedDict()
         self._kept_bytes = 0
+        self._closed = False
 
     def close(self) -> None:
-        """Stop converting and let go of what is kept."""
+        """Stop converting and let go of what is kept; what is under way fails."""
+        self._closed = True
         self._workers.close()
         while self._kept:
             self._drop_oldest()
 
     # Up
 
-    def up(self, records: Buffer, config: LogConfig) -> bytes | Deferred[bytes]:
+    def up(self, records: Buffer, config: LogConfig, *, in_place: bool) -> bytes | Deferred[bytes]:
         """Make one record batch of a message set, as a topic of that configuration stores it.
 
-        Raises KafkaError, or fails with it, as `up_convert` does.
+        *in_place* says that its whole request has no more than IN_PLACE_BYTES. Raises KafkaError, or fails with it,
+        as `up_convert` does.
         """
         target = Target(stored_codec(config), codec_levels(config))
         limits = Limits(config.max_message_bytes, config.max_decompressed_bytes)
-        if len(records) <= IN_PLACE_BYTES and not is_compressed(records):
+        if in_place and not is_compressed(records):
             return up_convert(records, target, limits)
-        data = bytes(records)
-        return self._workers.run(lambda call: call("up_convert", data, target, limits))
+        converting = self._workers.run(lambda call: call("up_convert", bytes(records), target, limits))
+        return converting.addCallback(self._unless_closed)
+
+    def _unless_closed(self, batch: bytes) -> bytes:
+        """While logs are being closed nothing may be appended to them."""
+        if self._closed:
+            raise _stopped()
+        return batch
 
     # Down
 
-    def down(
-        self, log: Log, region: FileRegion, magic: int, first_offset: int, max_bytes: int
-    ) -> ConvertedRecords | Deferred[ConvertedRecords]:
-        """Make a message set of format *magic* of the batches in a region of *log*; the region is released.
+    def down(self, wanted: Sequence[Unconverted], magic: int) -> list[Outcome] | Deferred[list[Outcome]]:
+        """Make message sets of format *magic* for one answer, an outcome for each; the regions are released.
 
         See `down_convert` for the rest. What it gives may be cancelled.
         """
-        key = (log.topic_id, log.partition, first_offset, region.size_bytes, magic, max_bytes)
-        if key in self._kept:
-            region.release()
-            return self._again(key)
-        arguments = magic, first_offset, max_bytes, log.config.max_decompressed_bytes
-        try:
-            data = _little(region)
-        except BaseException:
-            region.release()
-            raise
-        if data is not None:
-            region.release()
-            converted = down_convert(data, *arguments)
-            return ConvertedRecords(converted.data or None, converted.next_offset)
-        return self._down_elsewhere(log, region, arguments, key)
+        jobs = [Job(each, magic) for each in wanted]
+        for job in jobs:
+            if job.key in self._kept:
+                job.settle(self._again(job.key))
+        missing = [job for job in jobs if job.outcome is None]
+        found = _little([job.region for job in missing])
+        if found is None:
+            return self._down_elsewhere(jobs, missing)
+        for job, data in zip(missing, found, strict=True):
+            job.convert_in_place(data)
+        return [_outcome(job) for job in jobs]
 
-    def _down_elsewhere(
-        self, log: Log, region: FileRegion, arguments: tuple[int, ...], key: _Key
-    ) -> Deferred[ConvertedRecords]:
-        wanted: Deferred[ConvertedRecords] = Deferred()
-        directory = os.path.dirname(log.directory)
+    def _down_elsewhere(self, jobs: Sequence[Job], missing: Sequence[Job]) -> Deferred[list[Outcome]]:
+        answer: Deferred[list[Outcome]] = Deferred()
 
-        def work(call: Call) -> _Kept | None:
-            """In a worker's thread; nothing if the client has gone before its turn came."""
+        def work(call: Call) -> None:
+            """In a worker's thread; no more than has begun if the client has gone."""
+            spool = Spool(self._files, missing[0].disk)
             try:
-                data = None if wanted.called else region.pread(0, region.size_bytes)
+                for job in missing:
+                    if not (answer.called or self._closed):
+                        job.convert_elsewhere(call, spool)
             finally:
-                region.release()
-            return None if data is None else self._stored(call("down_convert", data, *arguments), directory)
+                spool.close()
 
-        def done(kept: _Kept | None) -> None:
-            if kept is not None:
-                result = self._keep(kept, key)
-                if not wanted.called:
-                    wanted.callback(result)
-                elif isinstance(result.records, FileRegion):
-                    result.records.release()
+        def done(result: Failure | None) -> None:
+            for job in missing:
+                job.region.release()
+                self._keep(job)
+            if not (answer.called or result or self._closed):
+                answer.callback([_outcome(job) for job in jobs])
+                return
+            for job in jobs:
+                job.drop()
+            if not answer.called:
+                answer.errback(result or _stopped())
 
-        def failed(failure: Failure) -> None:
-            if not wanted.called:
-                wanted.errback(failure)
-
-        self._workers.run(work).addCallbacks(done, failed)
-        return wanted
-
-    def _stored(self, converted: Converted, directory: str) -> _Kept:
-        """Put a message set into a nameless file on the disk of a log."""
-        try:
-            file = self._files.temporary(directory)
-            try:
-                file.append((converted.data,), len(converted.data))
-            except BaseException:
-                file.close()
-                raise
-        except OSError as problem:
-            detail = f"converted records cannot be kept in {directory}: {problem}"
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, detail) from problem
-        return _Kept(SegmentFile(file), len(converted.data), converted.next_offset)
+        self._workers.run(work).addBoth(done)
+        return answer
 
     # What is kept
 
-    def _keep(self, converted: _Kept, key: _Key) -> ConvertedRecords:
-        if key in self._kept:
-            converted.file.release()
-        else:
-            self._kept[key] = converted
-            self._kept_bytes += converted.size_bytes
-        result = self._again(key)
-        while self._kept_bytes > KEPT_BYTES:
+    def _keep(self, job: Job) -> None:
+        outcome = job.outcome
+        if self._closed or job.key in self._kept or not isinstance(outcome, ConvertedRecords):
+            return
+        self._kept[job.key] = outcome.share()
+        self._kept_bytes += outcome.size_bytes
+        while self._kept_bytes > KEPT_BYTES or len(self._kept) > MAX_KEPT:
             self._drop_oldest()
-        return result
 
-    def _again(self, key: _Key) -> ConvertedRecords:
+    def _again(self, key: Key) -> ConvertedRecords:
         self._kept.move_to_end(key)
-        kept = self._kept[key]
-        if not kept.size_bytes:
-            return ConvertedRecords(None, kept.next_offset)
-        kept.file.acquire()
-        return ConvertedRecords(FileRegion(kept.file, 0, kept.size_bytes), kept.next_offset)
+        return self._kept[key].share()
 
     def _drop_oldest(self) -> None:
         _, kept = self._kept.popitem(last=False)
         self._kept_bytes -= kept.size_bytes
-        kept.file.release()
+        kept.release()
 
 
-def _little(region: FileRegion) -> bytes | None:
-    """The bytes of a region that takes no time to convert: it is in memory, short, and nothing in it is compressed."""
-    size_bytes = region.size_bytes
-    if size_bytes > IN_PLACE_BYTES or not region.is_resident(0, size_bytes):
+def _outcome(job: Job) -> Outcome:
+    assert job.outcome is not None
+    return job.outcome
+
+
+def _stopped() -> KafkaError:
+    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
+
+
+def _little(regions: Sequence[FileRegion]) -> list[bytes] | None:
+    """The bytes of regions that take no time to convert: in memory, together short, and nothing in them is compressed."""
+    if sum(region.size_bytes for region in regions) > IN_PLACE_BYTES:
         return None
-    data = region.pread(0, size_bytes)
+    if not all(region.is_resident(0, region.size_bytes) for region in regions):
+        return None
     try:
-        return None if any(read_header(batch).codec for batch in batches(data)) else data
-    except MalformedError:
+        found = [region.pread(0, region.size_bytes) for region in regions]
+        return None if any(read_header(batch).codec for data in found for batch in batches(data)) else found
+    except (MalformedError, OSError):
         return None

@@ -1,4 +1,4 @@
-"""Fetches of clients that read message sets: what the log has is converted, one partition after the other.
+"""Fetches of clients that read message sets: what the log has is converted.
 
 A batch may have nothing to convert: control batches are left out, and so are records in front of the fetch offset. A client of
 those times cannot be told to go on behind it, so the read goes on for it, and then waits there.
@@ -6,17 +6,18 @@ those times cannot be told to go on behind it, so the read goes on for it, and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.conversion import Unconverted
 from kafkacompat.replication.fetch_sessions import PartitionKey, WantedPartition
-from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, FindPartition, fetch, release_all
+from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, FindPartition, fetch
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.timers import Clock
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.conversion import Conversions
@@ -53,30 +54,28 @@ async def _convert(
     found: Sequence[FetchedPartition], conversions: Conversions, magic: int
 ) -> tuple[list[FetchedPartition], dict[PartitionKey, int]]:
     """Convert what was found; returns it with the offset behind what gave nothing, for each partition where that is so."""
+    outcomes = await _now(conversions.down(list(_unconverted(found)), magic))
+    following = iter(outcomes)
     converted: list[FetchedPartition] = []
     passed: dict[PartitionKey, int] = {}
-    try:
-        for each in found:
-            outcome, next_offset = await _convert_one(each, conversions, magic)
-            converted.append(outcome)
-            if not outcome.size_bytes and next_offset > each.wanted.fetch_offset:
-                passed[each.wanted.key] = next_offset
-    except BaseException:
-        release_all(converted)
-        release_all(found[len(converted) + 1 :])
-        raise
+    for each in found:
+        if each.read is None or each.read.region is None:
+            converted.append(each)
+            continue
+        outcome = next(following)
+        if isinstance(outcome, KafkaError):
+            converted.append(FetchedPartition(each.wanted, each.partition, outcome.code, None))
+            continue
+        converted.append(replace(each, read=replace(each.read, region=outcome.records)))
+        if outcome.records is None and outcome.next_offset > each.wanted.fetch_offset:
+            passed[each.wanted.key] = outcome.next_offset
     return converted, passed
 
 
-async def _convert_one(each: FetchedPartition, conversions: Conversions, magic: int) -> tuple[FetchedPartition, int]:
-    read, partition, wanted = each.read, each.partition, each.wanted
-    if read is None or partition is None or not isinstance(read.region, FileRegion):
-        return each, wanted.fetch_offset
-    # Messages take more room than the records they are made of.
-    max_bytes = max(read.size_bytes, wanted.max_bytes)
-    try:
-        result = await _now(conversions.down(partition.log, read.region, magic, wanted.fetch_offset, max_bytes))
-    except (KafkaError, OSError) as problem:
-        code = problem.code if isinstance(problem, KafkaError) else ErrorCode.KAFKA_STORAGE_ERROR
-        return FetchedPartition(wanted, partition, code, None), wanted.fetch_offset
-    return replace(each, read=replace(read, region=result.records)), result.next_offset
+def _unconverted(found: Sequence[FetchedPartition]) -> Iterator[Unconverted]:
+    for each in found:
+        read, partition, wanted = each.read, each.partition, each.wanted
+        if read is not None and partition is not None and isinstance(read.region, FileRegion):
+            # Messages take more room than the records they are made of.
+            max_bytes = max(read.size_bytes, wanted.max_bytes)
+            yield Unconverted(partition.log, read.region, wanted.fetch_offset, max_bytes)

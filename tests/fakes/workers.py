@@ -12,7 +12,7 @@ from tests.fakes.disk import ManualDisk
 
 
 class ManualWorkers:
-    """Works when a disk does; ``broken`` makes every process die."""
+    """Works when a disk does."""
 
     def __init__(self, disk: ManualDisk) -> None:
         self.disk = disk
@@ -21,9 +21,10 @@ class ManualWorkers:
 
     def run(self, work: Callable[..., Any]) -> Deferred[Any]:
         """See Workers.run."""
-        return self.disk.run(work, self._call)
+        return self.disk.run(work, lambda *arguments: self.call(*arguments))
 
-    def _call(self, name: str, *arguments: Any) -> Any:
+    def call(self, name: str, *arguments: Any) -> Any:
+        """See Call."""
         self.calls.append(name)
         return FUNCTIONS[name](*arguments)
 

@@ -193,10 +193,13 @@ def test_a_process_that_dies_is_an_error_of_its_partition(monkeypatch: pytest.Mo
     node.append("t", 0, batch(value=LARGE))
     node.append("t", 1)
 
-    def die(*_: Any) -> None:
+    convert = node.workers.call
+
+    def die_once(*arguments: Any) -> Any:
+        monkeypatch.setattr(node.workers, "call", convert)
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "it died")
 
-    monkeypatch.setattr(node.workers, "_call", die)
+    monkeypatch.setattr(node.workers, "call", die_once)
     assert codes(ask(node, request(wanted(), wanted(index=1)), 1)) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
 
 

@@ -7,18 +7,21 @@ from collections.abc import Iterator
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Conversions, ConvertedRecords, service
+from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
+from kafkacompat.conversion.down import Outcome
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer, read_message_set, wrap
-from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
 from tests.kafkacompat.replication.node import Node, topic
 
 LARGE = bytes(service.IN_PLACE_BYTES)
 NO_LIMIT = 1 << 30
+GZIP = 1
+MESSAGE = entry_writer(1, 0)(0, 1000, b"k", b"v")
 
 
 class World:
@@ -39,15 +42,20 @@ class World:
         assert region is not None
         return region
 
-    def down(self, offset: int = 0, magic: int = 1) -> ConvertedRecords | Deferred[ConvertedRecords]:
-        return self.conversions.down(self.partition.log, self.region(offset), magic, offset, NO_LIMIT)
+    def wanted(self, offset: int = 0) -> Unconverted:
+        return Unconverted(self.partition.log, self.region(offset), offset, NO_LIMIT)
+
+    def down(self, *offsets: int, magic: int = 1) -> list[Outcome] | Deferred[list[Outcome]]:
+        return self.conversions.down([self.wanted(offset) for offset in offsets or (0,)], magic)
 
     def converted(self, offset: int = 0, magic: int = 1) -> FileRegion:
-        result = self.down(offset, magic)
+        result = self.down(offset, magic=magic)
         self.node.work()
-        found = outcome(result) if isinstance(result, Deferred) else result
-        assert isinstance(found.records, FileRegion)
-        return found.records
+        (found,) = regions(outcome(result) if isinstance(result, Deferred) else result)
+        return found
+
+    def append(self, *records: NewRecord, codec: int = 0) -> None:
+        self.partition.append(build_batch(records, codec=codec), self.node.now_ms)
 
 
 @pytest.fixture
@@ -58,26 +66,76 @@ def world() -> Iterator[World]:
     assert made.node.files.open_handles == made.handles
 
 
+def regions(outcomes: list[Outcome]) -> list[FileRegion]:
+    found = []
+    for each in outcomes:
+        assert isinstance(each, ConvertedRecords)
+        assert isinstance(each.records, FileRegion)
+        found.append(each.records)
+    return found
+
+
 def offsets(region: FileRegion) -> list[int]:
     return [message.offset for message in read_message_set(region.pread(0, region.size_bytes))]
 
 
 def test_a_little_is_converted_at_once(world: World) -> None:
     result = world.down(1)
-    assert isinstance(result, ConvertedRecords)
-    assert isinstance(result.records, bytes)
-    assert result.next_offset == 2
+    assert isinstance(result, list)
+    (found,) = result
+    assert isinstance(found, ConvertedRecords)
+    assert isinstance(found.records, bytes)
+    assert found.next_offset == 2
+
+
+def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
+    """Hundreds of partitions with a little each would hold up everybody else."""
+    for _ in range(2):
+        world.append((world.node.now_ms, b"k", LARGE[: len(LARGE) // 2 - 200], []))
+    alone = world.down(3)
+    assert isinstance(alone, list)
+    together = world.down(3, 3, 3)
+    assert isinstance(together, Deferred)
+    world.node.work()
+    for region in regions(outcome(together)):
+        assert offsets(region) == [3]
+        region.release()
 
 
 def test_what_is_not_in_memory_is_read_elsewhere(world: World) -> None:
-    region = world.region(1)
+    wanted = world.wanted(1)
     world.node.files.cold = True
-    result = world.conversions.down(world.partition.log, region, 1, 1, NO_LIMIT)
+    result = world.conversions.down([wanted], 1)
     assert isinstance(result, Deferred)
     world.node.work()
-    found = outcome(result).records
-    assert isinstance(found, FileRegion)
-    found.release()
+    regions(outcome(result))[0].release()
+
+
+def test_many_small_pieces_share_a_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old client may ask for thousands of partitions, and there are not so many descriptors."""
+    for number in range(20):
+        world.append((world.node.now_ms, b"%d" % number, b"v", []), codec=GZIP)
+    before = world.node.files.open_handles
+    result = world.down(*range(2, 22))
+    assert isinstance(result, Deferred)
+    world.node.work()
+    pieces = regions(outcome(result))
+    assert world.node.files.open_handles == before + 1
+    assert [offsets(piece)[0] for piece in pieces] == list(range(2, 22))
+    for piece in pieces:
+        piece.release()
+    monkeypatch.setattr(spool, "FILE_BYTES", 1)
+    for offset in range(2, 5):
+        world.converted(offset, magic=0).release()
+    assert world.node.files.open_handles == before + 4
+
+
+def test_no_more_are_kept_than_files_may_be_open(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_KEPT", 3)
+    for number in range(10):
+        world.append((world.node.now_ms, b"%d" % number, b"v", []), codec=GZIP)
+        world.converted(2 + number).release()
+    assert world.node.files.open_handles <= world.handles + 3
 
 
 def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,13 +159,13 @@ def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypa
 
 
 def test_two_who_ask_at_the_same_time_get_the_same(world: World) -> None:
-    results = [world.down(), world.down()]
+    results = [world.down(0, 0), world.down()]
     world.node.work()
     for each in results:
         assert isinstance(each, Deferred)
-        found = outcome(each).records
-        assert isinstance(found, FileRegion)
-        found.release()
+        for found in regions(outcome(each)):
+            assert offsets(found) == [0, 1]
+            found.release()
 
 
 def test_who_does_not_want_it_any_more_leaves_nothing_open(world: World) -> None:
@@ -126,7 +184,9 @@ def test_what_was_refused_is_not_kept(world: World) -> None:
         result = world.down(2)
         assert isinstance(result, Deferred)
         world.node.work()
-        assert refusal(result) == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        (found,) = outcome(result)
+        assert isinstance(found, KafkaError)
+        assert found.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     assert len(world.workers.calls) == 2
 
 
@@ -136,14 +196,33 @@ def test_an_empty_outcome_has_no_records(world: World) -> None:
     result = world.down(2)
     assert isinstance(result, Deferred)
     world.node.work()
-    assert outcome(result) == ConvertedRecords(None, 3)
+    assert outcome(result) == [ConvertedRecords(None, 3)]
+
+
+def test_what_was_converted_when_the_broker_stops_is_nobodys(world: World) -> None:
+    left, stopped = world.down(), world.down()
+    assert isinstance(left, Deferred)
+    assert isinstance(stopped, Deferred)
+    left.addErrback(lambda _: None)
+    left.cancel()
+    world.conversions.close()
+    world.node.work()
+    assert refusal(stopped) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert world.node.files.open_handles == world.handles
+
+
+def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> None:
+    result = world.conversions.up(wrap(1, 1, 0, 1000, MESSAGE), LogConfig(), in_place=True)
+    world.conversions.close()
+    world.node.work()
+    assert isinstance(result, Deferred)
+    assert refusal(result) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_small_sets_are_converted_up_at_once_unless_compressed(world: World) -> None:
-    message = entry_writer(1, 0)(0, 1000, b"k", b"v")
-    assert isinstance(world.conversions.up(message, LogConfig()), bytes)
-    for data in (wrap(1, 1, 0, 1000, message), entry_writer(1, 0)(0, 1000, None, LARGE)):
-        result = world.conversions.up(data, LogConfig())
+    assert isinstance(world.conversions.up(MESSAGE, LogConfig(), in_place=True), bytes)
+    for data, in_place in ((wrap(1, 1, 0, 1000, MESSAGE), True), (MESSAGE, False)):
+        result = world.conversions.up(memoryview(data), LogConfig(), in_place=in_place)
         assert isinstance(result, Deferred)
         assert not has_fired(result)
         world.node.work()

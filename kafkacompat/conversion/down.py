@@ -1,0 +1,91 @@
+"""What is converted down for one answer: each region's way to its outcome, in the broker or in a worker process."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple, TypeAlias
+
+from kafkacompat.conversion.processes import Call
+from kafkacompat.conversion.spool import Spool
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.wire.conversion import down_convert
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
+"""Topic id, partition, first offset, bytes of batches, format, most bytes of messages."""
+
+
+class Unconverted(NamedTuple):
+    """Batches of a log, and what is wanted of them (see `down_convert`)."""
+
+    log: Log
+    region: FileRegion
+    first_offset: int
+    max_bytes: int
+
+
+class ConvertedRecords(NamedTuple):
+    """A message set (None: an empty one), and the offset behind the last batch that was looked at for it."""
+
+    records: bytes | FileRegion | None
+    next_offset: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that lie in a file."""
+        return self.records.size_bytes if isinstance(self.records, FileRegion) else 0
+
+    def share(self) -> ConvertedRecords:
+        """The same once more, to be released by itself."""
+        return self._replace(records=self.records.share()) if isinstance(self.records, FileRegion) else self
+
+    def release(self) -> None:
+        """Let go of the file."""
+        if isinstance(self.records, FileRegion):
+            self.records.release()
+
+
+Outcome: TypeAlias = "ConvertedRecords | KafkaError"
+
+
+class Job:
+    """One region on its way; ``disk`` is the folder of its log directory."""
+
+    def __init__(self, wanted: Unconverted, magic: int) -> None:
+        log, self.region, first_offset, max_bytes = wanted
+        self.key: Key = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
+        self.disk = os.path.dirname(log.directory)
+        self.outcome: Outcome | None = None
+        self._arguments = magic, first_offset, max_bytes, log.config.max_decompressed_bytes
+
+    def settle(self, outcome: Outcome) -> None:
+        """Give it the outcome; the region is released."""
+        self.region.release()
+        self.outcome = outcome
+
+    def convert_in_place(self, data: bytes) -> None:
+        """Convert the region's bytes, now."""
+        try:
+            converted = down_convert(data, *self._arguments)
+        except KafkaError as problem:
+            self.settle(problem)
+        else:
+            self.settle(ConvertedRecords(converted.data or None, converted.next_offset))
+
+    def convert_elsewhere(self, call: Call, spool: Spool) -> None:
+        """Convert in a worker process, into a file. In a thread; the region is left to the reactor's."""
+        try:
+            converted = call("down_convert", self.region.pread(0, self.region.size_bytes), *self._arguments)
+            records = spool.put(converted.data) if converted.data else None
+        except KafkaError as problem:
+            self.outcome = problem
+        except OSError as problem:
+            self.outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {problem}")
+        else:
+            self.outcome = ConvertedRecords(records, converted.next_offset)
+
+    def drop(self) -> None:
+        """Let go of an outcome that nobody takes."""
+        if isinstance(self.outcome, ConvertedRecords):
+            self.outcome.release()
