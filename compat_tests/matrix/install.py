@@ -58,7 +58,12 @@ def java(version: str, era: str, artifact: str = "kafka-clients") -> Launch:
     pom = MATRIX / f"{artifact}-{version}" / "pom.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
     pom.write_text(POM.format(artifact=artifact, version=version))
-    jars = f"{jar_folder(pom)}/*"
+    return java_over(jar_folder(pom), version, era)
+
+
+def java_over(jar_files: Path, version: str, era: str) -> Launch:
+    """Compile the driver of an era against the jars in a folder."""
+    jars = f"{jar_files}/*"
     folder = CLIENTS / "java"
     sources = [folder / "Tell.java", folder / "Texts.java", *sorted((folder / era).glob("*.java"))]
     if era != "v0_8":

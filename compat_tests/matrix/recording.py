@@ -148,13 +148,7 @@ class Conversation:
         if asked is None or asked[0] not in API_NAMES:
             return
         api_key, version = asked
-        response = api(api_key).response
-        if api_key == API_VERSIONS_KEY and version not in response.VERSIONS:
-            version = 0  # What a broker answers to a version that it does not know (KIP-511).
-        header_version = response_header_version(response, version)
-        _, position = compiler.reader(ResponseHeader, header_version)(frame, 0)
-        message, _ = compiler.reader(response, version)(frame, position)
-        for code in error_codes(message):
+        for code in error_codes(message := _read_answer(frame, api_key, version)):
             self._recording.note(f"{spoken_name(api_key)} v{version}: {_error_name(code)}")
         if api_key == FETCH:
             self._batches(message, FETCH, version)
@@ -163,6 +157,15 @@ class Conversation:
         for records in values_named(message, "records"):
             if records is not None and len(records) > MAGIC_POSITION:
                 self._recording.batch(api_key, version, _magic(records))
+
+
+def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
+    response = api(api_key).response
+    if api_key == API_VERSIONS_KEY and version not in response.VERSIONS:
+        version = 0  # What a broker answers to a version that it does not know (KIP-511).
+    _, position = compiler.reader(ResponseHeader, response_header_version(response, version))(frame, 0)
+    message: Struct = compiler.reader(response, version)(frame, position)[0]
+    return message
 
 
 def _magic(records: Buffer) -> int:

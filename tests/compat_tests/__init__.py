@@ -1,0 +1,1 @@
+"""Tests of what the tests with real clients are made of."""

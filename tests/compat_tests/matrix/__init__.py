@@ -1,0 +1,1 @@
+"""Tests of the matrix of clients: what it sees, compares and writes."""

@@ -1,0 +1,78 @@
+"""The page is made of results alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from compat_tests.matrix import report
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, OK, STEPS
+
+
+def broker(**failed: str) -> dict[str, Any]:
+    cells = {step: [FAILED, failed[step]] if step in failed else [OK, ""] for step in STEPS}
+    cells["headers"] = [NOT_APPLICABLE, ""]
+    return {"cells": cells, "wire": "Produce v2, Fetch v2, magic 1", "versions": {"Produce": [2]}}
+
+
+def result(title: str, ours: dict[str, Any], kafka: dict[str, Any], date: str = "2026-01-02") -> dict[str, Any]:
+    brokers = {report.OURS: ours, report.KAFKA: kafka}
+    return {"title": title, "date": date, "broker_version": "kafkacompat 1 (abc)", "brokers": brokers}
+
+
+def page(**results: dict[str, Any]) -> str:
+    return "\n".join(report.page(results))
+
+
+def test_a_row_has_a_cell_a_step_and_the_other_broker_in_short() -> None:
+    text = page(a=result("Client 1", broker(), broker(gzip="it hung")))
+    cells = ["ok" if step != "headers" else "n/a" for step in STEPS]
+    expected = f"| Client 1 | {' | '.join(cells)} | Produce v2, Fetch v2, magic 1 | **failed:** gzip |"
+    assert expected in text.splitlines()
+
+
+def test_reasons_stand_under_their_broker_and_equal_ones_once() -> None:
+    text = page(a=result("Client 1", broker(gzip="closed", lz4="closed", group="late"), broker(zstd="no codec")))
+    ours, kafka = text.split("## What failed on Apache Kafka 4.3.1, and why")
+    assert "- Client 1, gzip, lz4: closed" in ours.splitlines()
+    assert "- Client 1, group: late" in ours.splitlines()
+    assert "- Client 1, zstd: no codec" in kafka.splitlines()
+
+
+def test_nothing_failed() -> None:
+    assert page(a=result("Client 1", broker(), broker())).count("Nothing.") == 2
+
+
+def test_all_failed_is_said_so() -> None:
+    everything = dict.fromkeys(STEPS, "refused")
+    assert report.in_short(broker(**everything)) == "**all failed**"
+    assert report.in_short(broker()) == "all ok"
+
+
+def test_a_clients_words_are_not_taken_for_markup() -> None:
+    text = page(a=result("Client 1", broker(gzip="an <b>error</b> | in\n[two](lines)"), broker()))
+    assert "- Client 1, gzip: an \\<b\\>error\\</b\\> \\| in \\[two\\](lines)" in text.splitlines()
+
+
+def test_a_client_that_cannot_be_installed_says_why_and_has_no_row() -> None:
+    missing = {"title": "Client 2", "date": "2026-01-02", "broker_version": "v", "not_installed": "no compiler"}
+    text = page(a=result("Client 1", broker(), broker()), b=missing)
+    assert "- Client 2: no compiler" in text.splitlines()
+    assert "| Client 2 |" not in text
+
+
+def test_runs_are_dated() -> None:
+    text = page(a=result("Client 1", broker(), broker()), b=result("Client 2", broker(), broker(), "2026-02-03"))
+    assert "- 2026-01-02, kafkacompat 1 (abc): Client 1 (1 rows)" in text.splitlines()
+    assert "- 2026-02-03, kafkacompat 1 (abc): Client 2 (1 rows)" in text.splitlines()
+
+
+def test_a_run_of_a_few_rows_keeps_the_others(tmp_path: Path) -> None:
+    path = tmp_path / report.RESULTS.name
+    first, second = result("Client 1", broker(), broker()), result("Client 2", broker(), broker())
+    report.store({"b": second, "gone": first}, ["a", "b"], tmp_path)
+    report.store({**report.load(path), "a": first}, ["a", "b"], tmp_path)
+    assert list(report.load(path)) == ["a", "b"]
+    assert report.load(path) == {"a": first, "b": second}
+    lines = (tmp_path / report.PAGE.name).read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines if line.startswith("| Client")] == ["| Client 1", "| Client 2"]
