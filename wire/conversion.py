@@ -145,20 +145,24 @@ def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, ma
     """Write the whole batches of *data* as a message set of format *magic* (0 or 1), of those from *first_offset* on.
 
     The first batch that gives any message is converted whole; what goes beyond *max_bytes* after it is cut off, if need be
-    within a message. Control batches are left out. A compressed batch becomes one wrapper of its codec with all its records.
+    within a message. Control batches are left out. A compressed batch becomes one wrapper of its codec with all its records,
+    unless all are in front of *first_offset*. No batch is begun once *max_decompressed_bytes* were unpacked.
 
     Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE where zstd comes before any message, CORRUPT_MESSAGE where a batch does that
     cannot be read.
     """
     out = bytearray()
     next_offset = first_offset
+    unpacked_bytes = 0
     try:
         for batch in batches(data):
             header = read_header(batch)
-            converted = _down_convert(batch, header, magic, first_offset, max_decompressed_bytes)
+            body = _unpack(batch, header, max_decompressed_bytes)
+            converted = _down_convert(body, header, magic, first_offset)
             out += converted[: max_bytes - len(out)] if out else converted
             next_offset = header.last_offset + 1
-            if len(out) >= max_bytes:
+            unpacked_bytes += len(body)
+            if len(out) >= max_bytes or unpacked_bytes >= max_decompressed_bytes:
                 break
     except KafkaError:
         if not out:
@@ -169,25 +173,38 @@ def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, ma
     return Converted(bytes(out), next_offset)
 
 
-def _down_convert(batch: memoryview, header: BatchHeader, magic: int, first_offset: int, max_unpacked: int) -> Buffer:
+def _unpack(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:
     if header.is_control:
         return b""
     if header.codec == Codec.ZSTD:
         detail = "message formats 0 and 1 know no zstd; read this topic with a newer client"
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, detail)
     try:
-        records = _records(bytes(batch_records.read_body(batch, header, max_unpacked)), header)
+        return bytes(batch_records.read_body(batch, header, max_bytes))
+    except MalformedError as problem:
+        raise _corrupt(header, problem) from None
+
+
+def _down_convert(body: bytes, header: BatchHeader, magic: int, first_offset: int) -> bytes:
+    if header.is_control:
+        return b""
+    try:
+        records = _records(body, header)
         if header.codec:
-            return _wrapped(records, header, magic)
+            return _wrapped(records, header, magic, first_offset)
         write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
         # Some versions of librdkafka rely on getting nothing in front of what they asked for.
         return b"".join([write(*record) for record in records if record[0] >= first_offset])
     except (MalformedError, IndexError, struct.error) as problem:
-        detail = f"the batch at offset {header.base_offset} cannot be read: {problem}"
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, detail) from None
+        raise _corrupt(header, problem) from None
 
 
-def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int) -> bytes:
+def _corrupt(header: BatchHeader, problem: Exception) -> KafkaError:
+    detail = f"the batch at offset {header.base_offset} cannot be read: {problem}"
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, detail)
+
+
+def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int, first_offset: int) -> bytes:
     """All records as one wrapper; inside of it format 1 counts from the first record."""
     write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
     out = bytearray()
@@ -196,7 +213,8 @@ def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int) -> byt
         if base_offset is None:
             base_offset = last_offset if magic else 0
         out += write(last_offset - base_offset, timestamp, key, value)
-    if last_offset is None:
+    if last_offset is None or last_offset < first_offset:
+        # Compaction took the last records: who asks for them has to get on.
         return b""
     return wrap(magic, header.attributes & (CODEC_MASK | LOG_APPEND_TIME), last_offset, header.max_timestamp, out)
 

@@ -12,6 +12,7 @@ from kafkacompat.wire.conversion import Converted, Limits, Target, down_convert,
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import Message, entry_writer, read_message_set, unwrap, wrap
 from kafkacompat.wire.record_batch import (
+    HEADER_SIZE,
     LOG_APPEND_TIME,
     NewRecord,
     Record,
@@ -164,6 +165,21 @@ def test_the_time_of_the_log_is_every_messages() -> None:
 def test_nothing_in_front_of_the_offset_is_sent_uncompressed() -> None:
     assert offsets(down(batch(3), first_offset=11)) == [11, 12]
     assert down(batch(3), first_offset=13) == Converted(b"", 13)
+
+
+@each_magic
+def test_a_wrapper_of_what_is_in_front_of_the_offset_is_passed(magic: int) -> None:
+    """Compaction may take the last records of a batch and leave its end where it was."""
+    compacted = batch(3, codec=GZIP)
+    compacted = assemble(read_header(compacted)._replace(last_offset_delta=9), compacted[HEADER_SIZE:])
+    assert len(read(down(compacted, magic, first_offset=12).data)) == 1
+    assert down(compacted, magic, first_offset=13) == Converted(b"", 20)
+
+
+def test_no_more_is_unpacked_than_one_batch_may_hold() -> None:
+    """A few bytes of each of many batches may stand for a hundred megabytes."""
+    data = b"".join(batch(100, base_offset=100 * number, codec=GZIP) for number in range(10))
+    assert down_convert(data, 1, 0, NO_LIMIT, 3000).next_offset == 200
 
 
 def test_control_batches_are_left_out_and_passed() -> None:
