@@ -4,16 +4,18 @@ v1     quota violations are answered before they are enforced
 v2     flexible
 
 Offset -1 stands for the high watermark. Only topics whose cleanup.policy contains "delete" may be cut.
+Of a partition named several times the last one counts.
 """
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred, gatherResults
+from collections.abc import Sequence
+
+from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.wire.apis.delete_records import (
-    DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -26,37 +28,34 @@ def handle_delete_records(
     request: DeleteRecordsRequest, context: RequestContext, services: Services
 ) -> Pending[DeleteRecordsResponse]:
     """Move every log start offset; answer when the new ones would survive a crash."""
-    waiting: list[Deferred[None]] = []
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[_delete(topic.name, wanted, services, waiting) for wanted in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-    return Pending(gatherResults(waiting).addCallback(lambda _: response))
+    wanted = {
+        (topic.name, partition.partition_index): partition.offset
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+    results = [_delete(services, *name, offset) for name, offset in wanted.items()]
+    return Pending(gatherResults(results).addCallback(lambda found: _response([name for name, _ in wanted], found)))
 
 
-def _delete(
-    topic: str, wanted: DeleteRecordsPartition, services: Services, waiting: list[Deferred[None]]
-) -> DeleteRecordsPartitionResult:
-    result = DeleteRecordsPartitionResult(partition_index=wanted.partition_index, low_watermark=-1)
-
-    def done(low_watermark: int) -> None:
-        result.low_watermark = low_watermark
-
-    def failed(problem: BaseException) -> None:
-        result.error_code = error_code_of(problem)
-
-    try:
-        partition = services.replica_manager.find(topic, wanted.partition_index)
+def _delete(services: Services, topic: str, index: int, offset: int) -> Deferred[DeleteRecordsPartitionResult]:
+    def delete() -> Deferred[int]:
+        partition = services.replica_manager.find(topic, index)
         if partition.is_internal:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is an internal topic")
-        deleting = services.replica_manager.delete_records(partition, wanted.offset)
-    except Exception as problem:
-        failed(problem)
-    else:
-        waiting.append(deleting.addCallbacks(done, lambda failure: failed(failure.value)))
-    return result
+        return services.replica_manager.delete_records(partition, offset)
+
+    def result(low_watermark: int = -1, code: ErrorCode = ErrorCode.NONE) -> DeleteRecordsPartitionResult:
+        return DeleteRecordsPartitionResult(partition_index=index, low_watermark=low_watermark, error_code=code)
+
+    return maybeDeferred(delete).addCallbacks(
+        lambda low_watermark: result(low_watermark), lambda failure: result(code=error_code_of(failure.value))
+    )
+
+
+def _response(names: Sequence[str], results: Sequence[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+    topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
+    for name, result in zip(names, results, strict=True):
+        topics.setdefault(name, []).append(result)
+    return DeleteRecordsResponse(
+        topics=[DeleteRecordsTopicResult(name=name, partitions=partitions) for name, partitions in topics.items()]
+    )
