@@ -33,7 +33,6 @@ from compat_tests.waiting import until
 from kafkacompat.handlers import HANDLERS
 
 Cli = Callable[..., Any]
-ALTER_REPLICA_LOG_DIRS, DESCRIBE_LOG_DIRS = 34, 35
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +70,6 @@ def produce(broker: Broker, topic: str, count: int) -> None:
     producer.close()
 
 
-def serves(broker: Broker, api_key: int) -> None:
-    if broker.kind != "kafka" and api_key not in HANDLERS:
-        pytest.skip(f"API {api_key} is not served yet")
-
-
 def test_producer_and_consumer_as_programs(broker: Broker, topic: str) -> None:
     program = [sys.executable, "-m", "kafka.producer", "-b", broker.bootstrap, "-t", topic]
     subprocess.run(program, input="a\nb\nc\n", text=True, check=True, timeout=60, capture_output=True)
@@ -101,11 +95,9 @@ def test_the_cluster(admin: Any, cli: Cli, broker: Broker) -> None:
 
 
 def test_log_directories(admin: Any, cli: Cli, broker: Broker, topic: str) -> None:
-    serves(broker, DESCRIBE_LOG_DIRS)
     produce(broker, topic, 3)
     described = str(cli("cluster", "describe-log-dirs", "--topic", topic))
     assert topic in described and str(broker.data_folder) in described
-    serves(broker, ALTER_REPLICA_LOG_DIRS)
     admin.alter_replica_log_dirs({(topic, 0, 1): str(broker.data_folder)})
 
 

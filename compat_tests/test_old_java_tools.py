@@ -34,7 +34,7 @@ CONSOLE_CONSUMER = "kafka.tools.ConsoleConsumer"
 VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
 PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
-DELETE_RECORDS, DESCRIBE_LOG_DIRS = 21, 35
+DELETE_RECORDS = 21
 
 both_releases = pytest.mark.parametrize("release", POMS)
 
@@ -82,11 +82,6 @@ def topic_of(broker: Broker, name: str, partitions: int = 1) -> str:
         created = client.call(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 5)
     assert created.topics[0].error_code == 0, created
     return name
-
-
-def serves(broker: Broker, api_key: int) -> None:
-    if broker.kind != "kafka" and api_key not in HANDLERS:
-        pytest.skip(f"API {api_key} is not served yet")
 
 
 @both_releases
@@ -268,7 +263,6 @@ def test_reassignment_and_election(newer: Tools, name: str, tmp_path: Path) -> N
 
 @pytest.mark.tools
 def test_log_directories(newer: Tools, name: str) -> None:
-    serves(newer.broker, DESCRIBE_LOG_DIRS)
     topic_of(newer.broker, name)
     newer.console_produce(name, ["a"])
     output = newer.run("kafka.admin.LogDirsCommand", "--describe", "--topic-list", name)

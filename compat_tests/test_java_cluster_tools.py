@@ -1,0 +1,103 @@
+"""The tools of Apache Kafka 4.3.1 that look after replicas, transactions, groups of all kinds and the quorum."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.test_java_tools import TOOLS, console_produce, create, refused, tool
+
+pytestmark = pytest.mark.tools
+
+ELECTION = f"{TOOLS}.LeaderElectionCommand"
+REASSIGN = f"{TOOLS}.reassign.ReassignPartitionsCommand"
+TRANSACTIONS = f"{TOOLS}.TransactionsCommand"
+CONSUMER_GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
+
+
+def test_log_directories(broker: Broker, name: str) -> None:
+    create(broker, name)
+    console_produce(broker, name, ["a"])
+    output = tool(broker, f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", name)
+    (folder,) = json.loads(output.splitlines()[-1])["brokers"][0]["logDirs"]
+    assert (folder["error"], folder["logDir"]) == (None, str(broker.data_folder))
+    (partition,) = folder["partitions"]
+    assert (partition["partition"], partition["offsetLag"], partition["isFuture"]) == (f"{name}-0", 0, False)
+    assert partition["size"] > 0
+
+
+def test_elections(broker: Broker, name: str) -> None:
+    create(broker, name)
+    one = ("--topic", name, "--partition", "0")
+    for kind in ("preferred", "unclean"):
+        elected = tool(broker, ELECTION, "--election-type", kind, *one)
+        assert elected.strip() == f"Valid replica already elected for partitions {name}-0"
+    assert tool(broker, ELECTION, "--election-type", "preferred", "--all-topic-partitions").strip() == ""
+
+
+def test_reassignments(broker: Broker, name: str, tmp_path: Path) -> None:
+    create(broker, name)
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": name, "partition": 0, "replicas": [1]}]}))
+    file = ("--reassignment-json-file", str(plan))
+    started = tool(broker, REASSIGN, *file, "--execute")
+    assert f"Successfully started partition reassignment for {name}-0" in started
+    assert json.dumps(str(broker.data_folder)) in started
+    assert f"Reassignment of partition {name}-0 is completed." in tool(broker, REASSIGN, *file, "--verify")
+    assert "No partition reassignments found." in tool(broker, REASSIGN, "--list")
+
+
+def test_the_quorum(broker: Broker) -> None:
+    quorum = f"{TOOLS}.MetadataQuorumCommand"
+    status = tool(broker, quorum, "describe", "--status")
+    assert re.search(r"^LeaderId:\s+1$", status, re.MULTILINE)
+    assert re.search(r'^CurrentVoters:\s+\[\{"id": 1', status, re.MULTILINE)
+    assert re.search(r"^1\s+\S+\s+\d+\s+0\s.*Leader", tool(broker, quorum, "describe", "--replication"), re.MULTILINE)
+
+
+def test_transactions(broker: Broker, name: str) -> None:
+    create(broker, name)
+    console_produce(broker, name, ["a", "b"])
+    assert tool(broker, TRANSACTIONS, "list").startswith("TransactionalId\tCoordinator\tProducerId\tTransactionState")
+    part = ("--topic", name, "--partition", "0")
+    header, producer = tool(broker, TRANSACTIONS, "describe-producers", *part).splitlines()
+    shown = dict(zip(header.split(), producer.split(), strict=True))
+    assert (shown["LastSequence"], shown["CurrentTransactionStartOffset"]) == ("1", "None")
+    assert len(tool(broker, TRANSACTIONS, "find-hanging", "--broker-id", "1").splitlines()) == 1
+    assert f"of transactional-id `{name}`" in refused(broker, TRANSACTIONS, "describe", "--transactional-id", name)
+
+
+def test_groups_of_every_kind(broker: Broker, name: str) -> None:
+    create(broker, name)
+    console_produce(broker, name, ["a"])
+    read = ("--from-beginning", "--max-messages", "1", "--timeout-ms", "20000", "--group", name)
+    tool(broker, f"{TOOLS}.consumer.ConsoleConsumer", "--topic", name, *read)
+    assert re.search(rf"^{name}\s+Classic\s+consumer", tool(broker, f"{TOOLS}.GroupsCommand", "--list"), re.MULTILINE)
+    listed = tool(broker, CONSUMER_GROUPS, "--list", "--state", "--type")
+    assert re.search(rf"^{name}\s+Classic\s+Empty", listed, re.MULTILINE)
+    deleted = tool(broker, CONSUMER_GROUPS, "--delete-offsets", "--group", name, "--topic", name)
+    assert re.search(rf"^{name}\s+0\s+Successful", deleted, re.MULTILINE)
+    for other in ("consumer.group.ShareGroupCommand", "streams.StreamsGroupCommand"):
+        assert tool(broker, f"{TOOLS}.{other}", "--list").strip() == ""
+
+
+def test_streams_resetter(broker: Broker, name: str) -> None:
+    create(broker, name)
+    output = tool(broker, f"{TOOLS}.StreamsResetter", "--application-id", name, "--input-topics", name)
+    assert f"Topic: {name} Partition: 0 Offset: 0" in output and output.splitlines()[-1] == "Done."
+
+
+def test_verifiable_tools_and_latency(broker: Broker, name: str) -> None:
+    create(broker, name)
+    target = ("--topic", name)
+    sent = tool(broker, f"{TOOLS}.VerifiableProducer", *target, "--max-messages", "5").splitlines()
+    assert json.loads(sent[-1])["acked"] == 5
+    wanted = ("--group-id", name, "--max-messages", "5", "--reset-policy", "earliest")
+    events = [json.loads(line) for line in tool(broker, f"{TOOLS}.VerifiableConsumer", *target, *wanted).splitlines()]
+    assert [event["offsets"][0]["offset"] for event in events if event["name"] == "offsets_committed"][-1] == 5
+    load = ("--num-records", "20", "--producer-acks", "1", "--record-size", "50")
+    assert "Percentiles: 50th = " in tool(broker, f"{TOOLS}.EndToEndLatency", *target, *load)
