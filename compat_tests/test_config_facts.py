@@ -44,7 +44,6 @@ OWN_DEFAULTS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "",
 }
-NOT_CHANGED_WHILE_RUNNING = {"listeners", "listener.security.protocol.map"}
 # One blank or nothing: a KRaft controller needs a listener, a single node here does not.
 MORE_TAKEN = {"controller.listener.names": {"", " "}}
 
@@ -96,7 +95,7 @@ def test_types_and_defaults(table: str) -> None:
 @pytest.mark.parametrize("table", ["broker", "quota"])
 def test_what_may_be_changed_while_the_broker_runs(table: str) -> None:
     for name, row in TABLES[table].items():
-        mode = "" if name in NOT_CHANGED_WHILE_RUNNING else facts()[table, name].mode
+        mode = facts()[table, name].mode
         assert (row.dynamic, row.per_broker) == (mode != "", mode == "per-broker"), name
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from compat_tests.brokers import Broker
+from compat_tests.brokers import Broker, answers_api_versions
 from compat_tests.conftest import MakeBroker
+from compat_tests.processes import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.describe_configs import (
@@ -41,9 +43,16 @@ def change(broker: Broker, resource: Resource, name: str, value: str | None) -> 
 
 
 def change_by(client: RawClient, resource: Resource, name: str, value: str | None) -> int:
+    return change_all_by(client, resource, {name: value})
+
+
+def change_all_by(client: RawClient, resource: Resource, changes: Mapping[str, str | None]) -> int:
     kind, owner = resource
-    config = AlterableConfig(name=name, config_operation=0 if value is not None else 1, value=value)
-    wanted = AlterConfigsResource(resource_type=kind, resource_name=owner, configs=[config])
+    configs = [
+        AlterableConfig(name=name, config_operation=0 if value is not None else 1, value=value)
+        for name, value in changes.items()
+    ]
+    wanted = AlterConfigsResource(resource_type=kind, resource_name=owner, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[wanted])
     return client.call(request, IncrementalAlterConfigsResponse, 1).responses[0].error_code
 
@@ -136,6 +145,27 @@ def test_connections_from_one_address(make_broker: MakeBroker) -> None:
             until(lambda: describe_by(third, NODE, "max.connections.per.ip.overrides") == "127.0.0.1:4")
             with RawClient(broker.port) as fourth:
                 assert describe_by(fourth, NODE, "max.connections.per.ip") == "3"
+
+
+def test_a_listener_is_added_and_given_up(make_broker: MakeBroker) -> None:
+    broker = make_broker()
+    extra = free_port()
+    before, protocols = described(broker, NODE, "listeners"), "listener.security.protocol.map"
+    map_before = described(broker, NODE, protocols)
+    with RawClient(broker.port) as client:
+        changes = {
+            protocols: f"{map_before},CONTROLLER:PLAINTEXT,EXTRA:PLAINTEXT",
+            "listeners": f"{before},EXTRA://127.0.0.1:{extra}",
+        }
+        assert change_all_by(client, NODE, changes) == 0
+    until(lambda: answers_api_versions(extra))
+    with RawClient(extra) as client:
+        assert describe_by(client, NODE, "listeners") == changes["listeners"]
+        with RawClient(broker.port) as other:
+            assert change_all_by(other, NODE, dict.fromkeys(changes)) == 0
+        assert client.is_closed()
+    until(lambda: not answers_api_versions(extra))
+    assert described(broker, NODE, "listeners") == before
 
 
 def test_a_refused_change_changes_nothing(broker: Broker) -> None:

@@ -59,7 +59,6 @@ OLD_SCRIPTS: dict[str, Script] = {
 PRODUCE = 0
 
 MIN_ISR = "KRaft stores min.insync.replicas as a cluster-wide default when eligible leader replicas are on"
-LISTENERS = "listeners stay as they are while ours runs"
 UNEXPECTED = "Kafka did not expect it and says UNKNOWN_SERVER_ERROR; ours says what is wrong"
 
 # Where (script: label, version and field) an answer may differ, and why.
@@ -69,9 +68,7 @@ ALLOWED = {
     ),
     r"^(create_topics|cordoned_directories): .*\.configs\[21\]\.config_source": MIN_ISR,
     r"^describe_configs: (all|none) of a topic .*\.configs\[21\]\.(config_source|synonyms)": MIN_ISR,
-    r"^describe_configs: every key of a broker .*\.configs\[106\]\.read_only": LISTENERS,
     r"^describe_configs_at_first: .*\.is_default": "Kafka 3.9 never fills it; the versions that clients had it for did",
-    r"^alter_broker_configs: \w+: listener.security.protocol.map .*\.read_only": LISTENERS,
     r"^alter_broker_configs: .*\.documentation": "ours says something of these, too",
     r"^scram_credentials: no password .*\.error_code": UNEXPECTED,
     r"^(first_)?acls: (unknown elements|create unknown) ": "Kafka closes the connection; ours answers as without them",

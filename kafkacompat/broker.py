@@ -44,7 +44,7 @@ from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
 
 if TYPE_CHECKING:
-    from kafkacompat.config import BrokerConfig
+    from kafkacompat.config import BrokerConfig, Listener
     from kafkacompat.storage.segment_file import FileRegion
 
 log = logging.getLogger(__name__)
@@ -204,16 +204,37 @@ class Broker:
 
     async def _listen(self) -> None:
         try:
-            for listener in self.config.listeners:
-                dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
-                port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
-                host = f"[{listener.host}]" if ":" in listener.host else listener.host
-                self.addresses.append(f"{listener.name}://{host}:{port}")
+            for listener in self.controller.config.listeners:
+                self._bind(listener)
         except ListenError:
             self.group_coordinator.stop()
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
             raise
         self.server.start()
+        self.controller.on_config_changed = self._listen_anew
+
+    def _bind(self, listener: Listener) -> None:
+        dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
+        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
+        host = f"[{listener.host}]" if ":" in listener.host else listener.host
+        self.addresses.append(f"{listener.name}://{host}:{port}")
+
+    def _listen_anew(self) -> None:
+        """Give up the listeners whose names are gone, then bind those whose names are new."""
+        wanted = {listener.name for listener in self.controller.config.listeners}
+        gone = self.server.listening - wanted
+        self.addresses = [each for each in self.addresses if each.partition("://")[0] not in gone]
+        given_up = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
+        given_up.addCallback(lambda _: self._bind_new())
+
+    def _bind_new(self) -> None:
+        for listener in self.controller.config.listeners if self._running else ():
+            if listener.name not in self.server.listening:
+                try:
+                    self._bind(listener)
+                    log.info("listening on %s", self.addresses[-1])
+                except ListenError as problem:
+                    log.error("%s", problem)
 
     # Stop
 

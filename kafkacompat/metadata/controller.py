@@ -66,7 +66,7 @@ class Controller:
     """The controller of a single node, over any `MetadataStore`.
 
     Use `load`, then `start`, then the others. Failures are KafkaError, of the store KAFKA_STORAGE_ERROR;
-    ``producer_ids`` hands out producer ids.
+    ``producer_ids`` hands out producer ids; ``on_config_changed`` is called when ``config`` may be another one.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Controller:
         self._told = MetadataImage()
         self._closed: set[tuple[bytes, int]] = set()
         self._effective = EffectiveConfig(config)
+        self.on_config_changed: Callable[[], None] = lambda: None
 
     @property
     def config(self) -> BrokerConfig:
@@ -210,6 +211,8 @@ class Controller:
         self._publish(new)
         for topic in steps.reconfigured:
             self._events.configs_changed(topic)
+        if new.configs != old.configs:
+            self.on_config_changed()
 
     def _publish(self, image: MetadataImage) -> None:
         """Publish an image that names no leader for partitions that could not be opened."""

@@ -107,7 +107,7 @@ class Server:
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = Complaints(reactor)
-        self._ports: list[Port] = []
+        self._ports: dict[str, Port] = {}
         self._sweep = LoopingCall(self.sweep)
         self._sweep.clock = reactor  # type: ignore[assignment]
 
@@ -138,7 +138,7 @@ class Server:
                 f"cannot listen on {where} for {listener_name}: {problem.socketError.strerror}; "
                 "stop what uses it, or choose another port in listeners"
             ) from None
-        self._ports.append(listening)
+        self._ports[listener_name] = listening
         return int(listening.getHost().port)
 
     def start(self) -> None:
@@ -155,7 +155,20 @@ class Server:
 
     def stop_listening(self) -> list[Deferred[None]]:
         """Accept nobody any more."""
-        return [port.stopListening() for port in self._ports if port.connected]
+        return [port.stopListening() for port in self._ports.values() if port.connected]
+
+    @property
+    def listening(self) -> frozenset[str]:
+        """The names of the listeners that are bound."""
+        return frozenset(self._ports)
+
+    def give_up(self, listener_name: str) -> Deferred[None]:
+        """Unbind one listener; its connections answer what they were asked and close."""
+        for connection in list(self.connections):
+            if connection.peer.listener_name == listener_name:
+                connection.finish()
+        stopped: Deferred[None] = self._ports.pop(listener_name).stopListening()
+        return stopped
 
     def finish(self) -> None:
         """Let every connection answer what it was asked and close."""

@@ -9,12 +9,12 @@ broker.id | int | -1 | | U | The older name of node.id
 broker.rack | string | null | | U | The rack that clients and placement are told
 process.roles | list | broker,controller | some of: broker, controller | U | What this process is; only broker and
     controller together are served
-listeners | list | PLAINTEXT://:9092 | distinct, some | U | Where clients connect, as NAME://host:port; port 0 takes
+listeners | list | PLAINTEXT://:9092 | distinct, some | UB | Where clients connect, as NAME://host:port; port 0 takes
     a free one
 advertised.listeners | list | null | distinct, some | U | What clients are told to connect to, when it differs from
     where they did
 listener.security.protocol.map | string | SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
-    | | U | The security protocol of each listener name
+    | | UB | The security protocol of each listener name
 inter.broker.listener.name | string | null | | U | The listener that brokers use among themselves
 security.inter.broker.protocol | string | PLAINTEXT | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL | U | The protocol
     among brokers when no listener is named
