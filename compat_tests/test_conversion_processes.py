@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from compat_tests.processes import children
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import until
+from kafkacompat.conversion import processes
 from kafkacompat.wire.apis.fetch import FetchResponse, PartitionData
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
@@ -77,3 +79,19 @@ def test_one_that_dies_fails_one_answer_and_is_replaced(broker: Broker) -> None:
     assert fetch(broker, 10).records
     (other,) = children(broker.pid)
     assert other != worker
+
+
+def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.kill(worker, number)
+    assert fetch(broker, 10).records
+    assert children(broker.pid) == [worker]
+
+
+def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
+    for name in ("pickle", "kafkacompat"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
+    done = subprocess.run(processes.command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -21,8 +21,9 @@ NICENESS = 5
 
 def main() -> None:
     """Answer (function's name, arguments) with (whether it succeeded, result or exception), until the input ends."""
-    # A terminal's Ctrl-C goes to the whole group; the broker then says when it is over.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Terminals and service managers signal the whole group; the broker then says when it is over.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     calls, results = sys.stdin.buffer, sys.stdout.buffer
     while True:
@@ -36,7 +37,3 @@ def main() -> None:
             succeeded, result = False, problem
         pickle.dump((succeeded, result), results, pickle.HIGHEST_PROTOCOL)
         results.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -126,6 +126,13 @@ class ProcessWorkers:
         self._end_idle()
 
 
+def command() -> list[str]:
+    """What starts a process that imports what this one would: of the same installation, and nothing that lies where it was started."""
+    isolated = ["-I"] if sys.flags.isolated else []
+    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.conversion.child import main; main()"
+    return [sys.executable, *isolated, "-c", start, *sys.path]
+
+
 def _stopped() -> KafkaError:
     return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
@@ -134,8 +141,7 @@ class _Process:
     """One worker process; ``works`` until it has died."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "kafkacompat.conversion.child"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.works = True
 
     def call(self, name: str, *arguments: Any) -> Any:
