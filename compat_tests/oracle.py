@@ -32,7 +32,7 @@ class Release:
 
 
 KAFKA_4 = Release("4.3.1", POM, ("BatchOracle", "Oracle"))
-KAFKA_3 = Release("3.9.1", JAVA / "clients_3_9" / "pom.xml", ("Oracle",))
+KAFKA_3 = Release("3.9.1", JAVA / "kafka_3_9" / "pom.xml", ("Oracle",))
 """The last one with the protocol versions that 4.0 removed; it judges messages, not batches."""
 
 
