@@ -21,7 +21,7 @@ def bars(stored: Mapping[str, Any], metric: str) -> list[tuple[str, Spread]]:
     found = []
     for row in ROWS.values():
         results: Mapping[str, Sequence[Mapping[str, float]]] = stored.get(row.name, {}).get("results", {})
-        for contender, samples in results.items():
+        for contender, samples in results.items() if KAFKA in results else ():
             if contender != KAFKA and metric in samples[0] and not row.name.startswith("latency"):
                 theirs = [sample[metric] for sample in results[KAFKA]]
                 label = row.title + contender.removeprefix("kafkacompat")

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from compat_tests.brokers import Broker
 
 KAFKA = "Apache Kafka 4.3.1"
+OLD_KAFKA = "Apache Kafka 3.9.1"
 RECORDS = "kafkacompat"
 HEADER = "kafkacompat, header validation"
 

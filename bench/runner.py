@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench.row import HEADER, KAFKA, RECORDS, AnyRow, LibraryRow, Options, Row, Samples
-from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
+from bench.row import HEADER, KAFKA, OLD_KAFKA, RECORDS, AnyRow, LibraryRow, Options, Row, Samples
+from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafkaBroker
 from spark_integration.maven import BUILD
 
 Results = dict[str, list[Samples]]
@@ -24,6 +24,8 @@ def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> 
     """Return a contender, not started."""
     if contender == KAFKA:
         return KafkaBroker(folder, properties)
+    if contender == OLD_KAFKA:
+        return OldKafkaBroker(folder, properties)
     validation = {HEADER: "header", RECORDS: "records"}[contender]
     return KafkacompatBroker(folder, {**properties, "kafkacompat.produce.validation": validation})
 
