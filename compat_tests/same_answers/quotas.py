@@ -177,4 +177,9 @@ def quotas_of(port: int, user: str) -> dict[str, float]:
     return {value.key: value.value for entry in entries for value in entry.values}
 
 
-SCRIPTS = (alter_client_quotas, quota_entities, describe_client_quotas)
+def too_many_quotas(script: Transcript, name: str) -> None:
+    entries = [alteration({"user": f"{name}-{number}"}, ("producer_byte_rate", 1.0)) for number in range(10_001)]
+    script.ask("too many", AlterClientQuotasRequest(entries=entries), AlterClientQuotasResponse, 1)
+
+
+SCRIPTS = (alter_client_quotas, quota_entities, describe_client_quotas, too_many_quotas)

@@ -11,6 +11,16 @@ from kafkacompat.metadata.codec import config_entry, config_key, topic_entries
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
 from kafkacompat.metadata.store import ABSENT, Change
 from kafkacompat.metadata.topic_names import unify
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+MAX_CHANGES_PER_REQUEST = 10_000
+
+
+def check_change_count(count: int) -> None:
+    """Refuse a request for more changes than one may ask for, as a whole (KafkaError POLICY_VIOLATION)."""
+    if count > MAX_CHANGES_PER_REQUEST:
+        reason = f"{count} changes are more than one request may ask for, {MAX_CHANGES_PER_REQUEST}"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
 class Draft:

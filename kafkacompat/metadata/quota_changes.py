@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER, ClientConfig, Entity
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import Draft, check_change_count
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 _INT32_MAX = float(2**31 - 1)
@@ -33,7 +33,11 @@ class QuotaAlteration(NamedTuple):
 
 
 def alter_client_quotas(draft: Draft, alterations: Sequence[QuotaAlteration]) -> dict[Entity, KafkaError | None]:
-    """Change the quotas of each entity, or say why they are left alone (INVALID_REQUEST)."""
+    """Change the quotas of each entity, or say why they are left alone (INVALID_REQUEST).
+
+    Raises KafkaError POLICY_VIOLATION for too many of them.
+    """
+    check_change_count(sum(len(alteration.operations) for alteration in alterations))
     outcomes: dict[Entity, KafkaError | None] = {}
     for alteration in alterations:
         try:

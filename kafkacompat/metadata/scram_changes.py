@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, user_entity
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import Draft, check_change_count
 from kafkacompat.metadata.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism, derive
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -39,8 +39,10 @@ def alter_scram_credentials(draft: Draft, changes: Sequence[ScramChange]) -> dic
     """Change the credentials of each user, or say why they are left alone.
 
     A user is refused for its first change that cannot be (UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM,
-    RESOURCE_NOT_FOUND), else for having more than one (DUPLICATE_RESOURCE).
+    RESOURCE_NOT_FOUND), else for having more than one (DUPLICATE_RESOURCE). Raises KafkaError POLICY_VIOLATION for
+    too many changes.
     """
+    check_change_count(len(changes))
     outcomes: dict[str, KafkaError | None] = {}
     times = Counter(change.user for change in changes)
     for change in changes:

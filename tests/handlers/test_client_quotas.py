@@ -217,6 +217,14 @@ def test_filters_that_cannot_be(components: list[tuple[str, int, str | None]], c
     assert describe(AdminNode(), *components) == code
 
 
+def test_too_many_changes_are_refused_as_a_whole() -> None:
+    node = AdminNode()
+    entries = [entry({"user": str(number)}, {PRODUCE: 1.0, CONSUME: 1.0}) for number in range(5001)]
+    assert set(alter(node, *entries)) == {ErrorCode.POLICY_VIOLATION}
+    assert describe(node) == {}
+    assert set(alter(node, *entries[1:])) == {0}
+
+
 def test_a_store_that_fails_is_told_for_every_entity() -> None:
     node = AdminNode()
     node.store.failing = True

@@ -120,6 +120,13 @@ def test_changes_that_cannot_be_leave_the_user_alone_and_no_other(changes: list[
     assert describe(node) == {"alice": [(SHA_256, 7777)], "bob": [(SHA_256, 4096)]}
 
 
+def test_too_many_changes_are_refused_as_a_whole() -> None:
+    node = AdminNode()
+    users = [put(str(number)) for number in range(10_001)]
+    assert set(alter(node, *users).values()) == {ErrorCode.POLICY_VIOLATION}
+    assert describe(node) == {}
+
+
 def test_a_user_without_a_name() -> None:
     assert alter(AdminNode(), put(""), drop("")) == {"": UNACCEPTABLE}
 
