@@ -24,6 +24,7 @@ from compat_tests.same_answers import (
     groups,
     log_directories,
     message_sets,
+    node,
     odd_questions,
     old_versions,
     quotas,
@@ -39,6 +40,7 @@ SCRIPTS: dict[str, Script] = {
     for kind in (
         topics,
         configs,
+        node,
         records,
         groups,
         group_administration,

@@ -1,57 +1,30 @@
-"""Scripts about configurations: of topics, brokers, groups, client metrics and loggers."""
+"""Scripts about configurations: of topics, groups and client metrics, and what all resources have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from compat_tests.raw_client import RawClient
+from compat_tests.same_answers.resource import (
+    APPEND,
+    BROKER,
+    CLIENT_METRICS,
+    DELETE,
+    GIVEN_AT_START,
+    GROUP,
+    LOGGER,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Configs,
+)
 from compat_tests.same_answers.transcript import Transcript
-from compat_tests.waiting import until
 from kafkacompat.config import PROPERTIES
-from kafkacompat.wire.apis import alter_configs as legacy
 from kafkacompat.wire.apis import incremental_alter_configs as incremental
-from kafkacompat.wire.apis.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-)
-from kafkacompat.wire.apis.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
 from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
-from kafkacompat.wire.apis.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
 
-TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND, SUBTRACT = range(4)
-Change = tuple[str, int, "str | None"]
-
-# What the two brokers are given to start with, and so describe otherwise.
-GIVEN_AT_START = {
-    "advertised.listeners",
-    "auto.create.topics.enable",
-    "broker.id",
-    "controller.listener.names",
-    "controller.quorum.voters",
-    "group.initial.rebalance.delay.ms",
-    "listeners",
-    "log.dir",
-    "log.dirs",
-    "node.id",
-    "offsets.topic.replication.factor",
-    "process.roles",
-    "share.coordinator.state.topic.min.isr",
-    "share.coordinator.state.topic.replication.factor",
-    "transaction.state.log.min.isr",
-    "transaction.state.log.replication.factor",
-}
 # What ours describes otherwise on purpose.
 OTHERWISE = {"queued.max.request.bytes", "min.insync.replicas"}
 COMPARED = sorted(
@@ -59,51 +32,6 @@ COMPARED = sorted(
     for name, row in PROPERTIES.items()
     if name not in GIVEN_AT_START | OTHERWISE and not row.internal and not name.startswith("kafkacompat.")
 )
-
-
-class Configs:
-    """Describes and changes one resource, noting every answer."""
-
-    def __init__(self, script: Transcript, kind: int, name: str) -> None:
-        self._script = script
-        self._kind = kind
-        self._name = name
-
-    def describe(self, label: str, *keys: str, version: int = 4) -> None:
-        asked = DescribeConfigsResource(
-            resource_type=self._kind, resource_name=self._name, configuration_keys=list(keys) or None
-        )
-        request = DescribeConfigsRequest(resources=[asked], include_synonyms=True, include_documentation=True)
-        self._script.ask(label, request, DescribeConfigsResponse, version)
-
-    def change(self, label: str, *changes: Change, version: int = 1, check: bool = False) -> None:
-        request = self._incremental(changes, check)
-        self._script.ask(label, request, incremental.IncrementalAlterConfigsResponse, version)
-        self._settle()
-
-    def change_in_every_version(self, label: str, *changes: Change) -> None:
-        request = self._incremental(changes, False)
-        self._script.ask_every_version(label, request, incremental.IncrementalAlterConfigsResponse)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Wait until a broker that answers before its changes take effect has caught up."""
-        if self._kind != LOGGER:
-            self._script.settle()
-
-    def _incremental(self, changes: Sequence[Change], check: bool) -> incremental.IncrementalAlterConfigsRequest:
-        configs = [
-            incremental.AlterableConfig(name=key, config_operation=how, value=value) for key, how, value in changes
-        ]
-        resource = incremental.AlterConfigsResource(resource_type=self._kind, resource_name=self._name, configs=configs)
-        return incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=check)
-
-    def replace(self, label: str, *configs: tuple[str, str | None], check: bool = False) -> None:
-        given = [legacy.AlterableConfig(name=key, value=value) for key, value in configs]
-        resource = legacy.AlterConfigsResource(resource_type=self._kind, resource_name=self._name, configs=given)
-        request = legacy.AlterConfigsRequest(resources=[resource], validate_only=check)
-        self._script.ask_every_version(label, request, legacy.AlterConfigsResponse)
-        self._settle()
 
 
 def describe_configs(script: Transcript, name: str) -> None:
@@ -202,69 +130,6 @@ def alter_lists(script: Transcript, name: str) -> None:
         topic.describe(f"after {number}", "cleanup.policy")
 
 
-def alter_broker_configs(script: Transcript, name: str) -> None:
-    node, everywhere = Configs(script, BROKER, "1"), Configs(script, BROKER, "")
-    keys = ["log.retention.ms", "log.retention.hours", "message.max.bytes", "log.cleanup.policy"]
-    node.change_in_every_version("set", ("log.retention.ms", SET, "777000"))
-    everywhere.change_in_every_version("set for all", ("log.retention.ms", SET, "888000"))
-    everywhere.change("hours for all", ("message.max.bytes", SET, "2000000"))
-    node.change("append", ("log.cleanup.policy", APPEND, "compact"))
-    node.change("subtract", ("log.cleanup.policy", SUBTRACT, "delete"))
-    node.describe("node", *keys)
-    everywhere.describe("all brokers", *keys)
-    node.change("delete", ("log.retention.ms", DELETE, None), ("log.cleanup.policy", DELETE, None))
-    node.describe("node after", *keys)
-    everywhere.change("delete for all", *((key, DELETE, None) for key in keys))
-    node.describe("node at last", *keys)
-    for label, of in {"node": node, "all": everywhere}.items():
-        for key, value in {
-            "log.dirs": "/x",
-            "num.partitions": "7",
-            "log.retention.hours": "5",
-            "auto.create.topics.enable": "false",
-            "frobnicate": "1",
-            "log.retention.ms": "0",
-            "log.segment.bytes": "x",
-            "log.roll.ms": "0",
-            "num.io.threads": "100",
-            "log.cleaner.threads": "9",
-            "background.threads": "4",
-            "ssl.keystore.password": "secret",
-            "ssl.keystore.type": "PKCS12",
-            "listener.name.plaintext.ssl.keystore.type": "PKCS12",
-            "listener.name.plaintext.ssl.keystore.password": "secret",
-            "listener.name.plaintext.max.connections": "1000",
-            "listener.name.plaintext.num.network.threads": "x",
-            "listener.name.plaintext.num.partitions": "3",
-            "max.connections": "5000",
-            "max.connections.per.ip": "x",
-            "max.connections.per.ip.overrides": "127.0.0.1:9000",
-            "cordoned.log.dirs": "/nowhere",
-            "log.local.retention.ms": "-1",
-            "producer.id.expiration.ms": "5000",
-            "transaction.partition.verification.enable": "false",
-            "group.consumer.assignment.interval.ms": "70000",
-            "leader.replication.throttled.rate": "1000",
-            "config.providers": "x",
-            "process.roles": "broker",
-            "listeners": "nonsense",
-            "listener.security.protocol.map": "PLAINTEXT:SSL",
-        }.items():
-            of.change(f"{label}: {key}", (key, SET, value))
-            if key not in GIVEN_AT_START:
-                of.describe(f"{label}: {key} then", key)
-            of.change(f"{label}: {key} deleted", (key, DELETE, None))
-        of.change(f"{label}: append to unknown", ("frobnicate", APPEND, "1"))
-        of.change(f"{label}: append to number", ("log.retention.ms", APPEND, "1"))
-        of.change(f"{label}: unknown operation", ("log.retention.ms", 7, "1"))
-        of.change(f"{label}: twice", ("log.retention.ms", SET, "1000"), ("log.retention.ms", DELETE, None))
-        of.change(f"{label}: null", ("log.retention.ms", SET, None))
-        of.change(f"{label}: checked", ("log.retention.ms", SET, "1000"), check=True)
-        of.describe(f"{label}: checked then", "log.retention.ms")
-    for other in ("2", "one", "-1"):
-        Configs(script, BROKER, other).change(f"broker {other}", ("log.retention.ms", SET, "1000"))
-
-
 def alter_configs_at_once(script: Transcript, name: str) -> None:
     """The older API, which replaces everything that was set."""
     script.create_topic(name, retention_bytes="100000")
@@ -353,33 +218,6 @@ def alter_client_metrics(script: Transcript, name: str) -> None:
     Configs(script, CLIENT_METRICS, "").change("no name", ("interval.ms", SET, "1000"))
 
 
-def alter_loggers(script: Transcript, name: str) -> None:
-    loggers = Configs(script, LOGGER, "1")
-    for level in ("INFO", "FATAL", "TRACE", "DEBUG", "WARN", "ERROR"):
-        loggers.change(f"root {level}", ("root", SET, level))
-        loggers.describe(f"root {level} then", "root")
-    loggers.change("checked only", ("root", SET, "INFO"), check=True)
-    loggers.describe("checked only then", "root")
-    for level in ("OFF", "ALL", "info", "Info", "WARNING", "", "LOUD"):
-        loggers.change(f"level {level!r}", ("root", SET, level))
-    loggers.change("null", ("root", SET, None))
-    loggers.change("delete root", ("root", DELETE, None))
-    loggers.change("append", ("root", APPEND, "INFO"))
-    loggers.change("subtract", ("root", SUBTRACT, "INFO"))
-    loggers.change("unknown operation", ("root", 9, "INFO"))
-    loggers.change("unknown logger", ("no.such.logger", SET, "INFO"))
-    loggers.change("unknown logger deleted", ("no.such.logger", DELETE, None))
-    loggers.change("good beside bad", ("root", SET, "INFO"), ("no.such.logger", SET, "INFO"))
-    loggers.change("twice", ("root", SET, "INFO"), ("root", SET, "WARN"))
-    loggers.change("nothing")
-    loggers.describe("unchanged", "root")
-    loggers.describe("unknown", "no.such.logger")
-    for other in ("", "2", "one"):
-        Configs(script, LOGGER, other).change(f"node {other!r}", ("root", SET, "INFO"))
-    for version in range(1, 5):
-        loggers.describe("in each version", "root", version=version)
-
-
 def list_config_resources(script: Transcript, name: str) -> None:
     script.create_topic(name)
     Configs(script, GROUP, name).change("group", ("consumer.session.timeout.ms", SET, "50000"))
@@ -400,56 +238,6 @@ def list_config_resources(script: Transcript, name: str) -> None:
     ask("emptied", GROUP, CLIENT_METRICS)
 
 
-def update_features(script: Transcript, name: str) -> None:
-    def ask(label: str, *updates: FeatureUpdateKey, check: bool = False) -> None:
-        request = UpdateFeaturesRequest(feature_updates=list(updates), validate_only=check)
-        script.ask_every_version(label, request, UpdateFeaturesResponse)
-
-    def update(feature: str, level: int, kind: int = 1) -> FeatureUpdateKey:
-        return FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
-
-    ask("nothing")
-    ask("nothing checked", check=True)
-    ask("unknown feature", update("frobnicate", 1))
-    ask("unknown feature checked", update("frobnicate", 1), check=True)
-    ask("unknown feature off", update("frobnicate", 0, 2))
-    ask("below 0", update("frobnicate", -1, 2))
-    ask("no name", update("", 1))
-    ask("unknown kind", update("frobnicate", 1, 9))
-    ask("two", update("frobnicate", 1), update("frobnicated", 1))
-    ask("twice", update("frobnicate", 1), update("frobnicate", 2))
-    ask("beyond what there is", update("group.version", 77))
-
-
-def takes_topics(port: int) -> bool:
-    """Whether a topic could be made now; Kafka's controller learns of cordoned directories by a heartbeat."""
-    topic = CreatableTopic(name="would-be", num_partitions=1, replication_factor=1)
-    request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000, validate_only=True)
-    with RawClient(port) as client:
-        return client.call(request, CreateTopicsResponse, 7).topics[0].error_code == 0
-
-
-def cordoned_directories(script: Transcript, name: str) -> None:
-    script.create_topic(name)
-    node = Configs(script, BROKER, "1")
-    node.change("a directory that is none", ("cordoned.log.dirs", SET, "/nowhere"))
-    node.change("all and one", ("cordoned.log.dirs", SET, "*,/nowhere"))
-    Configs(script, BROKER, "").change("for all brokers", ("cordoned.log.dirs", SET, "*"))
-    node.change("all", ("cordoned.log.dirs", SET, "*"))
-    until(lambda: not takes_topics(script.port))
-    node.describe("all then", "cordoned.log.dirs")
-    placed = CreatableTopic(name=f"{name}-placed", num_partitions=1, replication_factor=1)
-    chosen = CreatableReplicaAssignment(partition_index=0, broker_ids=[1])
-    assigned = CreatableTopic(name=f"{name}-assigned", num_partitions=-1, replication_factor=-1, assignments=[chosen])
-    more = CreatePartitionsTopic(name=name, count=2, assignments=None)
-    for topic in (placed, assigned):
-        script.ask(topic.name, CreateTopicsRequest(topics=[topic], timeout_ms=10_000), CreateTopicsResponse, 7)
-    script.ask("more", CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
-    node.change("none", ("cordoned.log.dirs", DELETE, None))
-    until(lambda: takes_topics(script.port))
-    script.ask("more then", CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
-
-
 def describe_configs_at_first(script: Transcript, name: str) -> None:
     """Version 0, which Kafka served until 3.9."""
     script.create_topic(name, retention_ms="60000")
@@ -463,13 +251,9 @@ SCRIPTS = (
     describe_unknown_types,
     alter_configs,
     alter_lists,
-    alter_broker_configs,
     alter_configs_at_once,
     alter_group_configs,
     alter_client_metrics,
-    alter_loggers,
     list_config_resources,
-    update_features,
-    cordoned_directories,
 )
 OLD_SCRIPTS = (describe_configs_at_first,)
