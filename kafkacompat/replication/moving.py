@@ -171,9 +171,12 @@ class Moves:
         if move.target.offline:
             return
         storage = move.target.storage
-        if moved is not None:
+        if moved is not None and move.cancelled:
             await move.target.disk.run(storage.delete_log, moved)
             self._remove_later(move.target, move.partition)
+        elif moved is not None:
+            # The directory that it was to leave failed in the last instant: this may be the only whole log there is.
+            await move.target.disk.run(moved.release)
         elif not move.stopped:
             await move.target.disk.run(storage.discard, move.copy)
 

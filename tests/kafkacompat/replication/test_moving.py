@@ -245,6 +245,28 @@ def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     assert folders(after, begin) == ["t-0-stray"]
 
 
+def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
+    node, partition = two()
+    for _ in range(30):
+        node.append(partition)
+    storage = node.directories[1].storage
+    adopt = storage.adopt
+
+    def adopt_and_fail(copy: LogCopy) -> Log:
+        adopted = adopt(copy)
+        node.replicas.directory_failed(node.directories[0], OSError("gone"))
+        return adopted
+
+    storage.adopt = adopt_and_fail  # type: ignore[method-assign]
+    node.replicas.move("t", 0, "/b")
+    node.work()
+    assert partition.closed
+    node.files.crash()
+    without_the_first = Node("/b", files=node.files, config=SMALL)
+    without_the_first.open(T)
+    assert offsets(without_the_first.replicas.find("t", 0)) == list(range(30))
+
+
 def test_there_and_back_again() -> None:
     node, partition = two()
     for _ in range(20):
