@@ -150,6 +150,27 @@ def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
     return Launch([str(target / "driver")])
 
 
+def librdkafka(carrier: str, options: Sequence[str] = ()) -> Launch:
+    """Take the librdkafka that a release of node-rdkafka (npm) carries, and compile it and the driver in C."""
+    source = CLIENTS / "c" / "with_librdkafka.c"
+    target = _target(f"librdkafka-{carrier}", [source])
+
+    def build(partial: Path) -> None:
+        _run(["npm", "pack", "--silent", f"node-rdkafka@{carrier}"], partial)
+        _run(["tar", "xzf", f"node-rdkafka-{carrier}.tgz", "package/deps/librdkafka"], partial)
+        library = partial / "package" / "deps" / "librdkafka"
+        # It is older than the compiler's stricter rules.
+        _run(["bash", "configure", "--disable-ssl", "--disable-sasl", "--CFLAGS=-fcommon -w"], library)
+        _run(["make", "-C", "src", "librdkafka.a"], library)
+        archive = library / "src" / "librdkafka.a"
+        libraries = ["-lz", "-lpthread", "-lrt", "-ldl", "-lm"]
+        _run(["cc", "-O1", f"-I{archive.parent}", "-o", partial / "driver", source, archive, *libraries])
+        shutil.rmtree(partial / "package")
+
+    build_once(target, build)
+    return Launch([str(target / "driver"), *options])
+
+
 def kcat() -> Launch:
     """Take kcat from Debian's packages, unpacked beside the others: nothing is installed on the machine."""
     target = MATRIX / "kcat"

@@ -118,6 +118,21 @@ def confluent_rows() -> Iterator[Row]:
         yield _row(f"confluent-kafka-{version}", f"confluent-kafka {version} (Python {python})", features, how)
 
 
+# Release -> the node-rdkafka that carries it, options, features.
+LIBRDKAFKA = {
+    "0.9.1": ("0.3.3", (), (OLD_CODECS, GROUPS)),
+    "0.9.5": ("1.0.4", ("api.version.request=true",), (OLD_CODECS, GROUPS, "timestamps")),
+    "0.11.1": ("2.2.0", (), (OLD_CODECS, GROUPS, "timestamps")),
+}
+
+
+def librdkafka_rows() -> Iterator[Row]:
+    """Releases of librdkafka that are older than the wheels of confluent-kafka."""
+    for version, (carrier, options, features) in LIBRDKAFKA.items():
+        how = partial(install.librdkafka, carrier, options)
+        yield _row(f"librdkafka-{version}", f"librdkafka {version} (C)", features, how)
+
+
 AIOKAFKA = {"0.5.2": "3.8", "0.7.2": "3.8", "0.10.0": "3.11", "0.14.0": "3.11"}
 
 
@@ -192,5 +207,15 @@ def rust_rows() -> Iterator[Row]:
         yield _row(f"rdkafka-{version}", f"rdkafka crate {version} (librdkafka {librdkafka})", features, how)
 
 
-FAMILIES = (java_rows, kafka_python_rows, confluent_rows, aiokafka_rows, kcat_rows, go_rows, node_rows, rust_rows)
+FAMILIES = (
+    java_rows,
+    kafka_python_rows,
+    librdkafka_rows,
+    confluent_rows,
+    aiokafka_rows,
+    kcat_rows,
+    go_rows,
+    node_rows,
+    rust_rows,
+)
 ROWS: dict[str, Row] = {row.name: row for family in FAMILIES for row in family()}
