@@ -13,6 +13,7 @@ from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.checkpoints import read_offsets
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
 from kafkacompat.storage.log_directory import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.kafkacompat.replication.node import Node, topic
@@ -107,7 +108,7 @@ def test_expired_files_are_renamed_at_once_and_removed_after_file_delete_delay_m
     world.fill(2, apart_s=4000)
     world.node.append(world.partition)
     region = world.partition.read(1, 1000, at_least_one_batch=True).region
-    assert region is not None
+    assert isinstance(region, FileRegion)
     sent = region.pread(0, region.size_bytes)
     world.clean()
     assert world.logs() == [".log.deleted", "1.log.deleted", "2.log"]
