@@ -58,7 +58,7 @@ class ProcessWorkers:
     def run(self, work: Work) -> Deferred[Any]:
         """See Workers.run."""
         if self._closed:
-            return fail(_stopped())
+            return fail(stopped())
         result: Deferred[Any] = Deferred()
         self._executor.submit(self._do, work, result)
         return result
@@ -77,6 +77,11 @@ class ProcessWorkers:
         process = self._take()
         try:
             return process.call(name, *arguments)
+        except _DiedError as problem:
+            if self._closed:
+                raise stopped() from None
+            log.error("%s", problem)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the process that converts records died") from problem
         finally:
             self._give_back(process)
 
@@ -89,7 +94,7 @@ class ProcessWorkers:
     def _take(self) -> _Process:
         with self._lock:
             if self._closed:
-                raise _stopped()
+                raise stopped()
             if self._free:
                 return self._free.pop()
             process = _Process()
@@ -133,8 +138,13 @@ def command() -> list[str]:
     return [sys.executable, *isolated, "-c", start, *sys.path]
 
 
-def _stopped() -> KafkaError:
+def stopped() -> KafkaError:
+    """What becomes of conversions that the broker does not wait for when it stops; clients ask again."""
     return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
+
+
+class _DiedError(Exception):
+    """A worker process has ended, or has to."""
 
 
 class _Process:
@@ -145,7 +155,7 @@ class _Process:
         self.works = True
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """See Call."""
+        """See Call; raises _DiedError besides."""
         calls, results = self._process.stdin, self._process.stdout
         assert calls is not None
         assert results is not None
@@ -153,10 +163,10 @@ class _Process:
             pickle.dump((name, arguments), calls, pickle.HIGHEST_PROTOCOL)
             calls.flush()
             succeeded, result = pickle.load(results)
-        except (OSError, EOFError, pickle.UnpicklingError) as problem:
+        except Exception as problem:
+            # Whatever it was (memory may be short, too), what comes next could be the answer to this call.
             self.works = False
-            log.error("the process %d that converts records died: %r", self._process.pid, problem)
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the process that converts records died") from problem
+            raise _DiedError(f"the process {self._process.pid} that converts records died: {problem!r}") from None
         if not succeeded:
             raise result
         return result

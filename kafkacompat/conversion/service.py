@@ -13,14 +13,13 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.conversion.down import ConvertedRecords, Job, Key, Outcome, Unconverted
-from kafkacompat.conversion.processes import Call, Workers
+from kafkacompat.conversion.processes import Call, Workers, stopped
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.storage.validation import codec_levels, stored_codec
 from kafkacompat.wire.conversion import Limits, Target, is_compressed, up_convert
-from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
 
@@ -66,7 +65,7 @@ class Conversions:
     def _unless_closed(self, batch: bytes) -> bytes:
         """While logs are being closed nothing may be appended to them."""
         if self._closed:
-            raise _stopped()
+            raise stopped()
         return batch
 
     # Down
@@ -111,7 +110,7 @@ class Conversions:
             for job in jobs:
                 job.drop()
             if not answer.called:
-                answer.errback(result or _stopped())
+                answer.errback(result or stopped())
 
         self._workers.run(work).addBoth(done)
         return answer
@@ -140,10 +139,6 @@ class Conversions:
 def _outcome(job: Job) -> Outcome:
     assert job.outcome is not None
     return job.outcome
-
-
-def _stopped() -> KafkaError:
-    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
 
 def _little(regions: Sequence[FileRegion]) -> list[bytes] | None:
