@@ -222,6 +222,7 @@ def _python(version: str) -> str:
 
 def _complaint(problem: subprocess.CalledProcessError) -> str:
     lines = [line.strip() for line in f"{problem.stdout or ''}\n{problem.stderr or ''}".splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"\b(fatal )?error: ", line, re.IGNORECASE)] or lines[-1:]
-    words = " ".join(telling[:1])[:300]
+    errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
+    fatal = [line for line in errors if "fatal" in line.lower()]
+    words = " ".join((fatal or errors or lines[-1:])[:1])[:300]
     return f"{Path(problem.cmd[0]).name} ended with code {problem.returncode}: {words}"
