@@ -52,6 +52,8 @@ log = logging.getLogger(__name__)
 # What keeps a broker from starting for a reason that its user can do something about.
 START_ERRORS = (LogDirectoryError, StoreError, ListenError)
 
+MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
 # How long clients may take to read their last answers before they are cut off.
 STOP_TIMEOUT_S = 5
 STOP_CHECK_S = 0.02
@@ -154,6 +156,7 @@ class Broker:
         self.replica_manager = ReplicaManager(
             self.directories, lambda topic: self.controller.log_config_of(topic), clock
         )
+        self.replica_manager.moves.rate = lambda: self.controller.config.int(MOVE_RATE)
         offsets_log = ReplicatedOffsetsLog(
             self.replica_manager, self.metadata, clock, config.int("offsets.topic.num.partitions")
         )

@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, DeferredList, succeed
 
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_copy import SourceError
 from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.timers import Clock
@@ -32,6 +33,10 @@ STEP_BYTES = 4 << 20
 
 PAUSE_BELOW_BYTES = 1 << 20
 """With so little left appends may be paused."""
+
+
+UNLIMITED = LONG_MAX
+"""The rate, in bytes a second, that is none."""
 
 
 class Move:
@@ -67,14 +72,24 @@ class Move:
             self._paused = False
             self.partition.resume()
 
-    async def run(self, failed: Callable[[Directory, BaseException], None]) -> Log | None:
-        """Make and adopt the copy; returns it with appends paused, or None when it came to nothing."""
+    async def run(
+        self, failed: Callable[[Directory, BaseException], None], rate: Callable[[], int], clock: Clock
+    ) -> Log | None:
+        """Make and adopt the copy; returns it with appends paused, or None when it came to nothing.
+
+        ``rate`` tells how many bytes a second may be copied at the moment.
+        """
         try:
             await self.target.disk.run(self.copy.create)
             self.begun.callback(None)
             while not self.is_over:
                 if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
-                    await self.target.disk.run(self.copy.advance, self.copy.extents(), STEP_BYTES)
+                    bytes_per_second = max(rate(), 1)
+                    # Small enough that nobody waits long for the end of a move that is given up.
+                    step_bytes = min(STEP_BYTES, bytes_per_second)
+                    await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
+                    if bytes_per_second < UNLIMITED:
+                        await _after(step_bytes / bytes_per_second, clock)
                 elif self.partition.pause():
                     self._paused = True
                     return await self.target.disk.run(self.target.storage.adopt, self.copy)
@@ -97,16 +112,26 @@ class Move:
             failed(self.target, problem)
 
 
+def _after(delay_s: float, clock: Clock) -> Deferred[None]:
+    fired: Deferred[None] = Deferred()
+    clock.callLater(delay_s, fired.callback, None)
+    return fired
+
+
 def _nothing() -> None:
     """Done when everything before it is."""
 
 
 class Moves:
-    """The partitions that are being moved, one move at a time each."""
+    """The partitions that are being moved, one move at a time each.
+
+    ``rate`` is what each may copy, in bytes a second.
+    """
 
     def __init__(
         self, directories: Directories, clock: Clock, failed: Callable[[Directory, BaseException], None]
     ) -> None:
+        self.rate: Callable[[], int] = lambda: UNLIMITED
         self._directories = directories
         self._clock = clock
         self._failed = failed
@@ -155,7 +180,7 @@ class Moves:
 
     async def _run(self, name: tuple[str, int], move: Move) -> None:
         try:
-            moved = await move.run(self._failed)
+            moved = await move.run(self._failed, self.rate, self._clock)
             if moved is not None and not (move.cancelled or move.partition.closed or move.target.offline):
                 await self._swap(name, move, moved)
             else:

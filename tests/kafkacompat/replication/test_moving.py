@@ -267,6 +267,22 @@ def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
     assert offsets(without_the_first.replicas.find("t", 0)) == list(range(30))
 
 
+def test_a_move_goes_no_faster_than_it_may() -> None:
+    node, partition = two()
+    for _ in range(30):
+        node.append(partition)
+    node.replicas.moves.rate = lambda: 100
+    node.replicas.move("t", 0, "/b")
+    size_bytes = partition.log.size_bytes
+    copied: list[int] = []
+    while home(node) == "/a":
+        node.work()
+        copied.extend(each.copy.size_bytes for each in node.replicas.moves)
+        node.clock.advance(1)
+    assert copied == list(range(100, size_bytes - moving.PAUSE_BELOW_BYTES + 100, 100))
+    assert offsets(partition) == list(range(30))
+
+
 def test_there_and_back_again() -> None:
     node, partition = two()
     for _ in range(20):
