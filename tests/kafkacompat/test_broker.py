@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from random import Random
@@ -15,9 +14,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
-from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.server.listener import ListenError
@@ -28,7 +25,6 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN, LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.meta_properties import read_meta_properties
-from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ImmediateDisk
 
@@ -268,52 +264,3 @@ def test_an_address_in_use_releases_everything(tmp_path: Path) -> None:
     assert world.timers() == 0
     other.stop(holder)
     world.stop(world.start())
-
-
-def test_listeners_come_and_go_while_the_broker_runs(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    protocols = "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT,THIRD:PLAINTEXT"
-    broker = world.start(listener_security_protocol_map=protocols)
-
-    def names() -> list[str]:
-        return [address.partition("://")[0] for address in broker.addresses]
-
-    def listen(value: str | None) -> KafkaError | None:
-        how = Operation.DELETE if value is None else Operation.SET
-        change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation("listeners", how, value)])
-        (result,) = world.run(broker.controller.alter_configs([change]))
-        world.reactor.advance(0.01)
-        assert result is None or isinstance(result, KafkaError)
-        return result
-
-    assert listen("PLAINTEXT://127.0.0.1:0,EXTRA://127.0.0.1:0") is None
-    assert names() == ["PLAINTEXT", "EXTRA"] and len(world.reactor.getReaders()) == 2
-    taken = broker.addresses[1].rpartition(":")[2]
-    refusal = listen("OTHER://127.0.0.1:0")
-    assert refusal is not None and refusal.detail is not None and "has no protocol" in refusal.detail
-    # What is gone makes room: its port may be another's at once.
-    assert listen(f"PLAINTEXT://127.0.0.1:0,THIRD://127.0.0.1:{taken}") is None
-    assert broker.addresses[1] == f"THIRD://127.0.0.1:{taken}" and len(world.reactor.getReaders()) == 2
-    assert listen("EXTRA://127.0.0.1:0") is None
-    world.stop(broker)
-    broker = world.start(listener_security_protocol_map=protocols)
-    assert names() == ["EXTRA"]
-    assert listen(None) is None
-    assert names() == ["PLAINTEXT"]
-    world.stop(broker)
-    assert world.reactor.getReaders() == []
-
-
-def test_a_new_listener_that_cannot_be_bound_leaves_the_others_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    world = World(tmp_path)
-    names = "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT"
-    broker = world.start(listener_security_protocol_map=names, listeners="PLAINTEXT://127.0.0.1:0")
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        value = f"PLAINTEXT://127.0.0.1:0,EXTRA://127.0.0.1:{other.getsockname()[1]}"
-        change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation("listeners", Operation.SET, value)])
-        assert world.run(broker.controller.alter_configs([change])) == [None]
-    assert "for EXTRA: Address already in use" in caplog.text
-    assert len(broker.addresses) == 1
-    world.stop(broker)
