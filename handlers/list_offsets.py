@@ -72,7 +72,8 @@ def handle_list_offsets(
 ) -> ListOffsetsResponse | Pending[ListOffsetsResponse]:
     """Look up every partition; answer when all are known."""
     if context.api_version == 0:
-        return ListOffsetsResponse(topics=[_list_topic(topic, services) for topic in request.topics])
+        listing = _Listing(request, services)
+        return ListOffsetsResponse(topics=[listing.topic(topic) for topic in request.topics])
     lookup = _Lookup(request, context, services)
     response = ListOffsetsResponse(topics=[lookup.topic(topic) for topic in request.topics])
     if not lookup.waiting:
@@ -87,8 +88,7 @@ class _Lookup:
         self._version = context.api_version
         self._replicas = services.replica_manager
         self.waiting: list[Deferred[Any]] = []
-        keys = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
-        self._duplicates = {key for key, count in Counter(keys).items() if count > 1}
+        self._duplicates = _duplicates(request)
 
     def topic(self, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
         # One that is asked for twice is answered once, with an error.
@@ -113,8 +113,7 @@ class _Lookup:
         return response
 
     def _find(self, topic: str, wanted: ListOffsetsPartition) -> Found | Deferred[Found]:
-        if (topic, wanted.partition_index) in self._duplicates:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is asked for twice")
+        _check_once(topic, wanted, self._duplicates)
         partition = self._replicas.find(topic, wanted.partition_index)
         partition.check_epoch(wanted.current_leader_epoch)
         if wanted.timestamp >= 0:
@@ -123,6 +122,16 @@ class _Lookup:
         if since_version is None or self._version < since_version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"there is no place {wanted.timestamp} in this version")
         return place(partition)
+
+
+def _duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    keys = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
+    return {key for key, count in Counter(keys).items() if count > 1}
+
+
+def _check_once(topic: str, wanted: ListOffsetsPartition, duplicates: set[tuple[str, int]]) -> None:
+    if (topic, wanted.partition_index) in duplicates:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{topic}-{wanted.partition_index} is asked for twice")
 
 
 def _fill(response: ListOffsetsPartitionResponse, found: Found) -> None:
@@ -138,18 +147,26 @@ def _fail(response: ListOffsetsPartitionResponse, problem: BaseException | None)
 # Version 0
 
 
-def _list_topic(topic: ListOffsetsTopic, services: Services) -> ListOffsetsTopicResponse:
-    partitions = [_list_partition(topic.name, wanted, services) for wanted in topic.partitions]
-    return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+class _Listing:
+    """One request of version 0."""
 
+    def __init__(self, request: ListOffsetsRequest, services: Services) -> None:
+        self._services = services
+        self._duplicates = _duplicates(request)
 
-def _list_partition(topic: str, wanted: ListOffsetsPartition, services: Services) -> ListOffsetsPartitionResponse:
-    response = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
-    try:
-        response.old_style_offsets = _offsets(topic, wanted, services)
-    except Exception as problem:
-        response.error_code = error_code_of(problem)
-    return response
+    def topic(self, topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
+        partitions = [self._partition(topic.name, wanted) for wanted in topic.partitions]
+        return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+
+    def _partition(self, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        response = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+        try:
+            # A small request could ask a thousand times for a thousand segments.
+            _check_once(topic, wanted, self._duplicates)
+            response.old_style_offsets = _offsets(topic, wanted, self._services)
+        except Exception as problem:
+            response.error_code = error_code_of(problem)
+        return response
 
 
 def _offsets(topic: str, wanted: ListOffsetsPartition, services: Services) -> list[int]:
