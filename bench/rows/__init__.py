@@ -6,5 +6,7 @@ from bench.row import AnyRow
 from bench.rows import codec, cold_reader, down_conversion, fetch, java_tools, latency, produce, start
 
 ROWS: dict[str, AnyRow] = {
-    row.name: row for kind in (produce, fetch, java_tools, latency, cold_reader, down_conversion, start, codec) for row in kind.ROWS
+    row.name: row
+    for kind in (produce, fetch, java_tools, latency, cold_reader, down_conversion, start, codec)
+    for row in kind.ROWS
 }
