@@ -85,6 +85,6 @@ leader.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Byte
     throttled replicas
 follower.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Bytes a second that throttled replicas
     fetch
-replica.alter.log.dirs.io.max.bytes.per.second | long | 9223372036854775807 | 0.. | CI | Bytes a second moved between
+replica.alter.log.dirs.io.max.bytes.per.second | long | 9223372036854775807 | 0.. | UCI | Bytes a second moved between
     directories
 """
