@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from compat_tests.matrix import report
-from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED
 from compat_tests.matrix.rows import ROWS, Row
 from compat_tests.matrix.run import run_row, stages
 
@@ -39,7 +39,7 @@ def show(console: Console, result: Mapping[str, Any], seconds: float) -> None:
     if "not_installed" in result:
         console.print(f"  not tried: {escape(result['not_installed'])}")
     for kind, broker in result.get("brokers", {}).items():
-        tried = [outcome for outcome, _ in broker["cells"].values() if outcome != NOT_APPLICABLE]
+        tried = [outcome for outcome, _ in broker["cells"].values() if outcome not in (NOT_APPLICABLE, NOT_SERVED)]
         good = len(tried) - tried.count(FAILED)
         console.print(f"  {kind}: {good} of {len(tried)} ok  {escape(broker['wire'])}")
         for step, (outcome, why) in broker["cells"].items():

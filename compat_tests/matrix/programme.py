@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from compat_tests.matrix.driver import ANSWER_SECONDS, ClientError, Driver, Launch
 from compat_tests.matrix.proxy import RecordingProxy
-from compat_tests.matrix.recording import Recording
+from compat_tests.matrix.recording import Recording, spoken_name
 from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, compare, number_of
 
 PARTITIONS = 4
@@ -19,7 +19,7 @@ COUNT = 1000
 FEW = 100
 SHOWN_NOTES = 6
 
-OK, FAILED, NOT_APPLICABLE = "ok", "failed", "n/a"
+OK, FAILED, NOT_APPLICABLE, NOT_SERVED = "ok", "failed", "n/a", "not served yet"
 
 CREATE, PLAIN, GROUP, RESUME, IDEMPOTENT, TRANSACTIONS = (
     "create",
@@ -33,10 +33,12 @@ CODECS = (PLAIN, "gzip", "snappy", "lz4", "zstd")
 STEPS = (CREATE, *CODECS, HEADERS, TIMESTAMPS, GROUP, RESUME, IDEMPOTENT, TRANSACTIONS)
 ALWAYS = {CREATE, PLAIN}
 """Steps that every client knows; the others are features that a row lists."""
+NEEDED_APIS = {IDEMPOTENT: 22, TRANSACTIONS: 24}
+"""Step -> the API without which it cannot be: InitProducerId, AddPartitionsToTxn."""
 
 
 class Cell(NamedTuple):
-    """The outcome of one step: OK, FAILED and why, or NOT_APPLICABLE."""
+    """The outcome of one step: OK, FAILED and why, NOT_APPLICABLE (to the client) or NOT_SERVED (by the broker)."""
 
     outcome: str
     why: str = ""
@@ -55,14 +57,20 @@ class Outcome:
 
 
 class Programme:
-    """One client on one broker. Topics and groups are named after the row, so that rows share a broker."""
+    """One client on one broker. Topics and groups are named after the row, so that rows share a broker.
 
-    def __init__(self, name: str, launch: Launch, proxy: RecordingProxy, bootstrap: str, folder: Path) -> None:
+    *served* are the keys of the APIs that the broker says it serves.
+    """
+
+    def __init__(
+        self, name: str, launch: Launch, proxy: RecordingProxy, bootstrap: str, folder: Path, served: Collection[int]
+    ) -> None:
         self._name = name
         self._launch = launch
         self._proxy = proxy
         self._bootstrap = bootstrap
         self._folder = folder
+        self._served = served
         self._main: Driver | None = None
         self._started = 0
         self._aspects: dict[str, str] = {}
@@ -79,11 +87,9 @@ class Programme:
         return outcome
 
     def _cell(self, step: str, features: frozenset[str], outcome: Outcome) -> Cell:
-        if step not in features | ALWAYS:
-            return Cell(NOT_APPLICABLE)
-        plain = outcome.cells.get(PLAIN)
-        if plain is not None and plain.outcome == FAILED:
-            return Cell(FAILED, "not tried: the client cannot even write and read plain records")
+        cell = foregone(step, features, self._served, outcome.cells)
+        if cell is not None:
+            return cell
         if step in (HEADERS, TIMESTAMPS):
             return Cell(FAILED, self._aspects[step]) if step in self._aspects else Cell(OK)
         return self._recorded(step, outcome)
@@ -93,6 +99,7 @@ class Programme:
         try:
             _STEPS[step](self, step)
             _refuse_new_formats(recording)
+            refuse_unasked(step, recording)
             return Cell(OK)
         except (ClientError, WrongAnswerError) as problem:
             self._end_main()
@@ -201,6 +208,17 @@ _STEPS: dict[str, Callable[[Programme, str], None]] = {
 }
 
 
+def foregone(step: str, features: Collection[str], served: Collection[int], cells: Mapping[str, Cell]) -> Cell | None:
+    """Return what is known of a step without trying it; None where it has to be tried."""
+    if step not in ALWAYS and step not in features:
+        return Cell(NOT_APPLICABLE)
+    if step in NEEDED_APIS and NEEDED_APIS[step] not in served:
+        return Cell(NOT_SERVED)
+    if PLAIN in cells and cells[PLAIN].outcome == FAILED:
+        return Cell(FAILED, "not tried: the client cannot even write and read plain records")
+    return None
+
+
 def _now_ms() -> int:
     return int(time.time() * 1000)
 
@@ -213,6 +231,13 @@ def _refuse(problems: Mapping[str, str]) -> None:
 def _refuse_new_formats(recording: Recording) -> None:
     if recording.formats_too_new:
         raise WrongAnswerError(", ".join(sorted(recording.formats_too_new)))
+
+
+def refuse_unasked(step: str, recording: Recording) -> None:
+    """Raise WrongAnswerError where the client never used the API that the step is about."""
+    needed = NEEDED_APIS.get(step)
+    if needed is not None and needed not in recording.versions:
+        raise WrongAnswerError(f"the client never sent {spoken_name(needed)}")
 
 
 def _why(problem: Exception, recording: Recording) -> str:
@@ -242,4 +267,4 @@ def _hear_until(members: list[Driver], what: str, reached: Callable[[], bool]) -
             member.hear(0.01)
 
 
-__all__ = ["CODECS", "FAILED", "NOT_APPLICABLE", "OK", "STEPS", "Cell", "Outcome", "Programme", "Record"]
+__all__ = ["CODECS", "FAILED", "NOT_APPLICABLE", "NOT_SERVED", "OK", "STEPS", "Cell", "Outcome", "Programme", "Record"]

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, OK, STEPS
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, OK, STEPS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "compatibility.json"
 PAGE = DOCS / "COMPATIBILITY.md"
 OURS, KAFKA = "kafkacompat", "kafka"
 KAFKA_TITLE = "Apache Kafka 4.3.1"
+
+MARKS = {FAILED: "**{}**", NOT_SERVED: "*{}*"}
 
 Result = Mapping[str, Any]
 """What a run found for one row: ``title``, ``date``, ``broker_version``, and either ``not_installed`` (why) or
@@ -22,8 +24,18 @@ Result = Mapping[str, Any]
 INTRODUCTION = f"""# Which clients work
 
 Written by `make matrix`; do not edit. Real clients, installed from their registries, each run the same programme on
-this broker and on {KAFKA_TITLE}. **ok**: it did what it should. **failed**: it did not; why stands below.
-n/a: the client never had the feature.
+this broker and on {KAFKA_TITLE}.
+"""
+
+LEGEND = f"""
+## What a cell means
+
+- **{OK}**: the client did it, and what it read back is what it wrote.
+- **{FAILED}**: it did not; the reason stands below.
+- {NOT_APPLICABLE}: the client never had the feature, or has no way to use it.
+- *{NOT_SERVED}*: the client has the feature, but the broker does not offer it in its ApiVersions, so it was not tried.
+
+What each step is:
 
 - *create*: make a topic, or have it made by asking for it.
 - *none* to *zstd*: write 1,000 keyed records with that codec, read all of them back, compare keys, values, partitions
@@ -33,7 +45,8 @@ n/a: the client never had the feature.
 - *idempotent*: write with an idempotent producer. *transactions*: abort one, commit one, read the committed alone.
 - *on the wire*: the versions of Produce and Fetch that the client used with this broker, and the formats of the record
   batches in them (magic), as a proxy between the two saw them. A batch in a newer format than the version of its
-  request allows fails the step.
+  request allows fails the step, and so does an idempotent or transactional producer that never asks for what makes it one.
+- *{KAFKA_TITLE}*: what came of the same programme there, in short.
 
 All that was seen is in [compatibility.json](compatibility.json).
 """
@@ -54,31 +67,59 @@ def store(results: Mapping[str, Result], order: Sequence[str], folder: Path = DO
 def page(results: Mapping[str, Result]) -> Iterator[str]:
     """Yield the page's lines."""
     yield INTRODUCTION
+    yield from _runs(results)
+    yield from _summary(results)
+    yield LEGEND
     yield from _table(results)
     yield from _failures(OURS, "this broker", results)
     yield from _failures(KAFKA, KAFKA_TITLE, results)
     yield from _not_installed(results)
-    yield from _runs(results)
+
+
+def _summary(results: Mapping[str, Result]) -> Iterator[str]:
+    """Count each column on each broker: ``ok of tried``."""
+    yield "## In short\n"
+    yield f"Clients for which a step was ok, of those that have the feature; {len(results)} clients.\n"
+    yield f"| | {' | '.join(STEPS)} |"
+    yield f"|---|{'---|' * len(STEPS)}"
+    for broker, title in ((OURS, "this broker"), (KAFKA, KAFKA_TITLE)):
+        columns = [[each["brokers"][broker]["cells"][step][0] for each in _run(results)] for step in STEPS]
+        yield f"| {title} | {' | '.join(map(count, columns))} |"
+
+
+def count(outcomes: Sequence[str]) -> str:
+    """Return a column in few words: ``12 of 13``, or ``not served yet (13)``."""
+    owed = len(outcomes) - outcomes.count(NOT_APPLICABLE)
+    not_served = outcomes.count(NOT_SERVED)
+    if owed and not_served == owed:
+        return f"*{NOT_SERVED}* ({owed})"
+    words = f"{outcomes.count(OK)} of {owed}"
+    return f"{words}, *{NOT_SERVED}*: {not_served}" if not_served else words
+
+
+def _run(results: Mapping[str, Result]) -> list[Result]:
+    return [result for result in results.values() if "brokers" in result]
 
 
 def _table(results: Mapping[str, Result]) -> Iterator[str]:
+    yield "## Client by client, on this broker\n"
     yield f"| client | {' | '.join(STEPS)} | on the wire | {KAFKA_TITLE} |"
     yield f"|---|{'---|' * len(STEPS)}---|---|"
-    for result in results.values():
-        if "brokers" in result:
-            ours = result["brokers"][OURS]
-            cells = [_mark(ours["cells"][step][0]) for step in STEPS]
-            yield f"| {' | '.join([result['title'], *cells, ours['wire'], in_short(result['brokers'][KAFKA])])} |"
+    for result in _run(results):
+        ours = result["brokers"][OURS]
+        cells = [_mark(ours["cells"][step][0]) for step in STEPS]
+        yield f"| {' | '.join([result['title'], *cells, ours['wire'], in_short(result['brokers'][KAFKA])])} |"
     yield ""
 
 
 def _mark(outcome: str) -> str:
-    return f"**{outcome}**" if outcome == FAILED else outcome
+    return MARKS.get(outcome, "{}").format(outcome)
 
 
 def in_short(broker: Result) -> str:
     """Return all cells of one broker in a few words: ``all ok``, ``all failed``, or which failed."""
-    outcomes = {step: outcome for step, (outcome, _) in broker["cells"].items() if outcome != NOT_APPLICABLE}
+    untried = (NOT_APPLICABLE, NOT_SERVED)
+    outcomes = {step: outcome for step, (outcome, _) in broker["cells"].items() if outcome not in untried}
     failed = [step for step, outcome in outcomes.items() if outcome == FAILED]
     if not failed:
         return "all ok"
@@ -113,13 +154,14 @@ def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _runs(results: Mapping[str, Result]) -> Iterator[str]:
-    """Tell when and of which version of this broker each row was run."""
-    yield "## When\n"
+    """Tell when and of which version of this broker each row was run; the run with most rows is not spelt out."""
     runs: dict[str, list[str]] = {}
     for result in results.values():
         runs.setdefault(f"{result['date']}, {result['broker_version']}", []).append(result["title"])
-    for run, titles in sorted(runs.items()):
-        yield f"- {run}: {'all' if len(runs) == 1 else ', '.join(titles)} ({len(titles)} rows)"
+    for run, titles in sorted(runs.items(), key=lambda each: -len(each[1])):
+        rest = "all" if len(runs) == 1 else "all others" if titles == max(runs.values(), key=len) else ", ".join(titles)
+        yield f"- {run}: {rest} ({len(titles)} rows)"
+    yield ""
 
 
 def _plain(words: str) -> str:

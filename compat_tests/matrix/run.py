@@ -23,6 +23,7 @@ from compat_tests.matrix.rows import Row
 from compat_tests.processes import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode
 from spark_integration.maven import BUILD
@@ -61,8 +62,16 @@ class Stage:
             self._broker.start()
         said = self._folder / f"{self.kind}-clients"
         said.mkdir(exist_ok=True)
-        programme = Programme(row.name, launch, self._proxy, f"127.0.0.1:{self.port}", said)
+        served = served_apis(self._broker.port)
+        programme = Programme(row.name, launch, self._proxy, f"127.0.0.1:{self.port}", said, served)
         return programme.run(row.features, lambda step: tell(f"{self.kind}: {step}"))
+
+
+def served_apis(port: int) -> frozenset[int]:
+    """Ask a broker for the keys of the APIs that it serves."""
+    with RawClient(port) as client:
+        answer = client.call(ApiVersionsRequest(), ApiVersionsResponse, 0)
+    return frozenset(each.api_key for each in answer.api_keys)
 
 
 def make_internal_topics(port: int) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from compat_tests.matrix import report
-from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, OK, STEPS
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, OK, STEPS
 
 
 def broker(**failed: str) -> dict[str, Any]:
@@ -39,6 +41,37 @@ def test_reasons_stand_under_their_broker_and_equal_ones_once() -> None:
     assert "- Client 1, zstd: no codec" in kafka.splitlines()
 
 
+def test_what_is_not_served_yet_is_neither_green_nor_failed() -> None:
+    ours = broker()
+    ours["cells"]["transactions"] = [NOT_SERVED, ""]
+    text = page(a=result("Client 1", ours, broker()))
+    row = next(line for line in text.splitlines() if line.startswith("| Client 1 |"))
+    assert "| *not served yet* | Produce v2" in row
+    assert text.count("Nothing.") == 2
+    assert report.in_short(ours) == "all ok"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        ([OK, OK, FAILED, NOT_APPLICABLE], "2 of 3"),
+        ([NOT_APPLICABLE], "0 of 0"),
+        ([NOT_SERVED, NOT_SERVED, NOT_APPLICABLE], "*not served yet* (2)"),
+        ([OK, NOT_SERVED, FAILED], "1 of 3, *not served yet*: 1"),
+    ],
+)
+def test_columns_are_counted(outcomes: list[str], words: str) -> None:
+    assert report.count(outcomes) == words
+
+
+def test_each_broker_has_a_line_of_counts() -> None:
+    text = page(a=result("Client 1", broker(), broker(gzip="it hung")))
+    counts = [line for line in text.splitlines() if " of " in line and line.startswith("|")]
+    assert [line.split(" | ")[0] for line in counts] == ["| this broker", "| Apache Kafka 4.3.1"]
+    gzip = 1 + STEPS.index("gzip")
+    assert [line.split(" | ")[gzip] for line in counts] == ["1 of 1", "0 of 1"]
+
+
 def test_nothing_failed() -> None:
     assert page(a=result("Client 1", broker(), broker())).count("Nothing.") == 2
 
@@ -63,7 +96,7 @@ def test_a_client_that_cannot_be_installed_says_why_and_has_no_row() -> None:
 
 def test_runs_are_dated() -> None:
     text = page(a=result("Client 1", broker(), broker()), b=result("Client 2", broker(), broker(), "2026-02-03"))
-    assert "- 2026-01-02, kafkacompat 1 (abc): Client 1 (1 rows)" in text.splitlines()
+    assert "- 2026-01-02, kafkacompat 1 (abc): all others (1 rows)" in text.splitlines()
     assert "- 2026-02-03, kafkacompat 1 (abc): Client 2 (1 rows)" in text.splitlines()
 
 

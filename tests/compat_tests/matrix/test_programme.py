@@ -1,0 +1,63 @@
+"""What a cell of the table says without the client being tried, and what it may not claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.matrix.programme import (
+    ALWAYS,
+    FAILED,
+    NEEDED_APIS,
+    NOT_APPLICABLE,
+    NOT_SERVED,
+    OK,
+    PLAIN,
+    STEPS,
+    Cell,
+    WrongAnswerError,
+    foregone,
+    refuse_unasked,
+)
+from compat_tests.matrix.recording import Recording
+
+EVERYTHING = frozenset(NEEDED_APIS.values())
+FEATURES = frozenset(STEPS) - ALWAYS
+
+
+@pytest.mark.parametrize("step", NEEDED_APIS)
+def test_what_the_broker_does_not_serve_is_not_tried(step: str) -> None:
+    assert foregone(step, FEATURES, EVERYTHING - {NEEDED_APIS[step]}, {}) == Cell(NOT_SERVED)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_the_broker_serves_is_tried(step: str) -> None:
+    assert foregone(step, FEATURES, EVERYTHING, {PLAIN: Cell(OK)}) is None
+
+
+@pytest.mark.parametrize("step", NEEDED_APIS)
+def test_what_the_client_never_had_is_never_owed_by_the_broker(step: str) -> None:
+    assert foregone(step, frozenset(), frozenset(), {}) == Cell(NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize("step", ALWAYS)
+def test_what_every_client_has_is_always_tried(step: str) -> None:
+    assert foregone(step, frozenset(), frozenset(), {}) is None
+
+
+def test_nothing_is_tried_after_plain_records_failed() -> None:
+    cell = foregone("gzip", FEATURES, EVERYTHING, {PLAIN: Cell(FAILED, "refused")})
+    assert cell is not None
+    assert cell.outcome == FAILED
+
+
+@pytest.mark.parametrize("step", NEEDED_APIS)
+def test_a_feature_that_was_not_used_on_the_wire_is_not_claimed(step: str) -> None:
+    recording = Recording()
+    with pytest.raises(WrongAnswerError, match="the client never sent "):
+        refuse_unasked(step, recording)
+    recording.request(NEEDED_APIS[step], 0)
+    refuse_unasked(step, recording)
+
+
+def test_other_steps_need_no_api_of_their_own() -> None:
+    refuse_unasked(PLAIN, Recording())
