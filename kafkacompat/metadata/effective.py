@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import TypeAlias
 
 from kafkacompat.config import BrokerConfig, ConfigError, log_config
 from kafkacompat.config.resources import ResourceType
@@ -11,6 +13,8 @@ from kafkacompat.metadata.image import ConfigKey
 from kafkacompat.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
+
+Items: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 def effective_config(config: BrokerConfig, configs: Mapping[ConfigKey, Mapping[str, str]]) -> BrokerConfig:
@@ -24,12 +28,41 @@ def effective_config(config: BrokerConfig, configs: Mapping[ConfigKey, Mapping[s
 
 
 def config_in_effect(config: BrokerConfig, configs: Mapping[ConfigKey, Mapping[str, str]]) -> BrokerConfig:
-    """As `effective_config`; *config* itself when the changes do not fit it (any more)."""
+    """As `effective_config`, without those changes that do not fit *config* (any more)."""
+    cluster, broker = (configs.get((ResourceType.BROKER, name), {}) for name in ("", str(config.node_id)))
+    return _in_effect(config, tuple(cluster.items()), tuple(broker.items())) if cluster or broker else config
+
+
+# Asked for with every topic that is changed; the changes of brokers are the same nearly always.
+@lru_cache(maxsize=2)
+def _in_effect(config: BrokerConfig, cluster: Items, broker: Items) -> BrokerConfig:
     try:
-        return effective_config(config, configs)
-    except ConfigError as problem:
-        log.warning("what was changed while the broker ran does not fit its properties file: %s", problem)
-        return config
+        return config.with_changes(dict(cluster), dict(broker))
+    except ConfigError:
+        return _what_fits(config, cluster, broker)
+
+
+def _what_fits(config: BrokerConfig, cluster: Items, broker: Items) -> BrokerConfig:
+    """Leave out the fewest changes: should one cost the others, retention could fall back to what deletes records."""
+    fitting = config
+    kept: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    left = [(level, *item) for level, items in enumerate((cluster, broker)) for item in items]
+    while left:
+        reasons: dict[tuple[int, str, str], ConfigError] = {}
+        for level, name, text in left:
+            kept[level][name] = text
+            try:
+                fitting = config.with_changes(*kept)
+            except ConfigError as problem:
+                del kept[level][name]
+                reasons[level, name, text] = problem
+        if len(reasons) == len(left):
+            for reason in reasons.values():
+                log.warning("changed while the broker ran, and left out as it does not fit any more: %s", reason)
+            break
+        # What did not fit may fit together with what came behind it.
+        left = list(reasons)
+    return fitting
 
 
 class EffectiveConfig:
@@ -41,7 +74,7 @@ class EffectiveConfig:
         self.config = static
 
     def update(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
-        """Take over the changes in *configs*; changes that do not fit the properties file are left out."""
+        """Take over the changes in *configs*; those that do not fit the properties file are left out."""
         self._log_configs.clear()
         self.config = config_in_effect(self._static, configs)
 
