@@ -114,6 +114,7 @@ class Broker:
         await self._listen()
         self.housekeeping.start()
         self._running = True
+        self._bind_new()
 
     def _cluster_of_directories(self) -> str | None:
         """The cluster that the log directories belong to already."""
@@ -206,9 +207,12 @@ class Broker:
         return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
     async def _listen(self) -> None:
+        """Bind the listeners of the properties file, but for those that were given up while the broker ran."""
+        wanted = {listener.name for listener in self.controller.config.listeners}
         try:
-            for listener in self.controller.config.listeners:
-                self._bind(listener)
+            for listener in self.config.listeners:
+                if listener.name in wanted:
+                    self._bind(listener)
         except ListenError:
             self.group_coordinator.stop()
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
@@ -231,6 +235,7 @@ class Broker:
         given_up.addCallback(lambda _: self._bind_new())
 
     def _bind_new(self) -> None:
+        """Bind the listeners that were added while the broker ran; one that cannot be bound stops nobody."""
         for listener in self.controller.config.listeners if self._running else ():
             if listener.name not in self.server.listening:
                 try:

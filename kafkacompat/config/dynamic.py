@@ -76,6 +76,23 @@ def _is_per_broker(name: str) -> bool:
     return name in PROPERTIES and PROPERTIES[name].per_broker
 
 
+def check_listeners(static: BrokerConfig, before: BrokerConfig, after: BrokerConfig) -> None:
+    """Refuse to shut out the clients of the properties file, and a change that a bound listener would not take.
+
+    Raises ConfigError.
+    """
+    bound = {listener.name: listener for listener in before.listeners}
+    names = {listener.name for listener in after.listeners}
+    for name in static.advertised_listeners or [listener.name for listener in static.listeners]:
+        if name not in names:
+            reason = f"{name} of server.properties is advertised to clients, so it has to stay"
+            raise ConfigError(f"listeners={','.join(after.list('listeners'))} is not valid: {reason}")
+    for listener in after.listeners:
+        if listener.name in bound and listener.emulate != bound[listener.name].emulate:
+            reason = f"{listener.name} is bound already: set it in server.properties, or for a new listener"
+            raise ConfigError(f"kafkacompat.listener.name.{listener.name}.emulate cannot be changed: {reason}")
+
+
 def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
     """Refuse a step that is too large, or values that contradict each other; raises ConfigError."""
     for name in _THREADS:

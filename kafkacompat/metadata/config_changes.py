@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
-from kafkacompat.config.dynamic import check_broker_configs, check_step
+from kafkacompat.config.dynamic import check_broker_configs, check_listeners, check_step
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     RefusedError,
@@ -136,7 +136,9 @@ def _check_configs(
             code = ErrorCode.INVALID_REQUEST
             check_broker_configs(configs, per_broker=bool(name))
             after = effective_config(config, {**draft.configs, (resource, name): configs})
-            check_step(config_in_effect(config, draft.configs), after)
+            before = config_in_effect(config, draft.configs)
+            check_listeners(config, before, after)
+            check_step(before, after)
     except RefusedError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:

@@ -37,10 +37,9 @@ def test_listeners_come_and_go_while_the_broker_runs(tmp_path: Path) -> None:
     # What is gone makes room: its port may be another's at once.
     assert listen(f"PLAINTEXT://127.0.0.1:0,THIRD://127.0.0.1:{taken}") is None
     assert broker.addresses[1] == f"THIRD://127.0.0.1:{taken}" and len(world.reactor.getReaders()) == 2
-    assert listen("EXTRA://127.0.0.1:0") is None
     world.stop(broker)
     broker = world.start(listener_security_protocol_map=protocols)
-    assert names() == ["EXTRA"]
+    assert names() == ["PLAINTEXT", "THIRD"]
     assert listen(None) is None
     assert names() == ["PLAINTEXT"]
     world.stop(broker)
@@ -57,6 +56,29 @@ def test_a_new_listener_that_cannot_be_bound_leaves_the_others_alone(
         value = f"PLAINTEXT://127.0.0.1:0,EXTRA://127.0.0.1:{other.getsockname()[1]}"
         change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation("listeners", Operation.SET, value)])
         assert world.run(broker.controller.alter_configs([change])) == [None]
-    assert "for EXTRA: Address already in use" in caplog.text
-    assert len(broker.addresses) == 1
+        assert "for EXTRA: Address already in use" in caplog.text
+        assert len(broker.addresses) == 1
+        world.stop(broker)
+        # The next start serves the listeners of the properties file all the same.
+        broker = world.start(listener_security_protocol_map=names, listeners="PLAINTEXT://127.0.0.1:0")
+        assert [address.partition("://")[0] for address in broker.addresses] == ["PLAINTEXT"]
+    world.stop(broker)
+
+
+def test_a_listener_of_the_properties_file_that_is_not_advertised_may_go(tmp_path: Path) -> None:
+    given = {
+        "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT",
+        "listeners": "PLAINTEXT://127.0.0.1:0,EXTRA://127.0.0.1:0",
+        "advertised_listeners": "PLAINTEXT://127.0.0.1:9092",
+    }
+    world = World(tmp_path)
+    broker = world.start(**given)
+    without = ConfigOperation("listeners", Operation.SET, "PLAINTEXT://127.0.0.1:0")
+    change = ResourceChange(ResourceType.BROKER, "1", [without])
+    assert world.run(broker.controller.alter_configs([change])) == [None]
+    for _ in range(2):
+        world.reactor.advance(0.01)
+        assert [address.partition("://")[0] for address in broker.addresses] == ["PLAINTEXT"]
+        world.stop(broker)
+        broker = world.start(**given)
     world.stop(broker)

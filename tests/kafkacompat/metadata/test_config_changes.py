@@ -141,3 +141,39 @@ def test_changes_that_do_not_fit_the_properties_file_any_more_are_left_out() -> 
     effective = EffectiveConfig(CONFIG)
     effective.update({(ResourceType.BROKER, "1"): {"queued.max.request.bytes": "1"}})
     assert effective.config is CONFIG
+
+
+def test_a_change_that_does_not_fit_any_more_costs_no_other() -> None:
+    """A directory that was cordoned, drained and taken out of log.dirs must not bring back an old retention."""
+    effective = EffectiveConfig(CONFIG)
+    effective.update(
+        {
+            (ResourceType.BROKER, ""): {"log.retention.ms": "-1"},
+            (ResourceType.BROKER, "1"): {
+                "cordoned.log.dirs": "/taken/out",
+                "listeners": "PLAINTEXT://:9092,EXTRA://:9093",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT",
+                "log.retention.bytes": "-1",
+            },
+        }
+    )
+    assert effective.log_config({}).retention_ms == -1
+    assert effective.config.cordoned_log_dirs == ()
+    assert "log.retention.bytes" in effective.config.given
+    # These two fit only together.
+    assert [listener.name for listener in effective.config.listeners] == ["PLAINTEXT", "EXTRA"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("listeners", "EXTRA://127.0.0.1:0", "PLAINTEXT of server.properties"),
+        ("kafkacompat.listener.name.plaintext.emulate", "2.8", "is bound already"),
+    ],
+)
+def test_a_running_broker_keeps_what_its_clients_connect_to(name: str, value: str, words: str) -> None:
+    config = BrokerConfig.load("node.id=1\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT")
+    wanted = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, Operation.SET, value)])
+    with pytest.raises(KafkaError, match=words) as caught:
+        alter_configs(draft(), config, wanted)
+    assert caught.value.code == ErrorCode.INVALID_REQUEST
