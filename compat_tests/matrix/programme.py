@@ -34,7 +34,9 @@ STEPS = (CREATE, *CODECS, HEADERS, TIMESTAMPS, GROUP, RESUME, IDEMPOTENT, TRANSA
 ALWAYS = {CREATE, PLAIN}
 """Steps that every client knows; the others are features that a row lists."""
 NEEDED_APIS = {IDEMPOTENT: 22, TRANSACTIONS: 24}
-"""Step -> the API without which it cannot be: InitProducerId, AddPartitionsToTxn."""
+"""Step -> the API without which a broker does not have it: InitProducerId, AddPartitionsToTxn."""
+USED_APIS = {IDEMPOTENT: 22, TRANSACTIONS: 26}
+"""Step -> the API without which a client did not do it: InitProducerId, EndTxn (KIP-890 spares AddPartitionsToTxn)."""
 
 
 class Cell(NamedTuple):
@@ -235,7 +237,7 @@ def _refuse_new_formats(recording: Recording) -> None:
 
 def refuse_unasked(step: str, recording: Recording) -> None:
     """Raise WrongAnswerError where the client never used the API that the step is about."""
-    needed = NEEDED_APIS.get(step)
+    needed = USED_APIS.get(step)
     if needed is not None and needed not in recording.versions:
         raise WrongAnswerError(f"the client never sent {spoken_name(needed)}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import shutil
 import subprocess
 import tempfile
@@ -117,8 +118,9 @@ def _kept(outcome: Outcome) -> Mapping[str, Any]:
     return {"cells": dict(outcome.cells), "wire": outcome.wire.summary(), "versions": versions}
 
 
+@functools.cache
 def broker_version() -> str:
-    """Return the release, and the commit where there is one."""
+    """Return the release, and the commit where there is one: that of when it was first asked, as the brokers run on."""
     version = f"kafkacompat {kafkacompat.__version__}"
     with contextlib.suppress(OSError):
         command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
