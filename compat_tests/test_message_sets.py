@@ -65,7 +65,7 @@ def test_batches_become_the_message_sets_that_kafka_makes_of_them(
 ) -> None:
     for data in (log(codec), stamped(log(codec)[: read_header(log(codec)).size_bytes])):
         expected = bytes.fromhex(kafka.ask("down", hex=data.hex(), magic=magic, first_offset=first_offset)["hex"])
-        ours = down_convert(data, magic, first_offset, NO_LIMIT, NO_LIMIT).data
+        ours = down_convert(data, magic, first_offset, NO_LIMIT, NO_LIMIT, NO_LIMIT).data
         if codec == PLAIN:
             assert ours == expected
         # Kafka sends a wrapper that ends in front of the offset, too; who gets nothing else asks for ever.

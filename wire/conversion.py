@@ -135,18 +135,22 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
 
 
 class Converted(NamedTuple):
-    """A message set, and the offset behind the last batch that was looked at for it."""
+    """A message set, the offset behind the last batch that was looked at for it, and the bytes of records looked at."""
 
     data: bytes
     next_offset: int
+    unpacked_bytes: int
 
 
-def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, max_decompressed_bytes: int) -> Converted:
+def down_convert(
+    data: Buffer, magic: int, first_offset: int, max_bytes: int, max_decompressed_bytes: int, enough_unpacked_bytes: int
+) -> Converted:
     """Write the whole batches of *data* as a message set of format *magic* (0 or 1), of those from *first_offset* on.
 
     The first batch that gives any message is converted whole; what goes beyond *max_bytes* after it is cut off, if need be
     within a message. Control batches are left out. A compressed batch becomes one wrapper of its codec with all its records,
-    unless all are in front of *first_offset*. No batch is begun once *max_decompressed_bytes* were unpacked.
+    unless all are in front of *first_offset*. No batch is begun once *enough_unpacked_bytes* were unpacked; one may unpack to
+    *max_decompressed_bytes*.
 
     Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE where zstd comes before any message, CORRUPT_MESSAGE where a batch does that
     cannot be read.
@@ -162,7 +166,7 @@ def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, ma
             out += converted[: max_bytes - len(out)] if out else converted
             next_offset = header.last_offset + 1
             unpacked_bytes += len(body)
-            if len(out) >= max_bytes or unpacked_bytes >= max_decompressed_bytes:
+            if len(out) >= max_bytes or unpacked_bytes >= enough_unpacked_bytes:
                 break
     except KafkaError:
         if not out:
@@ -170,7 +174,7 @@ def down_convert(data: Buffer, magic: int, first_offset: int, max_bytes: int, ma
     except MalformedError as problem:
         if not out:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(problem)) from None
-    return Converted(bytes(out), next_offset)
+    return Converted(bytes(out), next_offset, unpacked_bytes)
 
 
 def _unpack(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:

@@ -9,7 +9,7 @@ from kafkacompat.conversion.processes import Call
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.segment_file import FileRegion
-from kafkacompat.wire.conversion import down_convert
+from kafkacompat.wire.conversion import Converted, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
@@ -57,6 +57,7 @@ class Job:
         self.key: Key = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
         self.disk = os.path.dirname(log.directory)
         self.outcome: Outcome | None = None
+        self._first_offset = first_offset
         self._arguments = magic, first_offset, max_bytes, log.config.max_decompressed_bytes
 
     def settle(self, outcome: Outcome) -> None:
@@ -67,16 +68,20 @@ class Job:
     def convert_in_place(self, data: bytes) -> None:
         """Convert the region's bytes, now."""
         try:
-            converted = down_convert(data, *self._arguments)
+            converted = down_convert(data, *self._arguments, len(data))
         except KafkaError as problem:
             self.settle(problem)
         else:
             self.settle(ConvertedRecords(converted.data or None, converted.next_offset))
 
-    def convert_elsewhere(self, call: Call, spool: Spool) -> None:
-        """Convert in a worker process, into a file. In a thread; the region is left to the reactor's."""
+    def convert_elsewhere(self, call: Call, spool: Spool, enough_bytes: int) -> int:
+        """Convert in a worker process, into a file, until *enough_bytes* were unpacked; returns how many were.
+
+        In a thread; the region is left to the reactor's.
+        """
         try:
-            converted = call("down_convert", self.region.pread(0, self.region.size_bytes), *self._arguments)
+            data = self.region.pread(0, self.region.size_bytes)
+            converted: Converted = call("down_convert", data, *self._arguments, enough_bytes)
             records = spool.put(converted.data) if converted.data else None
         except KafkaError as problem:
             self.outcome = problem
@@ -84,6 +89,12 @@ class Job:
             self.outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {problem}")
         else:
             self.outcome = ConvertedRecords(records, converted.next_offset)
+            return converted.unpacked_bytes
+        return 0
+
+    def put_off(self) -> None:
+        """Give nothing for now; the client asks again."""
+        self.outcome = ConvertedRecords(None, self._first_offset)
 
     def drop(self) -> None:
         """Let go of an outcome that nobody takes."""

@@ -26,6 +26,8 @@ from kafkacompat.wire.record_batch import batches, read_header
 # So much of one request takes a few milliseconds at most, as long as nothing has to be unpacked.
 IN_PLACE_BYTES = 32 * 1024
 KEPT_BYTES = 32 * 1024 * 1024
+# An answer is sent when so much was unpacked for it, which takes a second: clients wait in line, and lose patience after 30.
+ENOUGH_UNPACKED_BYTES = 16 * 1024 * 1024
 # Each may keep a file open.
 MAX_KEPT = 64
 
@@ -93,10 +95,15 @@ class Conversions:
         def work(call: Call) -> None:
             """In a worker's thread; no more than has begun if the client has gone."""
             spool = Spool(self._files, missing[0].disk)
+            left_bytes = ENOUGH_UNPACKED_BYTES
+            # Everybody's share, so that those in front leave something to those behind.
+            share_bytes = left_bytes // len(missing)
             try:
                 for job in missing:
-                    if not (answer.called or self._closed):
-                        job.convert_elsewhere(call, spool)
+                    if left_bytes <= 0:
+                        job.put_off()
+                    elif not (answer.called or self._closed):
+                        left_bytes -= job.convert_elsewhere(call, spool, share_bytes)
             finally:
                 spool.close()
 
@@ -119,7 +126,7 @@ class Conversions:
 
     def _keep(self, job: Job) -> None:
         outcome = job.outcome
-        if self._closed or job.key in self._kept or not isinstance(outcome, ConvertedRecords):
+        if self._closed or job.key in self._kept or not isinstance(outcome, ConvertedRecords) or not outcome.size_bytes:
             return
         self._kept[job.key] = outcome.share()
         self._kept_bytes += outcome.size_bytes

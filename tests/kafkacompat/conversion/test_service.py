@@ -158,6 +158,26 @@ def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypa
     assert len(world.workers.calls) == 4
 
 
+def test_one_answer_is_converted_for_a_limited_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty partitions of a megabyte, well compressed, took longer than clients wait; and all others waited as well."""
+    for _ in range(4):
+        world.append((world.node.now_ms, b"k", LARGE, []), codec=GZIP)
+    monkeypatch.setattr(service, "ENOUGH_UNPACKED_BYTES", 3 * len(LARGE))
+    result = world.down(2, 3, 4, 5)
+    assert isinstance(result, Deferred)
+    world.node.work()
+    *converted, put_off = outcome(result)
+    # A share of three quarters is one batch: nobody gets a second one before each has the first.
+    for region, offset in zip(regions(converted), (2, 3, 4), strict=True):
+        assert offsets(region) == [offset]
+        region.release()
+    assert put_off == ConvertedRecords(None, 5)
+    # ... and it is not taken for what there is.
+    region = world.converted(5)
+    assert offsets(region) == [5]
+    region.release()
+
+
 def test_two_who_ask_at_the_same_time_get_the_same(world: World) -> None:
     results = [world.down(0, 0), world.down()]
     world.node.work()
