@@ -50,7 +50,8 @@ async def alter_resources(
     for index, resource in enumerate(resources):
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+                reason = f"{resource.resource_name!r} is named more than once: give all its changes in one place"
+                raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
             if (change := plan(resource)) is not None:
                 changes[index] = change
         except KafkaError as problem:

@@ -22,7 +22,7 @@ from kafkacompat.wire.apis.create_partitions import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
 
 
 def handle_create_partitions(

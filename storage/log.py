@@ -166,7 +166,7 @@ class Log(LogReading, LogMaintenance):
     def _check_producer(self, header: BatchHeader, from_client: bool) -> StoredBatch | None:
         if from_client and header.is_transactional:
             # Nothing vouches for the transaction; Kafka says the same of a partition that was not added to it.
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "the batch is not part of an ongoing transaction")
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open that the batch could belong to")
         return self.producer_state.check(header, from_client)
 
     def _duplicate(self, stored: StoredBatch) -> AppendResult:

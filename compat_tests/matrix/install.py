@@ -127,7 +127,7 @@ def node(client: str, packages: Mapping[str, str]) -> Launch:
 
 
 def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
-    """Take crates from crates.io and compile the driver ``clients/rust/<client>.rs`` with them.
+    """Take crates from their registry and compile the driver ``clients/rust/<client>.rs`` with them.
 
     *dependencies* are lines of Cargo.toml: name -> what stands behind the equals sign.
     """

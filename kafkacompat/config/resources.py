@@ -59,7 +59,7 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
     """Refuse overrides that a group may not have; raises ConfigError."""
     for name, text in overrides.items():
         if name not in GROUP_CONFIGS:
-            raise ConfigError(f"Unknown group config name: {name}")
+            raise ConfigError(f"{name} is no config of groups")
         _check_bounds(config, name, GROUP_CONFIGS[name].parse(text))
     for protocol in _PROTOCOLS:
         session, heartbeat = (
@@ -103,7 +103,7 @@ def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
     """
     for name, text in overrides.items():
         if name not in CLIENT_METRICS_CONFIGS:
-            raise RefusedError(f"Unknown client metrics configuration: {name}")
+            raise RefusedError(f"{name} is no config of client metrics subscriptions")
         value = CLIENT_METRICS_CONFIGS[name].parse(text)
         if isinstance(value, int) and not MIN_INTERVAL_MS <= value <= MAX_INTERVAL_MS:
             words = f"it takes a whole number from {MIN_INTERVAL_MS} to {MAX_INTERVAL_MS}"

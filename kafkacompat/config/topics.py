@@ -37,7 +37,7 @@ def check_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
     """
     for name, text in overrides.items():
         if name not in TOPIC_CONFIGS:
-            raise ConfigError(f"Unknown topic config name: {name}")
+            raise ConfigError(f"{name} is no topic config")
         TOPIC_CONFIGS[name].parse(text)
     least: Any = topic_value(config, overrides, "min.compaction.lag.ms")
     most: Any = topic_value(config, overrides, "max.compaction.lag.ms")

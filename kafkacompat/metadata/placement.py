@@ -17,7 +17,7 @@ def place(nodes: Collection[int], count: int, replication_factor: int, rng: Rand
     if replication_factor > len(nodes):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {replication_factor} time(s): only {len(nodes)} broker(s) take any",
+            f"{replication_factor} replica(s) of a partition have no room: only {len(nodes)} broker(s) take any",
         )
     ring = sorted(nodes)
     start = rng.randrange(len(ring))
@@ -33,7 +33,7 @@ def check_assignment(replicas: Sequence[int], nodes: Collection[int], replicatio
     Raises KafkaError INVALID_REPLICA_ASSIGNMENT.
     """
     if reason := _objection(replicas, nodes, replication_factor):
-        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment {reason}")
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {reason}")
 
 
 def _objection(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> str | None:

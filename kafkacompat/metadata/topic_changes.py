@@ -62,9 +62,9 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{new.name} cannot be created: Kafka's controllers use it")
         check_topic_name(new.name)
         if new.name in draft.topics:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
         if other := draft.colliding(new.name):
-            reason = f"Topic '{new.name}' collides with existing topic: {other}"
+            reason = f"topic {new.name} differs from topic {other} only in '.' and '_': choose another name"
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         configs = self._configs(new)
         replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
