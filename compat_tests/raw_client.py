@@ -27,11 +27,21 @@ class ClosedError(Exception):
 
 
 class RawClient:
-    """One connection. Nothing is retried and nothing is checked: tests say exactly what is sent."""
+    """One connection. Nothing is retried and nothing is checked: tests say exactly what is sent.
 
-    def __init__(self, port: int, *, timeout_seconds: float = 30, client_id: str | None = "raw-client") -> None:
+    ``address`` is the loopback address it comes from, for tests in which one client is to be told from another.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        *,
+        timeout_seconds: float = 30,
+        client_id: str | None = "raw-client",
+        address: str = "127.0.0.1",
+    ) -> None:
         self.client_id = client_id
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_seconds)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout_seconds, source_address=(address, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
 
