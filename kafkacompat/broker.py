@@ -27,7 +27,7 @@ from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image, uuid_text
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.metadata.sqlite_store import SqliteStore
+from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.fetch_sessions import FetchSessions
@@ -103,6 +103,7 @@ class Broker:
             raise
 
     async def _start(self) -> None:
+        check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
         self.cluster_id = self._cluster_of_directories() or await self._cluster_of_store() or self._new_uuid()
         await self._open_directories()

@@ -6,8 +6,9 @@ a commit then, and no shared memory.
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +27,17 @@ _KEYS = "SELECT key FROM metadata WHERE key >= ? AND key < ?"
 _GET = "SELECT value, version FROM metadata WHERE key = ?"
 _PUT = "INSERT INTO metadata (key, version, value) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET version = \
 excluded.version, value = excluded.value"
+
+
+def check_place(directory: str, log_dirs: Iterable[str]) -> None:
+    """Refuse to begin an empty cluster in *directory* because log.dirs were put into another order.
+
+    Raises StoreError when another one of *log_dirs* has metadata.
+    """
+    for other in log_dirs:
+        if os.path.exists(os.path.join(other, FILE_NAME)) and os.path.realpath(other) != os.path.realpath(directory):
+            advice = f"set metadata.log.dir={other}, or move all files of that name that are there"
+            raise StoreError(f"{other} has a {FILE_NAME}, but the metadata belongs to {directory}: {advice}")
 
 
 class SqliteStore:

@@ -250,6 +250,16 @@ def test_a_directory_in_use_releases_the_others(tmp_path: Path) -> None:
     world.stop(world.start())
 
 
+def test_log_dirs_in_another_order_are_no_new_cluster(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.stop(world.start())
+    other_order = f"{world.paths[1]},{world.paths[0]}"
+    with pytest.raises(START_ERRORS, match=f"set metadata.log.dir={world.paths[0]}"):
+        world.start(log_dirs=other_order)
+    assert not (world.paths[1] / FILE_NAME).exists()
+    world.stop(world.start(log_dirs=other_order, metadata_log_dir=str(world.paths[0])))
+
+
 def test_an_address_in_use_releases_everything(tmp_path: Path) -> None:
     world, other = World(tmp_path), World(tmp_path / "other")
     holder = other.start()
