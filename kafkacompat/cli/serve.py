@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkacompat.cli.log_lines import LineFormatter
 from kafkacompat.cli.process import run
 from kafkacompat.config import BrokerConfig, ConfigError
 
@@ -17,7 +18,9 @@ log = logging.getLogger(__name__)
 
 def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
     """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_lines = logging.StreamHandler(sys.stderr)
+    log_lines.setFormatter(LineFormatter())
+    logging.basicConfig(level=logging.INFO, handlers=[log_lines])
     try:
         # java.util.Properties reads files as Latin-1; other characters are written \uXXXX.
         text = properties.read_text(encoding="latin-1") if properties is not None else None

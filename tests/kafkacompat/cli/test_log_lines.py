@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from kafkacompat.cli.log_lines import MAX_MESSAGE_CHARACTERS, LineFormatter
+
+
+def line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
+    """Format one warning and return what stands behind the logger's name."""
+    trace = (type(exc_info), exc_info, exc_info.__traceback__) if exc_info else None
+    record = logging.LogRecord("test", logging.WARNING, __file__, 1, message, args, trace)
+    return LineFormatter().format(record).partition(" WARNING test: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("x\n2026-01-01 ERROR forged", r"x\n2026-01-01 ERROR forged"),
+        ("x\r\x1b[2Jy", r"x\r\x1b[2Jy"),
+        ("x\x7f\x85\u2028y", r"x\x7f\x85\u2028y"),
+        ("größe-漢", "größe-漢"),
+    ],
+)
+def test_a_name_neither_ends_the_line_nor_moves_the_cursor(name: str, shown: str) -> None:
+    assert line("group %s is gone", name) == f"group {shown} is gone"
+
+
+def test_what_is_too_long_is_cut() -> None:
+    assert line("%s", "x" * (MAX_MESSAGE_CHARACTERS + 5)) == "x" * MAX_MESSAGE_CHARACTERS + " ... (5 more characters)"
+    assert line("%s", "x" * MAX_MESSAGE_CHARACTERS) == "x" * MAX_MESSAGE_CHARACTERS
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    assert line("failed", exc_info=ValueError("why")).splitlines() == ["failed", "ValueError: why"]
