@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from kafkacompat.wire.apis.fetch import FetchRequest, ReplicaState
 from kafkacompat.wire.compiler import decode, encode, reader, writer
 from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, uvarint
 from kafkacompat.wire.schema import (
@@ -214,3 +215,12 @@ LIES = {
 def test_bytes_that_lie_are_refused(data: str) -> None:
     with pytest.raises(MalformedError):
         decode(Drawing, bytes.fromhex(data), 0)
+
+
+def test_a_default_that_messages_share_refuses_to_be_changed() -> None:
+    first, second = FetchRequest(), FetchRequest()
+    assert first.replica_state == ReplicaState() and ReplicaState() == first.replica_state
+    with pytest.raises(AttributeError, match="assign a new ReplicaState"):
+        first.replica_state.replica_id = 1
+    first.replica_state = ReplicaState(replica_id=1)
+    assert second.replica_state == ReplicaState() != first.replica_state
