@@ -81,11 +81,11 @@ class Services:
 class Pending(Generic[ResponseType_co]):
     """An answer that comes later.
 
-    The connection starts its next request once ``dispatched`` has fired (at once when it is None):
-    everything that decides the order of effects must have happened by then. When the client leaves, an
-    ``abandonable`` answer is cancelled; everything else goes on to its end, for others depend on it.
+    The connection starts its next request at once, or behind an answer ``in_order`` when that is there, for requests whose
+    effects the next one must see. When the client leaves, an ``abandonable`` answer is cancelled; everything else goes on
+    to its end, for others depend on it.
     """
 
     response: Deferred[ResponseType_co]
-    dispatched: Deferred[None] | None = None
+    in_order: bool = False
     abandonable: bool = False

@@ -97,7 +97,7 @@ def _one_at_a_time(
     reading: Coroutine[Deferred[Any], Any, list[FetchedPartition]],
     answer: Callable[[list[FetchedPartition]], FetchResponse],
 ) -> Pending[FetchResponse]:
-    """A client's next request starts after its answer: what was converted for it waits only once in memory."""
+    """A client's next request starts after its answer: what was converted for it lies only once on the disk."""
 
     async def answering() -> FetchResponse:
         return answer(await reading)

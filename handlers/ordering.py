@@ -15,10 +15,4 @@ ResponseType = TypeVar("ResponseType", bound=Response)
 
 def in_order(answering: Coroutine[Deferred[Any], Any, ResponseType]) -> Pending[ResponseType]:
     """Hold the connection's next request until the answer is there, as Kafka does with every request."""
-    dispatched: Deferred[None] = Deferred()
-
-    def release(result: Any) -> Any:
-        dispatched.callback(None)
-        return result
-
-    return Pending(Deferred.fromCoroutine(answering).addBoth(release), dispatched)
+    return Pending(Deferred.fromCoroutine(answering), in_order=True)

@@ -14,7 +14,7 @@ With one replica acks=1 and acks=-1 are the same: the batch is in the log of the
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -60,7 +60,6 @@ NOT_JUDGED_BY_THE_LOG = frozenset(
     }
 )
 
-Settled = TypeVar("Settled")
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
@@ -71,14 +70,7 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     if not produce.waiting:
         return _answer(request, response)
     # The next request of the connection starts when these are in their logs: until then order is not settled.
-    dispatched: Deferred[None] = Deferred()
-    answer = DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response))
-    return Pending(answer.addBoth(_settled, dispatched), dispatched)
-
-
-def _settled(result: Settled, dispatched: Deferred[None]) -> Settled:
-    dispatched.callback(None)
-    return result
+    return Pending(DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response)), in_order=True)
 
 
 def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:

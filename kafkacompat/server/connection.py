@@ -52,7 +52,7 @@ class KafkaConnection(Protocol):
         self._requests = ServerConnection(shared.dispatcher.handlers)
         self._frames: deque[memoryview] = deque()
         self._pending: set[Deferred[Any]] = set()
-        self._undispatched = False
+        self._held_up = False
         self._pumping = False
         self._turn_is_over = False
         self._finishing = False
@@ -205,7 +205,7 @@ class KafkaConnection(Protocol):
         return (
             bool(self._frames)
             and not self._turn_is_over
-            and not self._undispatched
+            and not self._held_up
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
             and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
@@ -235,19 +235,11 @@ class KafkaConnection(Protocol):
         self._in_flight_bytes += incoming.size_bytes
         if pending.abandonable:
             self._pending.add(pending.response)
+        self._held_up = pending.in_order
         response = pending.response
         response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
         response.addCallback(lambda response: self._answered(incoming, pending, response))
         response.addErrback(self._unanswerable)
-        dispatched = pending.dispatched
-        if dispatched is not None and not dispatched.called:
-            self._undispatched = True
-        if dispatched is not None:
-            dispatched.addBoth(self._dispatched)
-
-    def _dispatched(self, _result: object) -> None:
-        self._undispatched = False
-        self._pump()
 
     def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
         failure.trap(Exception)
@@ -259,6 +251,8 @@ class KafkaConnection(Protocol):
     def _answered(self, incoming: IncomingRequest, pending: Pending[Response], response: Response | None) -> None:
         self._pending.discard(pending.response)
         self._in_flight_bytes -= incoming.size_bytes
+        if pending.in_order:
+            self._held_up = False
         if self.transport.connected:
             self._answer(incoming, response)
             self._pump()

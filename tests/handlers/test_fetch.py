@@ -128,7 +128,7 @@ def test_a_fetch_waits_for_data_and_may_be_given_up() -> None:
     node = DataNode()
     pending = node.send(request(wanted(), max_wait_ms=500), 12)
     assert isinstance(pending, Pending)
-    assert (pending.abandonable, pending.dispatched) == (True, None)
+    assert (pending.abandonable, pending.in_order) == (True, False)
     node.append("t", 0)
     node.node.clock.advance(0)
     assert offsets(node.read(pending, FetchResponse, 12)) == [("t", 0, [0])]

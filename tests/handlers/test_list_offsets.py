@@ -130,7 +130,7 @@ def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
     asked.topics.append(ListOffsetsTopic(name="u", partitions=[ListOffsetsPartition(timestamp=0)]))
     pending = node.send(asked, 11)
     assert isinstance(pending, Pending)
-    assert pending.dispatched is None
+    assert not pending.in_order
     assert not has_fired(pending.response)
     node.node.work()
     response = node.read(pending, ListOffsetsResponse, 11)

@@ -84,10 +84,10 @@ def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
     node.append("t", 0, batch(value=LARGE))
     pending = node.send(request(wanted()), 2)
     assert isinstance(pending, Pending)
-    assert pending.dispatched is not None
-    assert not has_fired(pending.dispatched)
+    assert pending.in_order
+    assert not has_fired(pending.response)
     node.node.work()
-    assert has_fired(pending.dispatched)
+    assert has_fired(pending.response)
     assert offsets(node.read(pending, FetchResponse, 2)) == [[0]]
     assert node.node.files.open_handles == before + 1  # kept for the next who asks
     assert offsets(ask(node, request(wanted()), 2)) == [[0]]
@@ -221,7 +221,7 @@ def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
     handles = node.node.files.open_handles
     pending = leave(node, request(wanted(), wanted(index=1)))
     node.node.work()
-    assert has_fired(pending.dispatched)
+    assert has_fired(pending.response)
     assert node.workers.calls == []
     assert node.node.files.open_handles == handles
 

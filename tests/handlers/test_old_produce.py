@@ -125,11 +125,11 @@ def test_much_is_converted_elsewhere_and_the_next_request_waits_for_it(data: byt
     node = DataNode()
     pending = node.send(request(data, messages(2)), 2)
     assert isinstance(pending, Pending)
-    assert pending.dispatched is not None
-    assert not has_fired(pending.dispatched)
+    assert pending.in_order
+    assert not has_fired(pending.response)
     node.node.work()
     assert node.workers.calls[0] == "up_convert"
-    assert has_fired(pending.dispatched)
+    assert has_fired(pending.response)
     answer = node.read(pending, ProduceResponse, 2)
     assert [each.error_code for each in answer.responses[0].partition_responses] == [0, 0]
     assert len(records(node)) in (2, 3)

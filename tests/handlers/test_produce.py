@@ -183,11 +183,11 @@ def test_an_answer_waits_for_a_new_segment_and_the_next_request_with_it() -> Non
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
     pending = node.send(request(batch(), batch()), 9)
-    assert isinstance(pending, Pending) and pending.dispatched is not None
-    assert not has_fired(pending.dispatched)
+    assert isinstance(pending, Pending) and pending.in_order
+    assert not has_fired(pending.response)
     assert not pending.abandonable
     node.node.work()
-    assert has_fired(pending.dispatched)
+    assert has_fired(pending.response)
     found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
     assert [(each.error_code, each.base_offset) for each in found] == [(0, 1), (0, 0)]
 

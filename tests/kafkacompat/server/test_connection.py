@@ -37,18 +37,16 @@ def test_a_late_answer_holds_back_later_answers_but_not_later_requests() -> None
     assert world.answered() == [1, 2]
 
 
-def test_an_undispatched_request_holds_back_later_requests_and_reading() -> None:
+def test_a_request_in_order_holds_back_later_requests_and_reading() -> None:
     world = World()
-    pending = world.pending(dispatched=False)
+    pending = world.pending(in_order=True)
     world.receive(1, 2)
     assert world.dispatcher.seen == [1]
     assert not world.transport.reading
     assert world.budget.held_bytes > 0
-    assert pending.dispatched is not None
-    pending.dispatched.callback(None)
+    pending.response.callback(HeartbeatResponse())
     assert world.dispatcher.seen == [1, 2]
     assert world.transport.reading
-    pending.response.callback(HeartbeatResponse())
     assert world.answered() == [1, 2]
     assert world.budget.held_bytes == 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkacompat.server.connection import MAX_TURN_SECONDS, MAX_UNSENT_BYTES
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
@@ -29,6 +31,18 @@ def test_answers_leave_before_more_of_them_are_made_than_may_wait() -> None:
     assert len(world.dispatcher.seen) == 12
     assert len(world.transport.sends) == 3
     assert max(world.transport.sends) < MAX_UNSENT_BYTES * 1.5
+
+
+def test_an_answer_in_order_is_counted_before_the_next_request_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What old consumers are answered lies on the disk, and of who reads nothing two such answers did."""
+    world = World()
+    transport = world.transport
+    monkeypatch.setattr(transport, "send_parts", lambda _: setattr(transport, "stuck_bytes", MAX_UNSENT_BYTES))
+    pending = world.pending(in_order=True)
+    world.receive(1, 2)
+    pending.response.callback(HeartbeatResponse())
+    assert world.dispatcher.seen == [1]
+    assert not transport.reading
 
 
 def test_a_turn_ends_by_time() -> None:

@@ -134,8 +134,8 @@ class World:
         self.transport.connected = False
         self.connection.connectionLost(Failure(ConnectionDone()))
 
-    def pending(self, *, dispatched: bool = True) -> Pending[HeartbeatResponse]:
-        pending: Pending[HeartbeatResponse] = Pending(Deferred(), None if dispatched else Deferred())
+    def pending(self, *, in_order: bool = False) -> Pending[HeartbeatResponse]:
+        pending: Pending[HeartbeatResponse] = Pending(Deferred(), in_order)
         self.dispatcher.results.append(pending)
         return pending
 
