@@ -169,7 +169,7 @@ class Joining:
         if join.member_id in group.pending:
             if join.group_instance_id is not None:
                 # Only dynamic members are given an id beforehand.
-                return join_refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+                return join_refused(ErrorCode.INVALID_REQUEST, join.member_id)
             self.pending.discard(group, join.member_id)
             return self._add(group, join, join.member_id)
         error = group.check_member(join.member_id, join.group_instance_id)

@@ -84,7 +84,7 @@ def test_an_id_that_nobody_joins_with_is_forgotten_after_the_session_timeout() -
 def test_a_pending_id_is_not_for_static_members() -> None:
     world = World()
     member_id = now(world.join()).member_id
-    assert now(world.join(member_id, instance="i")).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert now(world.join(member_id, instance="i")).error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_only_the_leader_learns_who_is_in_the_generation() -> None:
