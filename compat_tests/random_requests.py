@@ -149,8 +149,10 @@ class RequestMaker:
             some = value if self._rng.random() < LIKELY else []
             return [self._better(cls, name, field.element, each, version) for each in some]
         if isinstance(value, Struct):
-            self._improve(value, version)
-            return value
+            assert field.struct is not None
+            improved = field.struct(**vars(value))  # a default is shared and cannot be changed
+            self._improve(improved, version)
+            return improved
         if name in BOUNDED:
             return self._rng.choice(BOUNDED[name])
         if field.kind == "records":
