@@ -58,12 +58,13 @@ CONFIG_TYPES = {
 class ConfigEntries:
     """Describes configurations: *static* is the properties file's, *effective* the one in effect.
 
-    Entries of several topics may be the same object.
+    Entries of several topics or groups may be the same object.
     """
 
     def __init__(self, static: BrokerConfig, effective: BrokerConfig, image: MetadataImage) -> None:
         self._effective = effective
         self._topic_defaults: dict[str, DescribeConfigsResourceResult] = {}
+        self._group_defaults: list[DescribeConfigsResourceResult] = []
         ids = {name: str(static.node_id) for name in ("node.id", "broker.id")}
         self._levels: tuple[tuple[Source, Mapping[str, str]], ...] = (
             (Source.BROKER, image.config(ResourceType.BROKER, str(static.node_id))),
@@ -92,6 +93,13 @@ class ConfigEntries:
 
     def group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         """Every config of a group with these overrides."""
+        if not overrides:
+            # A group need not exist to be described, so a request may name thousands.
+            self._group_defaults = self._group_defaults or self._group({})
+            return self._group_defaults
+        return self._group(overrides)
+
+    def _group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         entries = []
         for name, row in sorted(GROUP_CONFIGS.items()):
             default = group_default(self._effective, name)

@@ -4,6 +4,8 @@ v0     of where a value comes from only whether it is the default
 v1     synonyms on request
 v3     types, and documentation on request
 v4     flexible
+
+Of a resource named several times the last one counts: a broker's answer is 40,000 bytes.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ def handle_describe_configs(
 ) -> DescribeConfigsResponse:
     """Describe every resource, or say why it cannot be."""
     entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
+    resources = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     return DescribeConfigsResponse(
-        results=[_result(resource, request, services, entries) for resource in request.resources]
+        results=[_result(resource, request, services, entries) for resource in resources.values()]
     )
 
 

@@ -2,6 +2,8 @@
 
 v1 adds the throttle time, v3 what the client may do to a group (KIP-430), v4 instance ids (KIP-345), v5 is
 flexible. From v6 on a group that does not exist is an error (KIP-1043); before, it was only called Dead.
+
+A group named several times is answered once.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ def handle_describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, services: Services
 ) -> DescribeGroupsResponse:
     """Describe each group."""
-    groups = [services.group_coordinator.describe(group_id) for group_id in request.groups]
+    groups = [services.group_coordinator.describe(group_id) for group_id in dict.fromkeys(request.groups)]
     for group in groups:
         _in_version(group, request, context.api_version)
     return DescribeGroupsResponse(groups=groups)

@@ -1,4 +1,7 @@
-"""DescribeProducers (key 61), v0: the idempotent and transactional producers that partitions remember (KIP-664)."""
+"""DescribeProducers (key 61), v0: the idempotent and transactional producers that partitions remember (KIP-664).
+
+A partition named several times is answered once.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ def handle_describe_producers(
     request: DescribeProducersRequest, context: RequestContext, services: Services
 ) -> DescribeProducersResponse:
     """Describe the producers of each partition."""
+    wanted: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     topics = [
-        TopicResponse(
-            name=topic.name, partitions=[_partition(topic.name, index, services) for index in topic.partition_indexes]
-        )
-        for topic in request.topics
+        TopicResponse(name=name, partitions=[_partition(name, index, services) for index in indexes])
+        for name, indexes in wanted.items()
     ]
     return DescribeProducersResponse(topics=topics)
 

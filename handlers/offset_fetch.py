@@ -10,7 +10,8 @@ v8     several groups (KIP-709), each with its own error
 v9     member id and epoch, for consumer groups (KIP-848); nothing to a classic group
 v10    topics by id (KIP-848)
 
-From v1 on a partition without an offset, of a known group or not, has offset -1 and no error.
+From v1 on a partition without an offset, of a known group or not, has offset -1 and no error. Of a group named several
+times the last one counts; a partition named several times is answered once.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _stored_topic(
 def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
     """What is asked for, in the form of version 8."""
     if version >= SEVERAL_GROUPS_VERSION:
-        return request.groups
+        return list({group.group_id: group for group in request.groups}.values())
     topics = None
     if request.topics is not None:
         topics = [
@@ -121,12 +122,17 @@ def _fill(
     if wanted.topics is None:
         topics = list(_all_topics(fetched.offsets, image, by_id))
     else:
-        topics = [_topic(topic, fetched.offsets, image, by_id) for topic in wanted.topics]
+        told: set[tuple[str, int]] = set()
+        topics = [_topic(topic, fetched.offsets, image, by_id, told) for topic in wanted.topics]
     return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=topics)
 
 
 def _topic(
-    wanted: OffsetFetchRequestTopics, offsets: OffsetTable, image: MetadataImage, by_id: bool
+    wanted: OffsetFetchRequestTopics,
+    offsets: OffsetTable,
+    image: MetadataImage,
+    by_id: bool,
+    told: set[tuple[str, int]],
 ) -> OffsetFetchResponseTopics:
     name = wanted.name
     if by_id:
@@ -136,6 +142,9 @@ def _topic(
         name = topic.name
     partitions = []
     for index in wanted.partition_indexes:
+        if (name, index) in told:
+            continue
+        told.add((name, index))
         committed = offsets.get(name, index)
         if committed is None or not committed.is_of_topic(wanted.topic_id):
             committed = NO_OFFSET

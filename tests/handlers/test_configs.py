@@ -285,3 +285,15 @@ def test_a_failing_store() -> None:
     node.make_topic("t")
     node.store.failing = True
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_resource_named_many_times_is_described_once_as_it_was_last_asked_for() -> None:
+    resources = [
+        DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=[key])
+        for kind, name, key in ((BROKER, "1", "a"), (GROUP, "1", "a"), (BROKER, "1", "num.partitions"))
+    ]
+    answer = AdminNode().ask(DescribeConfigsRequest(resources=resources), DescribeConfigsResponse, 4)
+    assert [(each.resource_type, [entry.name for entry in each.configs]) for each in answer.results] == [
+        (BROKER, ["num.partitions"]),
+        (GROUP, []),
+    ]

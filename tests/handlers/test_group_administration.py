@@ -154,6 +154,12 @@ def test_groups_are_described(version: int) -> None:
         assert (unknown.error_code, unknown.authorized_operations) == (0, all_operations)
 
 
+def test_a_group_named_many_times_is_described_once() -> None:
+    request = DescribeGroupsRequest(groups=["x", "g", "x"])
+    groups = GroupNode().ask(request, DescribeGroupsResponse, 5).groups
+    assert [group.group_id for group in groups] == ["x", "g"]
+
+
 def test_operations_are_told_only_if_asked_for() -> None:
     node = GroupNode()
     (group,) = node.ask(DescribeGroupsRequest(groups=["x"]), DescribeGroupsResponse, 5).groups

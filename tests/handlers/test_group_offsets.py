@@ -228,6 +228,17 @@ def test_several_groups_are_read(version: int) -> None:
     assert (unknown.group_id, unknown.error_code, rows(unknown.topics)) == ("x", 0, [("t", 1, -1, -1, "", 0)])
 
 
+def test_what_is_named_many_times_is_read_once() -> None:
+    node = GroupNode()
+    commit(node, 9, {"t": [1]})
+    (only,) = fetch_new(node, 9, {"t": [1, 1]}, (GROUP, GROUP))
+    assert rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
+    once = OffsetFetchRequestTopics(name="t", partition_indexes=[1])
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=[once, once])])
+    (only,) = node.ask(request, OffsetFetchResponse, 9).groups
+    assert rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
+
+
 def test_topics_are_read_by_id() -> None:
     node = GroupNode()
     commit(node, 10, {"t": [1]})

@@ -35,6 +35,12 @@ def test_producers_are_told_with_their_last_batch() -> None:
     assert (unwritten.error_code, unwritten.active_producers) == (0, [])
 
 
+def test_a_partition_named_many_times_is_described_once() -> None:
+    topics = [TopicRequest(name="t", partition_indexes=indexes) for indexes in ([0, 0], [1, 0])]
+    (topic,) = DataNode().ask(DescribeProducersRequest(topics=topics), DescribeProducersResponse, 0).topics
+    assert [partition.partition_index for partition in topic.partitions] == [0, 1]
+
+
 def test_producers_of_what_is_not_there() -> None:
     node = DataNode()
     assert [each.error_code for each in producers(node, "t", 2, -1)] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
