@@ -18,12 +18,13 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 
-from kafkacompat.conversion import IN_PLACE_BYTES
+from kafkacompat.conversion import is_quick
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.replication.held_appends import Appended
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -69,6 +70,7 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
     if not produce.waiting:
         return _answer(request, response)
+    Deferred.fromCoroutine(produce.convert())
     # The next request of the connection starts when these are in their logs: until then order is not settled.
     return Pending(DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response)), in_order=True)
 
@@ -93,8 +95,10 @@ class _Produce:
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._replicas = services.replica_manager
         self._conversions = services.conversions
+        self._clock_ms = services.now_ms
         self._now_ms = services.now_ms()
-        self._is_little = self._version < BATCHES_VERSION and _size_bytes(request) <= IN_PLACE_BYTES
+        self._size_bytes = _size_bytes(request) if self._version < BATCHES_VERSION else 0
+        self._unconverted: list[tuple[Buffer, LogConfig, Deferred[bytes]]] = []
         self.waiting: list[Deferred[None]] = []
 
     def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
@@ -131,15 +135,27 @@ class _Produce:
             return partition.append(records, self._now_ms)
         if not records:
             return None
-        batch = self._conversions.up(records, partition.log.config, in_place=self._is_little)
-        if not isinstance(batch, Deferred):
-            return partition.append(batch, self._now_ms)
+        config = partition.log.config
+        if is_quick(records, self._size_bytes):
+            return partition.append(self._conversions.up_at_once(records, config), self._now_ms)
 
         def append_now(converted: bytes) -> Appended:
             # It may have been deleted meanwhile.
-            return self._replicas.find(partition.topic, partition.index).append(converted, self._now_ms)
+            return self._replicas.find(partition.topic, partition.index).append(converted, self._clock_ms())
 
+        batch: Deferred[bytes] = Deferred()
+        self._unconverted.append((records, config, batch))
         return batch.addCallback(append_now)
+
+    async def convert(self) -> None:
+        """Convert what takes a while, one set after the other: each takes its turn among those of other requests."""
+        for records, config, batch in self._unconverted:
+            try:
+                converted = await self._conversions.up(records, config)
+            except Exception as problem:
+                batch.errback(problem)
+            else:
+                batch.callback(converted)
 
     def _check_request(self) -> None:
         if self._refusal is not None:

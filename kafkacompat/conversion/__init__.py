@@ -2,6 +2,6 @@
 
 from kafkacompat.conversion.down import ConvertedRecords, Unconverted
 from kafkacompat.conversion.processes import ProcessWorkers, Workers
-from kafkacompat.conversion.service import IN_PLACE_BYTES, Conversions
+from kafkacompat.conversion.service import Conversions, is_quick
 
-__all__ = ["IN_PLACE_BYTES", "Conversions", "ConvertedRecords", "ProcessWorkers", "Unconverted", "Workers"]
+__all__ = ["Conversions", "ConvertedRecords", "ProcessWorkers", "Unconverted", "Workers", "is_quick"]

@@ -51,18 +51,17 @@ class Conversions:
 
     # Up
 
-    def up(self, records: Buffer, config: LogConfig, *, in_place: bool) -> bytes | Deferred[bytes]:
+    def up(self, records: Buffer, config: LogConfig) -> Deferred[bytes]:
         """Make one record batch of a message set, as a topic of that configuration stores it.
 
-        *in_place* says that its whole request has no more than IN_PLACE_BYTES. Raises KafkaError, or fails with it,
-        as `up_convert` does.
+        Fails with KafkaError as `up_convert` does.
         """
-        target = Target(stored_codec(config), codec_levels(config))
-        limits = Limits(config.max_message_bytes, config.max_decompressed_bytes)
-        if in_place and not is_compressed(records):
-            return up_convert(records, target, limits)
-        converting = self._workers.run(lambda call: call("up_convert", bytes(records), target, limits))
+        converting = self._workers.run(lambda call: call("up_convert", bytes(records), *_up_arguments(config)))
         return converting.addCallback(self._unless_closed)
+
+    def up_at_once(self, records: Buffer, config: LogConfig) -> bytes:
+        """The same now, for what `is_quick`; raises KafkaError."""
+        return up_convert(records, *_up_arguments(config))
 
     def _unless_closed(self, batch: bytes) -> bytes:
         """While logs are being closed nothing may be appended to them."""
@@ -141,6 +140,16 @@ class Conversions:
         _, kept = self._kept.popitem(last=False)
         self._kept_bytes -= kept.size_bytes
         kept.release()
+
+
+def is_quick(records: Buffer, together_bytes: int) -> bool:
+    """Whether a message set takes no time to convert; *together_bytes* are those of all sets of its request."""
+    return together_bytes <= IN_PLACE_BYTES and not is_compressed(records)
+
+
+def _up_arguments(config: LogConfig) -> tuple[Target, Limits]:
+    target = Target(stored_codec(config), codec_levels(config))
+    return target, Limits(config.max_message_bytes, config.max_decompressed_bytes)
 
 
 def _outcome(job: Job) -> Outcome:

@@ -143,6 +143,28 @@ def test_a_little_for_each_of_many_partitions_is_much() -> None:
         assert len(node.workers.calls) == elsewhere
 
 
+def test_one_request_with_many_takes_turns_with_others() -> None:
+    """Seven sets that unpacked to a hundred megabytes each held up all other old clients for minutes."""
+    node = DataNode()
+    many = node.send(request(large(), large()), 2)
+    other = node.send(request(large()), 2)
+    assert len(node.workers.disk.waiting) == 2
+    node.node.work()
+    for pending, found in ((many, [0, 0]), (other, [0])):
+        answer = node.read(pending, ProduceResponse, 2)
+        assert codes(answer.responses[0].partition_responses) == found
+    assert len(node.workers.calls) == 3
+
+
+def test_what_is_converted_is_appended_at_the_time_that_it_is_then() -> None:
+    node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
+    pending = node.send(request(large()), 2)
+    node.node.clock.advance(5)
+    node.node.work()
+    answer = node.read(pending, ProduceResponse, 2)
+    assert answer.responses[0].partition_responses[0].log_append_time_ms == NOW_MS + 5000
+
+
 def test_what_is_refused_elsewhere_is_an_error_of_its_partition_alone() -> None:
     node = DataNode()
     found = ask(node, request(large()[:-1] + b"x", messages()), 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
+from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, is_quick, service, spool
 from kafkacompat.conversion.down import Outcome
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
@@ -232,18 +232,17 @@ def test_what_was_converted_when_the_broker_stops_is_nobodys(world: World) -> No
 
 
 def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> None:
-    result = world.conversions.up(wrap(1, 1, 0, 1000, MESSAGE), LogConfig(), in_place=True)
+    result = world.conversions.up(wrap(1, 1, 0, 1000, MESSAGE), LogConfig())
     world.conversions.close()
     world.node.work()
-    assert isinstance(result, Deferred)
     assert refusal(result) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_small_sets_are_converted_up_at_once_unless_compressed(world: World) -> None:
-    assert isinstance(world.conversions.up(MESSAGE, LogConfig(), in_place=True), bytes)
-    for data, in_place in ((wrap(1, 1, 0, 1000, MESSAGE), True), (MESSAGE, False)):
-        result = world.conversions.up(memoryview(data), LogConfig(), in_place=in_place)
-        assert isinstance(result, Deferred)
-        assert not has_fired(result)
-        world.node.work()
-        assert isinstance(outcome(result), bytes)
+def test_small_sets_are_quick_unless_compressed(world: World) -> None:
+    assert is_quick(MESSAGE, service.IN_PLACE_BYTES)
+    assert not is_quick(MESSAGE, service.IN_PLACE_BYTES + 1)
+    assert not is_quick(wrap(1, 1, 0, 1000, MESSAGE), 0)
+    result = world.conversions.up(memoryview(MESSAGE), LogConfig())
+    assert not has_fired(result)
+    world.node.work()
+    assert outcome(result) == world.conversions.up_at_once(MESSAGE, LogConfig())
