@@ -25,6 +25,9 @@ STATES = {
     "PrepareEpochFence",
 }
 
+MAX_PATTERN_LENGTH = 10_000
+"""A longer one is not even read, for that takes time."""
+
 # What RE2, by whose syntax Kafka reads patterns, has no word for: looking around, back references.
 _NOT_RE2 = re.compile(r"\(\?(?:<?[=!]|>|\(|P=)|(?<!\\)(?:\\\\)*\\[1-9]")
 
@@ -40,6 +43,8 @@ def handle_list_transactions(
 
 
 def _is_pattern(text: str) -> bool:
+    if len(text) > MAX_PATTERN_LENGTH:
+        return False
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError):

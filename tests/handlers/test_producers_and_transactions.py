@@ -57,7 +57,9 @@ def test_no_transactions_are_listed_and_unknown_states_named() -> None:
     assert response.unknown_state_filters == ["ongoing", ""]
 
 
-@pytest.mark.parametrize("pattern", ["a(", "*", "(?<=a)b", "(?!a)", r"(a)\1", "(?P=x)", "a" * 40 + "(" * 30_000])
+@pytest.mark.parametrize(
+    "pattern", ["a(", "*", "(?<=a)b", "(?!a)", r"(a)\1", "(?P=x)", "a" * 40 + "(" * 9_000, "a" * 10_001]
+)
 def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     response = DataNode().ask(ListTransactionsRequest(transactional_id_pattern=pattern), ListTransactionsResponse, 2)
     assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
