@@ -251,9 +251,3 @@ def answers_api_versions(port: int, timeout_seconds: float = 1) -> bool:
             return len(connection.recv(8)) > 0
     except OSError:
         return False
-
-
-def ready_line(broker: Broker) -> dict[str, str]:
-    """Return the fields of the line that our broker prints when it accepts clients."""
-    line = next(line for line in broker.stdout().splitlines() if line.startswith("kafkacompat ready"))
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)

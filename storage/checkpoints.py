@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole, and Kafka's text format for lists of numbers.
+"""Small files that are written as a whole, and Kafka's text format for lists of numbers.
 
 Format: docs/format/checkpoints.md. Everything here is a disk operation.
 """
@@ -22,16 +22,21 @@ class CorruptCheckpointError(Exception):
     """A checkpoint file that does not follow its format."""
 
 
-def replace_file(files: Files, path: str, data: bytes) -> None:
-    """Give a file new contents so that a crash leaves the old ones or the new ones, whole."""
-    temporary = path + TEMPORARY_SUFFIX
-    file = files.open(temporary, create=True)
+def overwrite_file(files: Files, path: str, data: bytes) -> None:
+    """Write a file that may be half there after a crash, because its reader notices and makes it again."""
+    file = files.open(path, create=True)
     try:
         file.truncate(0)
         file.append((data,), len(data))
         file.sync()
     finally:
         file.close()
+
+
+def replace_file(files: Files, path: str, data: bytes) -> None:
+    """Give a file new contents so that a crash leaves the old ones or the new ones, whole."""
+    temporary = path + TEMPORARY_SUFFIX
+    overwrite_file(files, temporary, data)
     files.rename(temporary, path)
     files.sync_directory(os.path.dirname(path))
 

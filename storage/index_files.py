@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.storage.checkpoints import overwrite_file
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE, CorruptIndexError, OffsetIndex, TimeIndex
 
@@ -19,13 +20,7 @@ def write_indexes(files: Files, stem: str, indexes: tuple[OffsetIndex, TimeIndex
     """Write both files and sync them."""
     offset_index, time_index = indexes
     for suffix, data in ((INDEX_SUFFIX, offset_index.encode()), (TIME_INDEX_SUFFIX, time_index.encode())):
-        file = files.open(stem + suffix, create=True)
-        try:
-            file.truncate(0)
-            file.append((data,), len(data))
-            file.sync()
-        finally:
-            file.close()
+        overwrite_file(files, stem + suffix, data)
 
 
 def read_last_timestamp(files: Files, stem: str, base_offset: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable
 from struct import Struct
 
+from kafkacompat.storage.checkpoints import overwrite_file
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.producer_state import Producer, StoredBatch
 from kafkacompat.wire.checksum import crc32c
@@ -99,14 +100,7 @@ class Snapshots:
 
     def write(self, offset: int, producers: Iterable[Producer]) -> None:
         """Write a snapshot that goes up to `offset`, replacing one that is there."""
-        data = encode(producers)
-        file = self._files.open(self._path(offset), create=True)
-        try:
-            file.truncate(0)
-            file.append((data,), len(data))
-            file.sync()
-        finally:
-            file.close()
+        overwrite_file(self._files, self._path(offset), encode(producers))
 
     def read(self, offset: int) -> list[Producer]:
         """Read one; raises CorruptSnapshotError."""

@@ -38,7 +38,6 @@ class Directories:
     def __init__(self, script: Transcript, topic: str) -> None:
         self._script = script
         self._topic = topic
-        self._questions = 0
 
     def describe(self, version: int = 5, **partitions: list[int] | None) -> DescribeLogDirsResponse:
         """Ask without noting it; by topic the partitions, all when none is named."""

@@ -5,39 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError, Listener
-
-SHIPPED = """
-# The keys and values of the server.properties that Apache Kafka 4.3.1 ships.
-process.roles=broker,controller
-node.id=1
-controller.quorum.bootstrap.servers=localhost:9093
-listeners=PLAINTEXT://:9092,CONTROLLER://:9093
-inter.broker.listener.name=PLAINTEXT
-advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,\\
-SASL_SSL:SASL_SSL
-num.network.threads=3
-num.io.threads=8
-socket.send.buffer.bytes=102400
-socket.receive.buffer.bytes=102400
-socket.request.max.bytes=104857600
-log.dirs=/tmp/kraft-combined-logs
-num.partitions=1
-num.recovery.threads.per.data.dir=2
-offsets.topic.replication.factor=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-log.retention.hours=168
-log.segment.bytes=1073741824
-log.retention.check.interval.ms=300000
-"""
+from tests.kafkacompat.config.shipped import SHIPPED_WITH_KAFKA
 
 
 def test_the_file_that_kafka_ships_starts_unchanged() -> None:
-    config = BrokerConfig.load(SHIPPED)
+    config = BrokerConfig.load(SHIPPED_WITH_KAFKA)
     assert config.node_id == 1
     assert config.listeners == (Listener("PLAINTEXT", "PLAINTEXT", "", 9092),)
     assert config.advertised_listeners == {"PLAINTEXT": ("localhost", 9092)}

@@ -10,7 +10,6 @@ from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, now
 
 LOOK_S = 600
-WEEK_S = 7 * 24 * 3600
 
 
 def wait(world: World, seconds: float, *alive: str) -> None:
