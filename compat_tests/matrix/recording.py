@@ -32,10 +32,9 @@ MAGIC_POSITION = 16
 MOST_NOTES = 20
 
 
-def newest_magic(api_key: int, version: int) -> int:
-    """Return the newest message format that a Produce or Fetch of *version* may carry (KIP-32, KIP-98)."""
-    without_times, without_headers = {PRODUCE: (2, 3), FETCH: (2, 4)}[api_key]
-    return 0 if version < without_times else 1 if version < without_headers else 2
+def newest_magic(version: int) -> int:
+    """Return the newest message format that the answer to a Fetch of *version* may carry (KIP-32, KIP-98)."""
+    return 0 if version < 2 else 1 if version < 4 else 2
 
 
 def spoken_name(api_key: int) -> str:
@@ -53,6 +52,8 @@ class Recording:
     notes: list[str] = field(default_factory=list)
     """What went wrong on the wire, each once, in the order it was first seen."""
     formats_too_new: set[str] = field(default_factory=set)
+    """Fetch answers in a format that a client of that version cannot read; what it writes is the client's own affair
+    (librdkafka 0.9.5 sends magic 1 in Produce v1)."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def request(self, api_key: int, version: int) -> None:
@@ -64,7 +65,7 @@ class Recording:
         """Take note of the first batch of a partition in a Produce request or a Fetch answer."""
         with self._lock:
             self.magics[api_key].add(magic)
-            if magic > newest_magic(api_key, version):
+            if api_key == FETCH and magic > newest_magic(version):
                 self.formats_too_new.add(f"{spoken_name(api_key)} v{version} carried magic {magic}")
 
     def note(self, words: str) -> None:

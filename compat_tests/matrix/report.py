@@ -44,8 +44,8 @@ What each step is:
   again, and goes on exactly there.
 - *idempotent*: write with an idempotent producer. *transactions*: abort one, commit one, read the committed alone.
 - *on the wire*: the versions of Produce and Fetch that the client used with this broker, and the formats of the record
-  batches in them (magic), as a proxy between the two saw them. A batch in a newer format than the version of its
-  request allows fails the step, and so does an idempotent or transactional producer that never asks for what makes it one.
+  batches in them (magic), as a proxy between the two saw them. A step fails if a Fetch is answered in a newer format
+  than its version allows, and if an idempotent or transactional producer never asks for what makes it one.
 - *{KAFKA_TITLE}*: what came of the same programme there, in short.
 
 All that was seen is in [compatibility.json](compatibility.json).

@@ -57,14 +57,15 @@ def java_rows() -> Iterator[Row]:
 
 # Release -> Python it runs on, options of the driver, features.
 CODEC_PACKAGES = ("python-snappy", "lz4", "zstandard")
+FIRST_CODEC_PACKAGES = ("python-snappy", "lz4tools", "xxhash")
 KAFKA_PYTHON = {
-    "1.0.2": ("3.6", ("create=auto", "timestamps=no", "headers=no", "in_flight=5"), (OLD_CODECS, GROUPS)),
-    "1.1.1": ("3.6", ("create=auto", "timestamps=no", "headers=no"), (OLD_CODECS, GROUPS)),
+    "1.0.2": ("3.6", ("create=auto", "timestamps=no", "headers=no", "in_flight=5"), (CODECS, GROUPS)),
+    "1.1.1": ("3.6", ("create=auto", "timestamps=no", "headers=no"), (CODECS, GROUPS)),
     # It takes a timestamp for a record and sends the time of day.
-    "1.2.5": ("3.6", ("create=auto", "timestamps=no", "headers=no"), (OLD_CODECS, GROUPS)),
-    "1.3.5": ("3.6", ("create=auto", "headers=no"), (OLD_CODECS, GROUPS, "timestamps")),
+    "1.2.5": ("3.6", ("create=auto", "timestamps=no", "headers=no"), (CODECS, GROUPS)),
+    "1.3.5": ("3.6", ("create=auto", "headers=no"), (CODECS, GROUPS, "timestamps")),
     "1.4.7": ("3.6", (), (CODECS, CONTENTS, GROUPS)),
-    "2.0.2": ("3.11", (), (CODECS, CONTENTS, GROUPS)),
+    "2.0.2": ("3.11", (), (ALL_CODECS, CONTENTS, GROUPS)),
     "2.3.3": ("3.11", (), EVERYTHING),
     "3.0.12": ("3.11", (), EVERYTHING),
 }
@@ -99,7 +100,8 @@ def kafka_python_rows() -> Iterator[Row]:
 
 
 def _kafka_python(version: str) -> tuple[str, ...]:
-    return (f"kafka-python=={version}", *CODEC_PACKAGES)
+    packages = FIRST_CODEC_PACKAGES if version < "1.3" else CODEC_PACKAGES
+    return (f"kafka-python=={version}", *packages)
 
 
 # From the first release that is there as a wheel and has an admin client.
@@ -124,8 +126,8 @@ def confluent_rows() -> Iterator[Row]:
 # Release -> the node-rdkafka that carries it, options, features.
 LIBRDKAFKA = {
     "0.9.1": ("0.3.3", (), (OLD_CODECS, GROUPS)),
-    "0.9.5": ("1.0.4", ("api.version.request=true",), (OLD_CODECS, GROUPS, "timestamps")),
-    "0.11.1": ("2.2.0", (), (OLD_CODECS, GROUPS, "timestamps")),
+    "0.9.5": ("1.0.4", ("api.version.request=true",), (CODECS, GROUPS, "timestamps")),
+    "0.11.1": ("2.2.0", (), (CODECS, GROUPS, "timestamps")),
 }
 
 
