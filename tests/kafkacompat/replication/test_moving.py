@@ -3,111 +3,20 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 
 import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from kafkacompat.replication import moving
-from kafkacompat.replication.finding import find_partitions
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage import log_copy
 from kafkacompat.storage.log import AppendResult, Log
-from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_copy import LogCopy
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch, read_header
-from tests.fakes.memory_files import Failure, MemoryFiles
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
+from tests.kafkacompat.replication.moves import SMALL, T, folders, home, move, offsets, restarted, step, two
 from tests.kafkacompat.replication.node import Node, topic
 
-SMALL = LogConfig(segment_bytes=1000)
-T = topic()
-
-
-@pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let even a short log take several steps."""
-    monkeypatch.setattr(moving, "STEP_BYTES", 400)
-    monkeypatch.setattr(moving, "PAUSE_BELOW_BYTES", 300)
-    monkeypatch.setattr(log_copy, "CHUNK_BYTES", 300)
-    monkeypatch.setattr(log_copy, "SYNC_BYTES", 700)
-
-
-class CrashError(BaseException):
-    """The process is gone."""
-
-
-class CrashingFiles(MemoryFiles):
-    """Ends the process in the middle of the operation of a given number."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations_left = -1
-
-    def fail(self, operation: str, size_bytes: int = 0) -> Failure | None:
-        if self.operations_left == 0:
-            raise CrashError
-        self.operations_left -= 1
-        return super().fail(operation, size_bytes)
-
-
-def two(files: MemoryFiles | None = None, config: LogConfig = SMALL) -> tuple[Node, Partition]:
-    """A node with t-0 in /a, and /b for it to go to."""
-    node = Node("/a", "/b", files=files, config=config)
-    node.open(T)
-    return node, node.replicas.find("t", 0)
-
-
-def restarted(node: Node) -> tuple[Node, Partition]:
-    """The next process over the same files, as a broker starts it."""
-    after = Node("/a", "/b", files=node.files, config=node.config)
-    after.directories[0].partitions.clear()
-    directories = type(after.replicas.directories)(after.directories)
-    after.replicas.directories = directories
-    after.replicas.moves._directories = directories
-    finding = Deferred.fromCoroutine(find_partitions(directories, {"t": T}))
-    after.work()
-    outcome(finding)
-    after.open(T)
-    return after, after.replicas.find("t", 0)
-
-
-def offsets(partition: Partition) -> list[int]:
-    """The base offsets of all batches, read as consumers do."""
-    found, offset = [], partition.log.log_start_offset
-    while (region := partition.log.read(offset, 1, partition.high_watermark)) is not None:
-        header = read_header(region.pread(0, region.size_bytes))
-        region.release()
-        found.append(header.base_offset)
-        offset = header.last_offset + 1
-    return found
-
-
-def step(node: Node) -> bool:
-    """Let each disk do one thing; False when nothing waits."""
-    waiting = [disk for disk in node.disks if disk.waiting]
-    for disk in waiting:
-        disk.waiting.popleft()()
-    return bool(waiting)
-
-
-def move(node: Node, path: str = "/b") -> None:
-    outcome_of = node.replicas.move("t", 0, path)
-    node.work()
-    outcome(outcome_of)
-
-
-def home(node: Node) -> str:
-    found = node.replicas.directories.home(("t", 0))
-    assert found is not None
-    return found.path
-
-
-def folders(node: Node, path: str) -> list[str]:
-    """Partition folders, with what is random in their names cut out."""
-    names = [name for name in node.names(path) if name.startswith("t-0")]
-    return sorted(f"{name[:3]}-{name.rpartition('-')[2]}" if "." in name else name for name in names)
+pytestmark = pytest.mark.usefixtures("small_steps")
 
 
 # Moving
@@ -245,28 +154,6 @@ def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     assert folders(after, begin) == ["t-0-stray"]
 
 
-def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
-    node, partition = two()
-    for _ in range(30):
-        node.append(partition)
-    storage = node.directories[1].storage
-    adopt = storage.adopt
-
-    def adopt_and_fail(copy: LogCopy) -> Log:
-        adopted = adopt(copy)
-        node.replicas.directory_failed(node.directories[0], OSError("gone"))
-        return adopted
-
-    storage.adopt = adopt_and_fail  # type: ignore[method-assign]
-    node.replicas.move("t", 0, "/b")
-    node.work()
-    assert partition.closed
-    node.files.crash()
-    without_the_first = Node("/b", files=node.files, config=SMALL)
-    without_the_first.open(T)
-    assert offsets(without_the_first.replicas.find("t", 0)) == list(range(30))
-
-
 def test_a_move_goes_no_faster_than_it_may() -> None:
     node, partition = two()
     for _ in range(30):
@@ -363,109 +250,6 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int) -> None:
     assert fresh.log.log_end_offset == 0
     assert node.append(fresh).base_offset == 0
     assert sorted(folders(node, "/a") + folders(node, "/b")) == ["t-0"]
-
-
-@pytest.mark.parametrize("operation", ["append", "sync", "sync_directory", "open"])
-def test_a_directory_that_fails_takes_no_partition_with_it(operation: str) -> None:
-    node, partition = two()
-    for _ in range(20):
-        node.append(partition)
-    node.files.fail_on(operation, errno.EIO)
-    node.replicas.move("t", 0, "/b").addErrback(lambda _: None)
-    node.work()
-    assert [each.offline for each in node.directories] == [False, True]
-    assert home(node) == "/a"
-    assert node.append(partition).base_offset == 20
-
-
-def test_a_full_disk_only_ends_the_move() -> None:
-    node, partition = two()
-    for _ in range(20):
-        node.append(partition)
-    node.files.fail_on("append", errno.ENOSPC)
-    node.replicas.move("t", 0, "/b").addErrback(lambda _: None)
-    node.work()
-    assert [each.offline for each in node.directories] == [False, False]
-    assert (home(node), folders(node, "/b")) == ("/a", [])
-    assert node.append(partition).base_offset == 20
-    move(node)
-    assert offsets(partition) == list(range(21))
-
-
-def test_a_log_that_cannot_be_read_goes_offline() -> None:
-    node, partition = two()
-    for _ in range(20):
-        node.append(partition)
-    node.files.fail_on("pread", errno.EIO)
-    node.replicas.move("t", 0, "/b")
-    node.work()
-    assert [each.offline for each in node.directories] == [True, False]
-    assert partition.closed
-
-
-# Crashes
-
-
-def lives(crash: Callable[[int], bool]) -> int:
-    """Crash after 0, 1, 2 ... operations until none is left; returns how many crashes there were."""
-    for number in range(1000):
-        if not crash(number):
-            return number
-    raise AssertionError("the move does not end")
-
-
-@pytest.mark.parametrize("lose_unsynced", [False, True])
-def test_a_crash_at_any_instant_leaves_one_whole_log(lose_unsynced: bool) -> None:
-    def crash(operations: int) -> bool:
-        files = CrashingFiles()
-        node, partition = two(files)
-        for _ in range(20):
-            node.append(partition)
-        node.replicas.delete_records(partition, 3)
-        partition.flush()
-        node.work()
-        files.operations_left = operations
-        written: list[int] = []
-        node.replicas.move("t", 0, "/b").addErrback(lambda _: None)
-        try:
-            while step(node) and files.operations_left > 0:
-                if len(written) < 5 * (operations % 2):
-                    partition.append(node.batch(), node.now_ms)
-                    written.append(partition.log.log_end_offset)
-        except CrashError:
-            pass
-        crashed = files.operations_left == 0
-        files.operations_left = -1
-        files.crash(lose_unsynced)
-        after, survivor = restarted(node)
-        found = offsets(survivor)
-        assert found[:17] == list(range(3, 20)), operations
-        assert found == list(range(3, 3 + len(found)))
-        after.work()
-        assert not any("future" in name for path in ("/a", "/b") for name in folders(after, path))
-        assert sum(folders(after, path).count("t-0") for path in ("/a", "/b")) == 1
-        assert after.append(survivor).base_offset == 3 + len(found)
-        return crashed
-
-    assert lives(crash) > 20
-
-
-def test_a_move_that_was_under_way_is_begun_again() -> None:
-    node, partition = two()
-    for _ in range(20):
-        node.append(partition)
-    node.replicas.move("t", 0, "/b")
-    step(node)
-    step(node)
-    stopped = node.replicas.moves.stop()
-    node.work()
-    outcome(stopped)
-    assert (home(node), folders(node, "/b")) == ("/a", ["t-0-future"])
-    for directory, logs in node.replicas.by_directory():
-        directory.storage.close(logs)
-    after, survivor = restarted(node)
-    assert (home(after), folders(after, "/b")) == ("/b", ["t-0"])
-    assert offsets(survivor) == list(range(20))
 
 
 # What may be asked for
