@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -161,11 +162,11 @@ def why_closed(log: str, port: int) -> str:
 
 
 @pytest.fixture
-def node(make_broker: MakeBroker, broker_kind: str) -> Broker:
-    """Return a broker of its own, that nobody else talks to."""
+def node(make_broker: MakeBroker, broker_kind: str, tmp_path: Path) -> Broker:
+    """Return a broker of its own, that nobody else talks to, with two directories to move partitions between."""
     if broker_kind != "kafkacompat":
         pytest.skip("what is judged is our log and our memory")
-    return make_broker(PROPERTIES)
+    return make_broker({**PROPERTIES, "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})
 
 
 def test_random_requests_are_answered_or_refused(node: Broker) -> None:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafkacompat.storage.batch_check import sound_batches
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.leader_epochs import LeaderEpochs
@@ -25,6 +24,7 @@ from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import Snapshots
+from kafkacompat.storage.sound_batches import sound_batches
 
 
 class LoadedLog(NamedTuple):

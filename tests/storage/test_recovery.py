@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.batch_check import LegacyFormatError
 from kafkacompat.storage.log import OffsetPosition
+from kafkacompat.storage.sound_batches import LegacyFormatError
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles

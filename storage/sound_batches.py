@@ -1,4 +1,4 @@
-"""Reading a log file whose contents are not to be trusted."""
+"""The sound batches at the front of a log file whose contents are not to be trusted."""
 
 from __future__ import annotations
 
