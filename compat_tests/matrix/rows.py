@@ -57,7 +57,8 @@ def java_rows() -> Iterator[Row]:
 
 # Release -> Python it runs on, options of the driver, features.
 CODEC_PACKAGES = ("python-snappy", "lz4", "zstandard")
-FIRST_CODEC_PACKAGES = ("python-snappy", "lz4tools", "xxhash")
+# Before 1.3 kafka-python took another package for lz4.
+BEFORE_LZ4 = ("python-snappy", "lz4tools")
 KAFKA_PYTHON = {
     "1.0.2": ("3.6", ("create=auto", "timestamps=no", "headers=no", "in_flight=5"), (CODECS, GROUPS)),
     "1.1.1": ("3.6", ("create=auto", "timestamps=no", "headers=no"), (CODECS, GROUPS)),
@@ -100,8 +101,8 @@ def kafka_python_rows() -> Iterator[Row]:
 
 
 def _kafka_python(version: str) -> tuple[str, ...]:
-    packages = FIRST_CODEC_PACKAGES if version < "1.3" else CODEC_PACKAGES
-    return (f"kafka-python=={version}", *packages)
+    # xxhash: for the header checksum of lz4 in the oldest format.
+    return (f"kafka-python=={version}", *(BEFORE_LZ4 if version < "1.3" else CODEC_PACKAGES), "xxhash")
 
 
 # From the first release that is there as a wheel and has an admin client.
