@@ -104,15 +104,17 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
     body = bytearray()
     count = attributes = 0
     base_timestamp, max_timestamp = None, NO_TIMESTAMP
-    for _offset, _magic, message_attributes, timestamp, key, value in messages:
+    for _offset, magic, message_attributes, timestamp, key, value in messages:
+        # In format 0 the bit has no meaning.
+        time_of_log = message_attributes & LOG_APPEND_TIME if magic else 0
         if base_timestamp is None:
             base_timestamp = timestamp
-        if timestamp < NO_TIMESTAMP or (timestamp == NO_TIMESTAMP and message_attributes & LOG_APPEND_TIME):
+        if timestamp < NO_TIMESTAMP or (timestamp == NO_TIMESTAMP and time_of_log):
             detail = (
                 f"the timestamp {timestamp} of message {count} is none; use milliseconds since 1970, or -1 for no time"
             )
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
-        attributes |= message_attributes & LOG_APPEND_TIME
+        attributes |= time_of_log
         max_timestamp = max(max_timestamp, timestamp)
         body += batch_records.record_bytes(count, base_timestamp, (timestamp, key, value, ()))
         count += 1

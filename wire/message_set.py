@@ -50,7 +50,8 @@ class Message(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        return bool(self.attributes & LOG_APPEND_TIME)
+        """Whether the timestamp is a broker's; in format 0 the bit has no meaning."""
+        return bool(self.magic and self.attributes & LOG_APPEND_TIME)
 
 
 def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iterator[Message]:

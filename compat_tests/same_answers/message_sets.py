@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from compat_tests import batches
 from compat_tests.batches import RECENT_MS
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 V0, V1 = entry_writer(0, 0), entry_writer(1, 0)
 LOG_APPEND_TIME = 8
 ONE = V0(0, -1, b"k", b"v")
+# In format 0 the bit means nothing.
+ODD = ONE[:12] + struct.pack(">I", crc32(ONE[16:17] + b"\x08" + ONE[18:])) + ONE[16:17] + b"\x08" + ONE[18:]
 TWO = V1(0, RECENT_MS, b"k", b"v") + V1(1, RECENT_MS + 1, None, None)
 
 
@@ -37,6 +40,7 @@ GOOD = {
     **{f"wrapper {magic} {codec}": wrapper(magic, codec=codec) for magic in (0, 1) for codec in (1, 2, 3)},
     "librdkafka's wrapper": wrapper(1, offset=0),
     "odd offsets inside": wrapper(1, offset=40, first=7),
+    "time of the log in format 0": ODD,
     "time of the log": entry_writer(1, LOG_APPEND_TIME)(0, RECENT_MS, b"k", b"v"),
     "wrapper with the time of the log": wrap(1, LOG_APPEND_TIME | 1, 1, RECENT_MS, TWO),
     "batch": BATCH,

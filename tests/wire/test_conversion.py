@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from zlib import crc32
 
 import pytest
 
@@ -75,6 +76,16 @@ def test_the_type_of_the_time_goes_along_for_the_log_to_judge() -> None:
     for data in (messages(1, 2, LOG_APPEND_TIME), wrap(1, GZIP | LOG_APPEND_TIME, 1, 1001, messages(1, 2))):
         assert read_header(up(data)).is_log_append_time
     assert not read_header(up(messages(1, 2))).is_log_append_time
+
+
+def test_format_0_has_no_type_of_the_time() -> None:
+    """The bit means nothing there, and clients may set it."""
+    data = bytearray(messages(0, 1))
+    data[17] |= LOG_APPEND_TIME
+    data[12:16] = crc32(data[16:]).to_bytes(4, "big")
+    for each in (data, wrap(0, GZIP, 0, -1, data)):
+        header = read_header(up(bytes(each)))
+        assert (header.is_log_append_time, header.max_timestamp) == (False, -1)
 
 
 def test_no_time_can_be_of_the_log_or_before_1970() -> None:
