@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
@@ -16,6 +17,7 @@ from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
 from kafkacompat.timers import now_ms
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
@@ -96,3 +98,15 @@ class Node:
     def names(self, *path: str) -> list[str]:
         """What is in a folder."""
         return self.files.list(os.path.join("/", *path))
+
+
+def code_of(replicas: ReplicaManager, name: str | bytes, index: int) -> ErrorCode:
+    """Why a partition is not found."""
+    with pytest.raises(KafkaError) as caught:
+        replicas.find(name, index)
+    return caught.value.code
+
+
+def names_of(replicas: ReplicaManager) -> list[tuple[str, int]]:
+    """The partitions that there are, in order."""
+    return sorted((each.topic, each.index) for each in replicas)

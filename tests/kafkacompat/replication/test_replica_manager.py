@@ -1,4 +1,4 @@
-"""All partitions of a broker: found, opened, deleted, and what a failing disk takes with it."""
+"""All partitions of a broker: found, opened and deleted."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ import errno
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
-from tests.kafkacompat.replication.node import EPOCH, Node, topic
+from tests.kafkacompat.replication.node import EPOCH, Node, code_of, names_of, topic
 
 OTHER_ID = b"o" * 16
-
-
-def code_of(replicas: ReplicaManager, name: str | bytes, index: int) -> ErrorCode:
-    with pytest.raises(KafkaError) as caught:
-        replicas.find(name, index)
-    return caught.value.code
-
-
-def names_of(replicas: ReplicaManager) -> list[tuple[str, int]]:
-    return sorted((each.topic, each.index) for each in replicas)
 
 
 def leave_unreadable(node: Node, folder: str) -> None:
@@ -83,14 +72,6 @@ def test_a_partition_that_cannot_be_opened_is_offline_alone() -> None:
     assert code_of(node.replicas, b"t" * 16, 1) == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.append(node.replicas.find("t", 2)).base_offset == 0
     assert not node.directories[0].offline
-
-
-def test_a_disk_that_fails_while_a_partition_is_opened_leaves_it_offline() -> None:
-    node = Node()
-    node.files.fail_on("open", errno.EIO)
-    node.open(topic("t", 2))
-    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
-    assert names_of(node.replicas) == [("t", 1)]
 
 
 def test_a_partition_that_opens_later_is_not_offline_any_more() -> None:
@@ -205,64 +186,6 @@ def test_an_unopened_partition_without_a_folder_is_deleted_all_the_same(caplog: 
     assert "t-0" in caplog.text
 
 
-# Failing disks
-
-
-def test_a_failed_disk_takes_only_its_own_partitions_offline() -> None:
-    node = Node("/a", "/b")
-    node.open(topic("t", 4))
-    broken, sibling = node.replicas.find("t", 0), node.replicas.find("t", 2)
-    node.files.fail_on("append", errno.EIO)
-    with pytest.raises(KafkaError) as caught:
-        broken.append(node.batch(), node.now_ms)
-    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert (broken.closed, sibling.closed) == (True, True)
-    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
-    assert code_of(node.replicas, b"t" * 16, 2) == ErrorCode.KAFKA_STORAGE_ERROR
-    assert node.append(node.replicas.find("t", 1)).base_offset == 0
-    assert [directory.storage.path for directory, _ in node.replicas.by_directory()] == ["/b"]
-
-
-def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:
-    node = Node()
-    node.open(topic())
-    node.files.fail_on("append", errno.ENOSPC)
-    with pytest.raises(KafkaError) as caught:
-        node.append(node.replicas.find("t", 0))
-    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    assert node.append(node.replicas.find("t", 0)).base_offset == 0
-
-
-def test_new_partitions_go_to_a_directory_that_works_until_there_is_none() -> None:
-    node = Node("/a", "/b")
-    node.open(topic("t", 2))
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
-    node.open(topic("u", 2, b"u" * 16))
-    assert [name for name in node.names("b") if name.startswith("u-")] == ["u-0", "u-1"]
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
-    node.open(topic("w", 1, b"w" * 16))
-    assert code_of(node.replicas, "w", 0) == ErrorCode.KAFKA_STORAGE_ERROR
-
-
-def test_a_directory_that_fails_while_a_partition_is_opened_has_it_offline() -> None:
-    node = Node()
-    opening = node.replicas.open_partitions(topic())
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
-    node.work()
-    outcome(opening)
-    assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
-
-
-def test_deleting_what_lies_in_a_failed_directory_touches_no_file() -> None:
-    node = Node()
-    node.open(topic())
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
-    outcome(node.replicas.delete_partitions(topic()))
-    node.work()
-    assert [name for name in node.names("a") if name.startswith("t-")] == ["t-0"]
-    assert code_of(node.replicas, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
 # The rest
 
 
@@ -301,58 +224,3 @@ def test_waking_fetches_reaches_each_of_them() -> None:
         node.replicas.find("t", index).watchers[watcher] = None
     node.replicas.wake_fetches()
     assert [each.woken for each in watchers] == [True, True]
-
-
-# Moving the start
-
-
-@pytest.mark.parametrize(("asked", "begins"), [(2, 2), (0, 0), (3, 3), (-1, 3)])
-def test_deleted_records_are_gone_for_good(asked: int, begins: int) -> None:
-    node = Node()
-    node.open(topic())
-    partition = node.replicas.find("t", 0)
-    for _ in range(3):
-        node.append(partition)
-    partition.flush()
-    deleting = node.replicas.delete_records(partition, asked)
-    node.work()
-    assert outcome(deleting) == begins
-    node.files.crash()
-    again = Node(files=node.files)
-    again.open(topic())
-    assert again.replicas.find("t", 0).log.log_start_offset == begins
-
-
-def test_the_start_never_moves_back() -> None:
-    node = Node()
-    node.open(topic())
-    partition = node.replicas.find("t", 0)
-    for _ in range(3):
-        node.append(partition)
-    node.replicas.delete_records(partition, 2)
-    again = node.replicas.delete_records(partition, 1)
-    node.work()
-    assert outcome(again) == 2
-
-
-@pytest.mark.parametrize("offset", [4, -2])
-def test_a_start_outside_the_log_is_refused(offset: int) -> None:
-    node = Node()
-    node.open(topic())
-    for _ in range(3):
-        node.append(node.replicas.find("t", 0))
-    with pytest.raises(KafkaError) as caught:
-        node.replicas.delete_records(node.replicas.find("t", 0), offset)
-    assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
-
-
-@pytest.mark.parametrize(("policy", "refused"), [({"compact"}, True), ({"compact", "delete"}, False)])
-def test_a_topic_that_is_only_compacted_keeps_its_start(policy: set[str], refused: bool) -> None:
-    node = Node(config=LogConfig(cleanup_policy=frozenset(policy)))
-    node.open(topic())
-    try:
-        node.replicas.delete_records(node.replicas.find("t", 0), 0)
-    except KafkaError as problem:
-        assert (refused, problem.code) == (True, ErrorCode.POLICY_VIOLATION)
-    else:
-        assert not refused
