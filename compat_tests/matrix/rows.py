@@ -94,6 +94,8 @@ def kafka_python_rows() -> Iterator[Row]:
         yield _row(f"kafka-python-{version}", f"kafka-python {version} (Python {python})", features, how)
     for version in ("2.0.2", "3.0.12"):
         for dialect, (options, features) in DIALECTS.items():
+            if version == "3.0.12" and CONTENTS in features:
+                features = (*features, PRODUCERS)
             words = (f"api={dialect}", *options)
             how = partial(install.python, "with_kafka_python", _kafka_python(version), "3.11", words)
             title = f"kafka-python {version}, api_version {dialect}"
@@ -158,8 +160,7 @@ def kcat_rows() -> Iterator[Row]:
 IBM_SARAMA, SHOPIFY_SARAMA = "github.com/IBM/sarama", "github.com/Shopify/sarama"
 # Name, module, release, protocol version it is told to speak, its folders, features.
 SARAMA = (
-    # It knows zstd, but sends it as Produce v3, which no broker takes.
-    ("1.23.1", SHOPIFY_SARAMA, "v1.23.1", "2.1.0", "sarama_old", (CODECS, CONTENTS, GROUPS, "idempotent")),
+    ("1.23.1", SHOPIFY_SARAMA, "v1.23.1", "2.1.0", "sarama_old", (ALL_CODECS, CONTENTS, GROUPS, "idempotent")),
     ("1.38.1", SHOPIFY_SARAMA, "v1.38.1", "2.1.0", "sarama_new", EVERYTHING),
     ("1.61.1", IBM_SARAMA, "v1.61.1", "4.0.0", "sarama_new", EVERYTHING),
     ("1.61.1-as-0.10.2", IBM_SARAMA, "v1.61.1", "0.10.2.0", "sarama_new", (CODECS, "timestamps", GROUPS)),
