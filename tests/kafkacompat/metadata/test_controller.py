@@ -5,9 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 
-from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
@@ -16,34 +15,9 @@ from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
 from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
-
-CONFIG = BrokerConfig.load("node.id=1\nbroker.rack=r1\nadvertised.listeners=PLAINTEXT://kafka:9092")
-
-
-class Node:
-    """A node over *store*, started; made again over the same store it is the node after a restart."""
-
-    def __init__(self, store: MemoryStore | None = None, *, cluster_id: str | None = None, seed: int = 1) -> None:
-        self.store = store or MemoryStore()
-        self.events = RecordingEvents()
-        self.holder = ImageHolder()
-        self.controller = Controller(self.store, self.holder, self.events, CONFIG, Random(seed))
-        self.cluster_id = outcome(self.controller.load(cluster_id))
-        outcome(self.controller.start())
-
-    def create(self, name: str, partitions: int = 1, **configs: str) -> TopicImage:
-        wanted = NewTopic(name, partitions, 1, configs={key.replace("_", "."): text for key, text in configs.items()})
-        (topic,) = outcome(self.controller.create_topics([wanted]))
-        assert isinstance(topic, TopicImage)
-        return topic
-
-    def configure(self, resource: ResourceType, name: str, key: str, value: str) -> KafkaError | None:
-        operation = ConfigOperation(key, Operation.SET, value)
-        (result,) = outcome(self.controller.alter_configs([ResourceChange(resource, name, [operation])]))
-        return result
+from tests.kafkacompat.metadata.node import CONFIG, Node
 
 
 def test_the_first_image_shows_this_broker() -> None:
@@ -251,73 +225,6 @@ def test_files_that_cannot_be_deleted_do_not_bring_a_topic_back() -> None:
     node.events.broken = {"t"}
     assert outcome(node.controller.delete_topics([topic.topic_id])) == [None]
     assert node.holder.image.topics == {}
-
-
-def test_a_conflict_is_planned_again_on_what_the_other_one_wrote() -> None:
-    node = Node()
-    other = Node(seed=5)
-    theirs = other.create("t", 3)
-
-    def interfere() -> None:
-        node.store.before_write = lambda: None
-        node.store.entries.update({key: entry for key, entry in other.store.entries.items() if "/topics/" in key})
-
-    node.store.before_write = interfere
-    results = outcome(node.controller.create_topics([NewTopic("t", 1, 1), NewTopic("u", 1, 1)]))
-    assert isinstance(results[0], KafkaError) and results[0].code == ErrorCode.TOPIC_ALREADY_EXISTS
-    assert node.holder.image.topics["t"].topic_id == theirs.topic_id
-    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
-
-
-def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
-    node = Node()
-    node.create("t")
-    other = Node(seed=5)
-    other.create("t")
-    assert outcome(other.controller.create_partitions([MorePartitions("t", 3)])) == [None]
-
-    def interfere() -> None:
-        node.store.before_write = lambda: None
-        node.store.entries = {key: entry for key, entry in node.store.entries.items() if "/topics/" not in key}
-        node.store.entries.update({key: entry for key, entry in other.store.entries.items() if "/topics/" in key})
-
-    node.store.before_write = interfere
-    assert outcome(node.controller.create_partitions([MorePartitions("t", 4)])) == [None]
-    assert node.events.told == [("open", "t"), ("delete", "t"), ("open", "t")]
-    assert len(node.holder.image.topics["t"].partitions) == 4
-
-
-def test_endless_conflicts_end_in_an_error() -> None:
-    node = Node()
-
-    def interfere() -> None:
-        entry = node.store.entries.get("/cluster/id")
-        assert entry is not None
-        node.store.entries["/brokers/topics/t"] = Entry(b"{}", 0)
-        node.store.load = lambda: succeed({"/cluster/id": entry})  # type: ignore[method-assign]
-
-    node.store.before_write = interfere
-    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert node.holder.image.topics == {}
-
-
-def test_a_failing_store_changes_nothing_and_is_asked_again() -> None:
-    node = Node()
-    node.store.failing = True
-    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.KAFKA_STORAGE_ERROR
-    assert node.events.told == [] and node.holder.image.topics == {}
-    node.store.failing = False
-    node.create("t")
-
-
-def test_a_change_whose_answer_was_lost_is_found_at_the_next_one() -> None:
-    node = Node()
-    node.store.lose_answers = True
-    assert refusal(node.controller.create_topics([NewTopic("t", 1, 1)])) == ErrorCode.KAFKA_STORAGE_ERROR
-    node.store.lose_answers = False
-    node.create("u")
-    assert sorted(node.holder.image.topics) == ["t", "u"]
-    assert sorted(node.events.told) == [("open", "t"), ("open", "u")]
 
 
 def test_producer_ids_are_never_given_twice() -> None:
