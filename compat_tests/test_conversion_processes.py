@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import signal
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -70,15 +74,50 @@ def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
     until(lambda: not is_alive(worker))
 
 
-def test_one_that_dies_fails_one_answer_and_is_replaced(broker: Broker) -> None:
+def unread_bytes(pid: int) -> int:
+    """What waits in a process's standard input."""
+    with open(f"/proc/{pid}/fd/0", "rb", buffering=0) as pipe:
+        return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]  # type: ignore[no-any-return]
+
+
+def test_one_that_dies_at_work_fails_one_answer_and_is_replaced(broker: Broker) -> None:
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    os.kill(worker, signal.SIGSTOP)
+    with RawClient(broker.port) as client:
+        client.send(fetch_of(TOPIC, 10), OLD_VERSION)
+        until(lambda: unread_bytes(worker) > 0)
+        os.kill(worker, signal.SIGKILL)
+        (partition,) = client.receive(FetchResponse, OLD_VERSION).responses[0].partitions
+        assert partition.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert fetch(broker, 10).records
+    (other,) = children(broker.pid)
+    assert other != worker
+
+
+def test_nobody_notices_one_that_dies_idle(broker: Broker) -> None:
+    """Such as of a system that is short of memory; a producer would give up its records for it."""
     assert fetch(broker, 0).records
     (worker,) = children(broker.pid)
     os.kill(worker, signal.SIGKILL)
     until(lambda: not is_alive(worker))
-    assert fetch(broker, 10).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert fetch(broker, 10).records
-    (other,) = children(broker.pid)
-    assert other != worker
+
+
+def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Broker) -> None:
+    _, most = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    with RawClient(broker.port) as client:
+        # What serves a Fetch is imported with the first one.
+        client.call(fetch_of(TOPIC, 99), FetchResponse, OLD_VERSION)
+        too_few = len(os.listdir(f"/proc/{broker.pid}/fd")) + 1
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (too_few, most))
+        (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
+        assert partition.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (most, most))
+        (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
+        assert partition.records
+    (line,) = broker.stderr().splitlines()
+    assert "no process to convert records can be started" in line
 
 
 def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:

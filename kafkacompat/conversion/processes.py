@@ -43,7 +43,8 @@ class Workers(Protocol):
 class ProcessWorkers:
     """Up to ``count`` threads, each with a process that computes for it when called; ``reactor`` is Twisted's.
 
-    A process that dies fails the call it was used for with UNKNOWN_SERVER_ERROR; the next call gets a new one.
+    A process that dies fails the call it is used for with UNKNOWN_SERVER_ERROR, and so does one that cannot be started; the
+    next call gets a new one.
     """
 
     def __init__(self, reactor: Any, count: int) -> None:
@@ -74,7 +75,13 @@ class ProcessWorkers:
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """See Call. Takes a process for it and gives it back."""
-        process = self._take()
+        try:
+            process = self._take()
+        except OSError as problem:
+            log.error("no process to convert records can be started: %s", problem)
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "no process that converts records can be started"
+            ) from None
         try:
             return process.call(name, *arguments)
         except _DiedError as problem:
@@ -95,8 +102,12 @@ class ProcessWorkers:
         with self._lock:
             if self._closed:
                 raise stopped()
-            if self._free:
-                return self._free.pop()
+            while self._free:
+                process = self._free.pop()
+                if process.works:
+                    return process
+                self._all.discard(process)
+                process.end()
             process = _Process()
             self._all.add(process)
             return process
@@ -148,11 +159,16 @@ class _DiedError(Exception):
 
 
 class _Process:
-    """One worker process; ``works`` until it has died."""
+    """One worker process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.works = True
+        self._in_step = True
+
+    @property
+    def works(self) -> bool:
+        """Whether it is there, and the next that it says will answer the next call."""
+        return self._in_step and self._process.poll() is None
 
     def call(self, name: str, *arguments: Any) -> Any:
         """See Call; raises _DiedError besides."""
@@ -165,7 +181,7 @@ class _Process:
             succeeded, result = pickle.load(results)
         except Exception as problem:
             # Whatever it was (memory may be short, too), what comes next could be the answer to this call.
-            self.works = False
+            self._in_step = False
             raise _DiedError(f"the process {self._process.pid} that converts records died: {problem!r}") from None
         if not succeeded:
             raise result

@@ -6,6 +6,7 @@ those times cannot be told to go on behind it, so the read goes on for it, and t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
@@ -17,10 +18,14 @@ from kafkacompat.replication.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, FindPartition, fetch
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.timers import Clock
-from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.conversion import Conversions
+
+log = logging.getLogger(__name__)
+
+OURS_TO_REPAIR = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
 
 Result = TypeVar("Result")
 
@@ -64,6 +69,8 @@ async def _convert(
             continue
         outcome = next(following)
         if isinstance(outcome, KafkaError):
+            if outcome.code in OURS_TO_REPAIR:
+                log.error("%s-%d cannot be converted: %s", *each.wanted.key, outcome.detail)
             converted.append(FetchedPartition(each.wanted, each.partition, outcome.code, None))
             continue
         converted.append(replace(each, read=replace(each.read, region=outcome.records)))

@@ -176,7 +176,7 @@ def test_an_offset_out_of_range_is_told(version: int) -> None:
     assert (found.error_code, found.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
 
-def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk() -> None:
+def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk(caplog: pytest.LogCaptureFixture) -> None:
     for operation in ("pread", "open", "append"):
         node = DataNode()
         node.append("t", 0, batch(value=LARGE))
@@ -186,6 +186,9 @@ def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk() -> None
         node.node.work()
         assert codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
         assert node.node.files.open_handles == handles
+        (line,) = caplog.messages
+        assert line.startswith("t-0 cannot be converted: "), line
+        caplog.clear()
 
 
 def test_a_process_that_dies_is_an_error_of_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
