@@ -1,11 +1,13 @@
 """Drives confluent-kafka. Options with a dot in their names are librdkafka's."""
 
+import time
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.matrix.clients.python.common import (
+    CHECK_EVERY_SECONDS,
     PATIENCE_SECONDS,
     Commands,
     header,
@@ -31,6 +33,12 @@ class Client:
         made = admin.create_topics([NewTopic(topic, partitions, 1)], operation_timeout=15)
         for future in made.values():
             future.result(PATIENCE_SECONDS)
+        # Librdkafka 1.4 gives up at once a topic that a broker has made, but does not know of yet.
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while admin.list_topics(topic, PATIENCE_SECONDS).topics[topic].error is not None:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the topic was not made")
+            time.sleep(CHECK_EVERY_SECONDS)
 
     def produce(self, mode: str, topic: str, codec: str, numbers: range, timestamp: int) -> None:
         settings = dict(self.common, **{"acks": "all", "linger.ms": 5, "message.timeout.ms": 20000})
