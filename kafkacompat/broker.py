@@ -38,7 +38,7 @@ from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
 from kafkacompat.server.listener import ListenError, Server
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
@@ -172,6 +172,8 @@ class Broker:
         self._stored_offsets = StoredOffsets(self._store, config.int("offset.metadata.max.bytes"))
         events = GroupPartitionEvents(self.replica_manager, self.group_coordinator, self._stored_offsets)
         self.controller = Controller(self._store, self.metadata, events, config, self._rng)
+        # Each partition has a file open; a quarter is left for clients, moves and everything else.
+        self.controller.max_partitions = raise_open_file_limit() * 3 // 4
         self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
         workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"))
         self.conversions = Conversions(workers, self._files)

@@ -7,9 +7,11 @@ import: without them, or with KAFKACOMPAT_PORTABLE=1 in the environment, the por
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import resource
 import sys
 from collections.abc import Callable, Sequence
 
@@ -129,6 +131,15 @@ class LinuxFile(PortableFile):
 
 _locked_inodes: set[tuple[int, int]] = set()
 """fcntl locks belong to the process, so a second lock from within would succeed: this set refuses it."""
+
+
+def raise_open_file_limit() -> int:
+    """Let this process have as many files open as it may ask for, as a JVM does; returns how many."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 def _inode(status: os.stat_result) -> tuple[int, int]:

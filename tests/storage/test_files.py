@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import sys
 from pathlib import Path
 
 import pytest
 
-from kafkacompat.storage.files import RESIDENCY_STEP, OsFiles
+from kafkacompat.storage.files import RESIDENCY_STEP, OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import DirectoryLockedError
 from tests.storage.support import Store
 
@@ -182,3 +184,13 @@ def test_a_file_system_that_cannot_tell_counts_as_resident(tmp_path: Path, monke
     assert file.is_resident(0, 3)
     assert file.pread_nowait(3, 0) == b"abc"
     file.close()
+
+
+def test_as_many_files_may_be_open_as_the_process_may_ask_for() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        assert raise_open_file_limit() == (sys.maxsize if before[1] == resource.RLIM_INFINITY else before[1])
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
