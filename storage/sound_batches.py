@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.filesystem import File
 from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
-from kafkacompat.wire.checksum import crc32c
+from kafkacompat.storage.window import Window
 from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header
-
-_CHUNK = 1 << 20
 
 _LEGACY_CRC_END = 16
 _SMALLEST_LEGACY_LENGTH = 14
@@ -20,36 +18,13 @@ class LegacyFormatError(Exception):
     """The log holds messages of format version 0 or 1. They are refused rather than taken for damage and cut."""
 
 
-class _Window:
-    """A file read in large pieces."""
-
-    def __init__(self, file: File) -> None:
-        self._file = file
-        self._data = memoryview(b"")
-        self._start = 0
-
-    def get(self, position: int, size_bytes: int) -> memoryview:
-        """Bytes of the file, at most _CHUNK; fewer at its end."""
-        offset = position - self._start
-        if offset < 0 or offset + size_bytes > len(self._data):
-            self._data, self._start, offset = memoryview(self._file.pread(_CHUNK, position)), position, 0
-        return self._data[offset : offset + size_bytes]
-
-    def crc32c(self, position: int, end: int) -> int:
-        """The CRC of a range, which may be longer than a piece: a garbage length must not claim memory."""
-        crc = 0
-        for start in range(position, end, _CHUNK):
-            crc = crc32c(self.get(start, min(_CHUNK, end - start)), crc)
-        return crc
-
-
 def sound_batches(file: File, size_bytes: int, base_offset: int) -> Iterator[BatchHeader]:
     """The headers of the whole and correct batches a segment file begins with.
 
     Stops at the first batch that is cut off, has another CRC than it says, or has an offset that cannot
     follow. Raises LegacyFormatError.
     """
-    window = _Window(file)
+    window = Window(file)
     position, next_offset = 0, base_offset
     while position + HEADER_SIZE <= size_bytes:
         header = read_header(window.get(position, HEADER_SIZE))
@@ -59,14 +34,14 @@ def sound_batches(file: File, size_bytes: int, base_offset: int) -> Iterator[Bat
         in_order = header.base_offset >= next_offset and header.last_offset_delta >= 0
         if not in_order or header.last_offset - base_offset > MAX_RELATIVE_OFFSET:
             return
-        if window.crc32c(position + CRC_END, end) != header.crc:
+        if window.checksum(position + CRC_END, end) != header.crc:
             return
         yield header
         position, next_offset = end, header.last_offset + 1
     _refuse_legacy(window, position, size_bytes)
 
 
-def _refuse_legacy(window: _Window, position: int, size_bytes: int) -> None:
+def _refuse_legacy(window: Window, position: int, size_bytes: int) -> None:
     """Raise LegacyFormatError when what cannot be a batch is a correct message of format 0 or 1."""
     head = window.get(position, LENGTH_END + _SMALLEST_LEGACY_LENGTH)
     if len(head) < LENGTH_END + _SMALLEST_LEGACY_LENGTH or head[16] not in (0, 1):
@@ -75,8 +50,5 @@ def _refuse_legacy(window: _Window, position: int, size_bytes: int) -> None:
     end = position + LENGTH_END + length
     if length < _SMALLEST_LEGACY_LENGTH or end > size_bytes:
         return
-    found = 0
-    for start in range(position + _LEGACY_CRC_END, end, _CHUNK):
-        found = zlib.crc32(window.get(start, min(_CHUNK, end - start)), found)
-    if found == crc:
+    if window.checksum(position + _LEGACY_CRC_END, end, zlib.crc32) == crc:
         raise LegacyFormatError(f"byte {position} begins a message of format version {head[16]}, which cannot be read")
