@@ -1,0 +1,185 @@
+"""Going through a log file of which nothing is to be trusted, and finding the way behind what is damaged.
+
+Every batch is judged: its length, its format, its checksum, its place in the order of offsets. Where one cannot be believed the
+walk goes on at the next sound batch, which its length leads to, or else the bytes behind it are searched for. Reads message
+formats 0 and 1 too.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.window import CHUNK_BYTES, Window
+from kafkacompat.wire.checksum import crc32c
+from kafkacompat.wire.message_set import NO_TIMESTAMP
+from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header
+
+LARGEST_OFFSET = 2**63 - 1
+
+_MAGIC_AT = 16
+_LEGACY_CRC_END = 16
+_LEGACY_START = 26
+_SMALLEST = {0: 14, 1: 22, MAGIC_V2: HEADER_SIZE - LENGTH_END}
+"""The smallest length field of each format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A batch (in formats 0 and 1: an entry of the message set), or bytes that are none.
+
+    ``problem`` says why it is not to be believed and is empty for a sound one. Of a sound one the other fields are
+    what it says; of formats 0 and 1 ``base_offset`` is the last offset too, and ``header`` is None. Of a damaged one the offsets are
+    those missing between its sound neighbours (the last one -1 when nothing sound follows), and ``header`` is what stands there, if a
+    header has room.
+    """
+
+    position: int
+    size_bytes: int
+    base_offset: int
+    last_offset: int
+    problem: str = ""
+    magic: int = -1
+    attributes: int = 0
+    max_timestamp: int = NO_TIMESTAMP
+    crc: int = 0
+    header: BatchHeader | None = None
+
+    @property
+    def end(self) -> int:
+        """Position behind it."""
+        return self.position + self.size_bytes
+
+
+class Bounds(NamedTuple):
+    """What a file's offsets and positions can be: the file ends at ``end``, and its last offset is at most ``last_offset``."""
+
+    end: int
+    last_offset: int = LARGEST_OFFSET
+
+
+def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Iterator[Stretch]:
+    """Yield what the file holds from *position* on, where a batch of *next_offset* or a later one begins.
+
+    Together the stretches cover every byte up to the end.
+    """
+    window = Window(file)
+    held: Stretch | None = None
+    expected = next_offset
+    while position < bounds.end:
+        found = _judge(window, position, bounds, next_offset)
+        if held is not None and _contradicts(held, found, expected):
+            again = _judge(window, position, bounds, expected)
+            if not again.problem:
+                held = replace(held, problem=_OUT_OF_ORDER, base_offset=expected, last_offset=again.base_offset - 1)
+                found, next_offset = again, expected
+        if held is not None:
+            yield held
+        if found.problem:
+            found = _damaged(window, found, bounds, next_offset)
+        else:
+            expected, next_offset = next_offset, found.last_offset + 1
+        held, position = found, found.end
+    if held is not None:
+        yield held
+
+
+_OUT_OF_ORDER = "its offset contradicts the batches beside it"
+_CUT_OFF = "it is cut off"
+_CHECKSUM = "it does not match its checksum"
+
+
+def _contradicts(held: Stretch, found: Stretch, expected: int) -> bool:
+    """Whether not *found* has the wrong offset but the one before it, which jumped ahead of *expected*."""
+    jumped = not held.problem and held.base_offset > expected
+    return jumped and found.problem == _OUT_OF_ORDER and expected <= found.base_offset <= held.last_offset
+
+
+def _judge(window: Window, position: int, bounds: Bounds, next_offset: int) -> Stretch:
+    """Read what begins at a position; a damaged one has the size that it claims, or 0 if that cannot be."""
+    start = window.get(position, min(HEADER_SIZE, bounds.end - position))
+    if len(start) <= _MAGIC_AT:
+        return Stretch(position, 0, next_offset, -1, _CUT_OFF)
+    stretch, size_bytes = _read(start, position), LENGTH_END + int.from_bytes(start[8:LENGTH_END], "big", signed=True)
+    if stretch is None:
+        return Stretch(position, 0, next_offset, -1, f"it has format version {start[_MAGIC_AT]}, which does not exist")
+    if size_bytes < LENGTH_END + _SMALLEST[stretch.magic]:
+        return replace(stretch, problem=f"a length of {size_bytes - LENGTH_END} cannot be")
+    if position + size_bytes > bounds.end:
+        return replace(stretch, problem=_CUT_OFF)
+    stretch = replace(stretch, size_bytes=size_bytes)
+    if _checksum(window, stretch) != stretch.crc:
+        return replace(stretch, problem=_CHECKSUM)
+    first = stretch.base_offset if stretch.header else stretch.last_offset
+    if first < next_offset or not first <= stretch.last_offset <= bounds.last_offset:
+        return replace(stretch, problem=_OUT_OF_ORDER)
+    return stretch
+
+
+def _read(start: memoryview, position: int) -> Stretch | None:
+    """The header, of whatever format; None when there is no such format or no room for a header of it."""
+    magic = start[_MAGIC_AT]
+    if magic == MAGIC_V2 and len(start) == HEADER_SIZE:
+        header = read_header(start)
+        return Stretch(
+            position,
+            0,
+            header.base_offset,
+            header.last_offset,
+            magic=magic,
+            attributes=header.attributes,
+            max_timestamp=header.max_timestamp,
+            crc=header.crc,
+            header=header,
+        )
+    if magic not in (0, 1) or len(start) < _LEGACY_START:
+        return None
+    offset = int.from_bytes(start[:8], "big", signed=True)
+    timestamp = int.from_bytes(start[18:_LEGACY_START], "big", signed=True) if magic else NO_TIMESTAMP
+    crc = int.from_bytes(start[LENGTH_END:_LEGACY_CRC_END], "big")
+    return Stretch(position, 0, offset, offset, magic=magic, attributes=start[17], max_timestamp=timestamp, crc=crc)
+
+
+def _checksum(window: Window, stretch: Stretch) -> int:
+    if stretch.header is not None:
+        return window.checksum(stretch.position + CRC_END, stretch.end, crc32c)
+    return window.checksum(stretch.position + _LEGACY_CRC_END, stretch.end, zlib.crc32)
+
+
+def _damaged(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch:
+    """The damage that begins with *found*, up to the next sound batch."""
+    behind = _next_sound(window, found, bounds, next_offset)
+    end, last_offset = (behind.position, behind.base_offset - 1) if behind else (bounds.end, -1)
+    return replace(found, size_bytes=end - found.position, base_offset=next_offset, last_offset=last_offset)
+
+
+def _next_sound(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
+    claimed = _judge(window, found.end, bounds, next_offset) if found.position < found.end < bounds.end else None
+    if claimed is not None and not claimed.problem:
+        return claimed
+    return _search(window, found, bounds, next_offset)
+
+
+def _search(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
+    """Look at every byte behind the beginning of *found* for a sound batch."""
+    pattern = _beginnings(next_offset, min(bounds.last_offset, next_offset + 2**31))
+    start = found.position + 1
+    while start + LENGTH_END < bounds.end:
+        data = window.get(start, min(CHUNK_BYTES, bounds.end - start))
+        for match in pattern.finditer(bytes(data)):
+            candidate = _judge(window, start + match.start(), bounds, next_offset)
+            if not candidate.problem:
+                return candidate
+        start += max(1, len(data) - _MAGIC_AT)
+    return None
+
+
+def _beginnings(first_offset: int, last_offset: int) -> re.Pattern[bytes]:
+    """What the first 17 bytes of a batch must look like; few others do, also among zeros."""
+    first, last = first_offset.to_bytes(8, "big"), last_offset.to_bytes(8, "big")
+    same = next((length for length in range(8) if first[length] != last[length]), 8)
+    return re.compile(b"(?s)(?=%s.{%d}(?!\0{4}).{8}[\0\1\2])" % (re.escape(first[:same]), 8 - same))

@@ -1,0 +1,132 @@
+"""Going through a damaged log file: what is found, and where the walk goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.storage.walk import Bounds, Stretch, walk
+from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.record_batch import HEADER_SIZE, build_batch
+from tests.fakes.memory_files import MemoryFiles
+
+FIRST = 1000
+SIZES = (3, 1, 5, 2, 4, 1)
+CHECKED_FROM = 16
+
+
+def batches(codec: int = 0) -> list[bytes]:
+    made, offset = [], FIRST
+    for size in SIZES:
+        records = [(1_700_000_000_000 + offset, b"k%d" % index, b"v" * 30, []) for index in range(size)]
+        made.append(build_batch(records, base_offset=offset, codec=codec, leader_epoch=1))
+        offset += size
+    return made
+
+
+LAST = FIRST + sum(SIZES) - 1
+BATCHES = batches()
+STARTS = [sum(map(len, BATCHES[:index])) for index in range(len(BATCHES) + 1)]
+OFFSETS = [FIRST + sum(SIZES[:index]) for index in range(len(BATCHES) + 1)]
+
+
+def walked(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
+    files = MemoryFiles()
+    files.make_directory("/d")
+    file = files.open("/d/x", create=True)
+    file.append((data,), len(data))
+    found = list(walk(file, Bounds(len(data), last), first))
+    assert [each.position for each in found] == [0, *(each.end for each in found[:-1])][: len(found)]
+    assert not found or found[-1].end == len(data)
+    return found
+
+
+def damage(data: bytes) -> list[tuple[int, int, int, int]]:
+    return [(each.position, each.end, each.base_offset, each.last_offset) for each in walked(data) if each.problem]
+
+
+def test_a_sound_file_is_all_batches() -> None:
+    found = walked(b"".join(BATCHES))
+    assert [each.base_offset for each in found] == OFFSETS[:-1]
+    assert not any(each.problem for each in found)
+    assert [each.header.record_count for each in found if each.header] == list(SIZES)
+
+
+def test_every_flipped_bit_of_a_batch_is_found_and_costs_no_other_batch() -> None:
+    """But for the leader epoch, which no checksum covers and any number could be."""
+    index = 2
+    data = b"".join(BATCHES)
+    expected = (STARTS[index], STARTS[index + 1], OFFSETS[index], OFFSETS[index + 1] - 1)
+    for position in range(STARTS[index], STARTS[index + 1]):
+        at = position - STARTS[index]
+        if 12 <= at < CHECKED_FROM:
+            continue
+        for bit in range(8) if at < HEADER_SIZE else (0, 7):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << bit
+            assert damage(bytes(flipped)) == [expected], f"bit {bit} of byte {at}"
+
+
+def test_the_first_and_the_last_batch_are_no_exception() -> None:
+    data = b"".join(BATCHES)
+    for index in (0, len(BATCHES) - 1):
+        last = OFFSETS[index + 1] - 1 if index == 0 else -1
+        for at in (0, 7, 8, 11, 16, 17, 24, HEADER_SIZE, len(BATCHES[index]) - 1):
+            flipped = bytearray(data)
+            flipped[STARTS[index] + at] ^= 0x40
+            (found,) = damage(bytes(flipped))
+            assert found[:3] == (STARTS[index], STARTS[index + 1], OFFSETS[index]), at
+            assert found[3] in (last, -1)
+
+
+def test_batches_behind_garbage_of_any_length_are_found() -> None:
+    for size_bytes in (1, 5, 27, 61, 5000, 3 << 20):
+        for filling in (b"\0", b"\xff", b"\2"):
+            data = BATCHES[0] + filling * size_bytes + b"".join(BATCHES[2:])
+            begin = len(BATCHES[0])
+            assert damage(data) == [(begin, begin + size_bytes, OFFSETS[1], OFFSETS[2] - 1)]
+
+
+@pytest.mark.parametrize("keep", [1, 12, 17, 60, 61, 70])
+def test_an_end_that_is_cut_off(keep: int) -> None:
+    data = b"".join(BATCHES[:3]) + BATCHES[3][:keep]
+    assert damage(data) == [(STARTS[3], STARTS[3] + keep, OFFSETS[3], -1)]
+
+
+def test_a_hole_in_the_offsets_is_no_damage() -> None:
+    assert damage(BATCHES[0] + BATCHES[3] + BATCHES[5]) == []
+
+
+def test_a_repeated_batch_is_damage() -> None:
+    data = BATCHES[0] + BATCHES[1] + BATCHES[1] + BATCHES[2]
+    assert [each[0] for each in damage(data)] == [STARTS[2]]
+
+
+def message_sets(magic: int) -> list[bytes]:
+    write = entry_writer(magic, 0)
+    plain = [write(FIRST + index, 1_700_000_000_000, b"k", b"value") for index in range(3)]
+    inner = b"".join(write(index if magic else FIRST + 3 + index, 1_700_000_000_000, None, b"x") for index in range(4))
+    return [*plain, wrap(magic, 1, FIRST + 6, 1_700_000_000_000, inner), write(FIRST + 7, 1, None, None)]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_message_sets_are_walked_too(magic: int) -> None:
+    found = walked(b"".join(message_sets(magic)))
+    assert [each.last_offset for each in found] == [FIRST, FIRST + 1, FIRST + 2, FIRST + 6, FIRST + 7]
+    assert not any(each.problem for each in found)
+    assert found[0].max_timestamp == (1_700_000_000_000 if magic else -1)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_damage_in_a_message_set(magic: int) -> None:
+    entries = message_sets(magic)
+    data = b"".join(entries)
+    begin, end = len(entries[0]) * 2, len(entries[0]) * 3
+    for at in (8, 12, 16, 17, 25):
+        flipped = bytearray(data)
+        flipped[begin + at] ^= 0x20
+        assert [each[:2] for each in damage(bytes(flipped))] == [(begin, end)], at
+
+
+def test_zeros_at_the_end_take_no_time() -> None:
+    found = damage(BATCHES[0] + bytes(20 << 20))
+    assert found == [(len(BATCHES[0]), len(BATCHES[0]) + (20 << 20), OFFSETS[1], -1)]
