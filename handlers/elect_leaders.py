@@ -31,15 +31,17 @@ def handle_elect_leaders(
 ) -> ElectLeadersResponse:
     """Tell of each partition why nobody is elected; of all partitions only those are told that lack a leader."""
     image, kind = services.metadata.image, request.election_type
-    everything = request.topic_partitions is None
-    wanted = _all(image) if request.topic_partitions is None else request.topic_partitions
+    everything, known = request.topic_partitions is None, kind in NOBODY_TO_ELECT
+    wanted = request.topic_partitions
+    if wanted is None:
+        wanted = _all(image) if known else []
     results = [
         ReplicaElectionResult(
             topic=topic.topic, partition_result=list(_results(topic, kind, image, skip_led=everything))
         )
         for topic in wanted
     ]
-    code = ErrorCode.NONE if kind in NOBODY_TO_ELECT else ErrorCode.INVALID_REQUEST
+    code = ErrorCode.NONE if known or request.topic_partitions == [] else ErrorCode.INVALID_REQUEST
     return ElectLeadersResponse(error_code=code, replica_election_results=results)
 
 

@@ -54,7 +54,8 @@ def elections(script: Transcript, name: str) -> None:
     elect("none")
     elect("no partitions", (name, []))
     elect("negative", (name, [-1]))
-    for kind in (PREFERRED, UNCLEAN):
+    elect("strange kind of none", kind=7)
+    for kind in (PREFERRED, UNCLEAN, 7):
         everything = ElectLeadersRequest(election_type=kind, topic_partitions=None)
         script.ask(f"all, kind {kind}", everything, ElectLeadersResponse, 2)
 

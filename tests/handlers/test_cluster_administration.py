@@ -80,6 +80,9 @@ def test_an_unknown_kind_of_election_is_refused(node: AdminNode) -> None:
     response = elect(node, [TopicPartitions(topic="t", partitions=[0])], 7)
     assert response.error_code == ErrorCode.INVALID_REQUEST
     assert response.replica_election_results[0].partition_result[0].error_code == ErrorCode.INVALID_REQUEST
+    everything, nothing = elect(node, None, 7), elect(node, [], 7)
+    assert (everything.error_code, everything.replica_election_results) == (ErrorCode.INVALID_REQUEST, [])
+    assert (nothing.error_code, nothing.replica_election_results) == (ErrorCode.NONE, [])
 
 
 @pytest.mark.parametrize(
