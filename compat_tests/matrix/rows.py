@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from compat_tests.matrix import install
@@ -20,16 +20,27 @@ EVERYTHING = (ALL_CODECS, CONTENTS, GROUPS, PRODUCERS)
 
 @dataclass(frozen=True)
 class Row:
-    """One client in one version; ``features`` are the steps beyond those that every client knows."""
+    """One client in one version; ``features`` are the steps beyond those that every client knows.
+
+    ``limits`` tell why the client fails a step on every broker: step -> the client's own fault, for the report.
+    """
 
     name: str
     title: str
     features: frozenset[str]
     install: Callable[[], Launch]
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+
+# Row -> its limits.
+LIMITS = {
+    "aiokafka-0.5.2": {"headers": "the client drops the headers of a record that has to wait for a full batch"},
+    "sarama-1.23.1": {"zstd": "the client sends zstd as Produce v3; brokers take it from v7 on (KIP-110)"},
+}
 
 
 def _row(name: str, title: str, features: tuple[str, ...], how: Callable[[], Launch]) -> Row:
-    return Row(name, title, frozenset(" ".join(features).split()), how)
+    return Row(name, title, frozenset(" ".join(features).split()), how, LIMITS.get(name, {}))
 
 
 # Release -> era of the driver, and the features that came with it, of Apache Kafka's own client.
@@ -141,15 +152,22 @@ def librdkafka_rows() -> Iterator[Row]:
         yield _row(f"librdkafka-{version}", f"librdkafka {version} (C)", features, how)
 
 
-AIOKAFKA = {"0.5.2": "3.8", "0.7.2": "3.8", "0.10.0": "3.11", "0.14.0": "3.11"}
+# Release -> Python it runs on, the kafka-python that it was written for (the later ones bring what they need), options
+# of the driver, features.
+AIOKAFKA = {
+    "0.5.2": ("3.8", ("kafka-python==1.4.6",), ("create=auto", "loop=given"), (CODECS, CONTENTS, GROUPS, PRODUCERS)),
+    "0.7.2": ("3.8", ("kafka-python==2.0.2",), ("create=auto",), (CODECS, CONTENTS, GROUPS, PRODUCERS)),
+    "0.10.0": ("3.11", (), (), EVERYTHING),
+    "0.14.0": ("3.11", (), (), EVERYTHING),
+}
 
 
 def aiokafka_rows() -> Iterator[Row]:
     """aiokafka, from the oldest release that installs."""
-    for version, python in AIOKAFKA.items():
-        create = ("create=auto",) if version == "0.5.2" else ()
-        how = partial(install.python, "with_aiokafka", (f"aiokafka=={version}", *CODEC_PACKAGES), python, create)
-        yield _row(f"aiokafka-{version}", f"aiokafka {version} (Python {python})", EVERYTHING, how)
+    for version, (python, companions, options, features) in AIOKAFKA.items():
+        packages = (f"aiokafka=={version}", *companions, *CODEC_PACKAGES)
+        how = partial(install.python, "with_aiokafka", packages, python, options)
+        yield _row(f"aiokafka-{version}", f"aiokafka {version} (Python {python})", features, how)
 
 
 def kcat_rows() -> Iterator[Row]:

@@ -17,7 +17,7 @@ import kafkacompat
 from compat_tests.brokers import BROKERS, ROOT, Broker
 from compat_tests.matrix.driver import Launch
 from compat_tests.matrix.install import NotInstalledError, guarded
-from compat_tests.matrix.programme import PARTITIONS, Outcome, Programme
+from compat_tests.matrix.programme import FAILED, PARTITIONS, Cell, Outcome, Programme
 from compat_tests.matrix.proxy import RecordingProxy
 from compat_tests.matrix.recording import spoken_name
 from compat_tests.matrix.rows import Row
@@ -110,12 +110,19 @@ def run_row(row: Row, on: list[Stage], tell: Tell) -> dict[str, Any]:
         launch = guarded(row.install)
     except NotInstalledError as problem:
         return {**found, "not_installed": str(problem)}
-    return {**found, "brokers": {stage.kind: _kept(stage.perform(row, launch, tell)) for stage in on}}
+    return {**found, "brokers": {stage.kind: kept(row, stage.perform(row, launch, tell)) for stage in on}}
 
 
-def _kept(outcome: Outcome) -> Mapping[str, Any]:
+def kept(row: Row, outcome: Outcome) -> Mapping[str, Any]:
+    """Return what the report keeps of one client on one broker; failures that are the client's own fault say so."""
     versions = {spoken_name(key): sorted(seen) for key, seen in sorted(outcome.wire.versions.items())}
-    return {"cells": dict(outcome.cells), "wire": outcome.wire.summary(), "versions": versions}
+    cells = {
+        step: Cell(cell.outcome, f"{row.limits[step]}: {cell.why}")
+        if cell.outcome == FAILED and step in row.limits
+        else cell
+        for step, cell in outcome.cells.items()
+    }
+    return {"cells": cells, "wire": outcome.wire.summary(), "versions": versions}
 
 
 @functools.cache

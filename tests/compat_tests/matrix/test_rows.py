@@ -5,13 +5,28 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.matrix import __main__ as command_line
-from compat_tests.matrix.programme import ALWAYS, STEPS
-from compat_tests.matrix.rows import ROWS
+from compat_tests.matrix.driver import Launch
+from compat_tests.matrix.programme import ALWAYS, FAILED, OK, STEPS, Cell, Outcome
+from compat_tests.matrix.rows import LIMITS, ROWS, Row
+from compat_tests.matrix.run import kept
 
 
 def test_features_are_steps() -> None:
     for row in ROWS.values():
         assert row.features <= set(STEPS) - ALWAYS, row.name
+
+
+def test_limits_are_of_rows_and_of_what_they_try() -> None:
+    assert LIMITS.keys() <= ROWS.keys()
+    for row in ROWS.values():
+        assert row.limits.keys() <= row.features, row.name
+
+
+def test_a_failure_that_is_the_clients_own_says_so() -> None:
+    row = Row("a", "A", frozenset({"gzip", "zstd"}), lambda: Launch([]), {"gzip": "it cannot", "zstd": "it cannot"})
+    cells = {"none": Cell(FAILED, "refused"), "gzip": Cell(FAILED, "refused"), "zstd": Cell(OK)}
+    told = {"none": (FAILED, "refused"), "gzip": (FAILED, "it cannot: refused"), "zstd": (OK, "")}
+    assert kept(row, Outcome(cells))["cells"] == told
 
 
 def test_titles_tell_rows_apart() -> None:

@@ -1,4 +1,4 @@
-"""Drives aiokafka. Options: ``create`` (``auto`` or ``admin``)."""
+"""Drives aiokafka. Options: ``create`` (``auto`` or ``admin``), ``loop`` (``given`` for releases that ask for it)."""
 
 import asyncio
 from typing import Any
@@ -30,6 +30,7 @@ class Client:
     def __init__(self, named: "dict[str, str]") -> None:
         self.common = {"bootstrap_servers": named["bootstrap"], "client_id": "matrix"}
         self.by_admin = named.get("create") != "auto"
+        self.with_loop = named.get("loop") == "given"
 
     def create(self, topic: str, partitions: int) -> None:
         asyncio.run(self._create(topic, partitions))
@@ -43,22 +44,26 @@ class Client:
     def join(self, topic: str, group: str, commands: Commands) -> None:
         asyncio.run(self._join(topic, group, commands))
 
+    def settings(self, **more: Any) -> "dict[str, Any]":
+        loop = {"loop": asyncio.get_running_loop()} if self.with_loop else {}
+        return dict(self.common, **loop, **more)
+
     async def _create(self, topic: str, partitions: int) -> None:
         if not self.by_admin:
-            producer = AIOKafkaProducer(**self.common)
+            producer = AIOKafkaProducer(**self.settings())
             await producer.start()
             await producer.partitions_for(topic)
             await producer.stop()
             return
         from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-        admin = AIOKafkaAdminClient(**self.common)
+        admin = AIOKafkaAdminClient(**self.settings())
         await admin.start()
         await admin.create_topics([NewTopic(topic, partitions, 1)])
         await admin.close()
 
     async def _produce(self, mode: str, topic: str, codec: str, numbers: range, timestamp: int) -> None:
-        settings: "dict[str, Any]" = dict(self.common, acks="all", linger_ms=5)
+        settings: "dict[str, Any]" = self.settings(acks="all", linger_ms=5)
         if mode != "plain":
             settings["enable_idempotence"] = True
         if mode in ("aborted", "committed"):
@@ -83,7 +88,7 @@ class Client:
         return await producer.send(topic, key=key(number), value=value(number), **more)
 
     def _consumer(self, *topics: str, **more: Any) -> Any:
-        settings: "dict[str, Any]" = dict(self.common, auto_offset_reset="earliest", enable_auto_commit=False)
+        settings: "dict[str, Any]" = self.settings(auto_offset_reset="earliest", enable_auto_commit=False)
         settings.update(session_timeout_ms=10000, heartbeat_interval_ms=500, fetch_max_wait_ms=100)
         settings.update(more)
         return AIOKafkaConsumer(*topics, **settings)
