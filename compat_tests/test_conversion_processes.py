@@ -20,11 +20,11 @@ from compat_tests.processes import children
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import until
-from kafkacompat.conversion import processes
 from kafkacompat.wire.apis.fetch import FetchResponse, PartitionData
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.workers import processes
 
 TOPIC = "converted"
 OLD_VERSION = 3
@@ -117,7 +117,7 @@ def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Bro
         (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
         assert partition.records
     (line,) = broker.stderr().splitlines()
-    assert "no process to convert records can be started" in line
+    assert "no process for conversion can be started" in line
 
 
 def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
-from kafkacompat.conversion import Conversions, ProcessWorkers
+from kafkacompat.conversion import Conversions
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.offsets_topic import OffsetsTopic
@@ -42,6 +42,7 @@ from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import read_meta_properties
+from kafkacompat.workers import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
@@ -175,7 +176,7 @@ class Broker:
         # Each partition has a file open; a quarter is left for clients, moves and everything else.
         self.controller.max_partitions = raise_open_file_limit() * 3 // 4
         self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
-        workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"))
+        workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"), "conversion")
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         self.server = self._build_server()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.conversion.processes import Call
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.conversion import Converted, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.workers import Call
 
 Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
 """Topic id, partition, first offset, bytes of batches, format, most bytes of messages."""

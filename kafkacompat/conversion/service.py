@@ -13,7 +13,6 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.conversion.down import ConvertedRecords, Job, Key, Outcome, Unconverted
-from kafkacompat.conversion.processes import Call, Workers, stopped
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
@@ -22,6 +21,7 @@ from kafkacompat.storage.validation import codec_levels, stored_codec
 from kafkacompat.wire.conversion import Limits, Target, is_compressed, up_convert
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.workers import Call, Workers, stopped
 
 # So much of one request takes a few milliseconds at most, as long as nothing has to be unpacked.
 IN_PLACE_BYTES = 32 * 1024

@@ -1,4 +1,4 @@
-"""Conversion without processes: done in the test's, when it says so."""
+"""Workers without processes: their work is done in the test's, when it says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion.child import FUNCTIONS
+from kafkacompat.workers.child import function
 from tests.fakes.disk import ManualDisk
 
 
@@ -26,7 +26,7 @@ class ManualWorkers:
     def call(self, name: str, *arguments: Any) -> Any:
         """See Call."""
         self.calls.append(name)
-        return FUNCTIONS[name](*arguments)
+        return function(name)(*arguments)
 
     def close(self) -> None:
         """See Workers.close."""

@@ -1,0 +1,71 @@
+"""A worker process: calls come in by standard input, results leave by standard output, both pickled.
+
+It ends when its input does, so it never outlives the broker, however that ended.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any, BinaryIO
+
+FUNCTIONS = {
+    "down_convert": "kafkacompat.wire.conversion",
+    "up_convert": "kafkacompat.wire.conversion",
+}
+"""What may be called, and the module that has it, imported at the first call.
+
+A function that gives an iterator computes each item when it is asked for."""
+
+NICENESS = 5
+"""What is done here yields the processor to the broker, which has everybody else to answer."""
+
+RESULT, PROBLEM, STREAM, ITEM, END = range(5)
+"""What comes back: a result; an exception; an iterator, and for each byte that asks for its next item, that or the end."""
+
+
+@cache
+def function(name: str) -> Callable[..., Any]:
+    """A function by its name."""
+    found: Callable[..., Any] = getattr(import_module(FUNCTIONS[name]), name)
+    return found
+
+
+def main() -> None:
+    """Answer (function's name, arguments) with (what comes back, value), until the input ends."""
+    # Terminals and service managers signal the whole group; the broker then says when it is over.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(NICENESS)
+    calls, results = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        try:
+            name, arguments = pickle.load(calls)
+        except EOFError:
+            return
+        for answer in _answers(calls, name, arguments):
+            pickle.dump(answer, results, pickle.HIGHEST_PROTOCOL)
+            results.flush()
+
+
+def _answers(calls: BinaryIO, name: str, arguments: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+    try:
+        result = function(name)(*arguments)
+        if not isinstance(result, Iterator):
+            yield RESULT, result
+            return
+        yield STREAM, None
+        while calls.read(1):
+            try:
+                item = next(result)
+            except StopIteration:
+                yield END, None
+                return
+            yield ITEM, item
+    except Exception as problem:
+        yield PROBLEM, problem

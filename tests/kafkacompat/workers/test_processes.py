@@ -1,0 +1,70 @@
+"""What comes back from a worker process, and how a computation that gives its results one by one is ended."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.workers import child
+from kafkacompat.workers.child import END, ITEM, PROBLEM, RESULT, STREAM
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> list[tuple[int, Any]]:
+    """What the process says to *input_bytes* when every function gives the same."""
+
+    class Standard:
+        def __init__(self, data: bytes = b"") -> None:
+            self.buffer = io.BytesIO(data)
+
+    out = Standard()
+    monkeypatch.setattr(child.sys, "stdin", Standard(input_bytes))  # type: ignore[attr-defined]
+    monkeypatch.setattr(child.sys, "stdout", out)  # type: ignore[attr-defined]
+    monkeypatch.setattr(child.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(child.os, "nice", lambda _: 0)  # type: ignore[attr-defined]
+    monkeypatch.setattr(child, "function", lambda name: given)
+    child.main()
+    out.buffer.seek(0)
+    found = []
+    while out.buffer.tell() < len(out.buffer.getvalue()):
+        found.append(pickle.load(out.buffer))
+    return found
+
+
+CALL = pickle.dumps(("any", (2,)))
+
+
+def test_a_function_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(monkeypatch, CALL * 2, lambda number: 2 * number) == [(RESULT, 4)] * 2
+
+
+def test_an_iterator_computes_what_is_asked_for_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+
+    def count(number: int) -> Iterator[int]:
+        for each in range(number):
+            computed.append(each)
+            yield each
+
+    whole = [(STREAM, None), (ITEM, 0), (ITEM, 1), (END, None)]
+    assert answers(monkeypatch, CALL + b"\n\n\n" + CALL + b"\n", count) == [*whole, (STREAM, None), (ITEM, 0)]
+    assert computed == [0, 1, 0]
+
+
+def test_an_iterator_may_fail_and_the_next_call_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int) -> Iterator[int]:
+        yield number
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "no more")
+
+    *before, (kind, problem), after = answers(monkeypatch, CALL + b"\n\n" + CALL, refuse)
+    assert (before, kind, after) == ([(STREAM, None), (ITEM, 2)], PROBLEM, (STREAM, None))
+    assert "no more" in str(problem)
+
+
+def test_every_function_is_there() -> None:
+    for name in child.FUNCTIONS:
+        assert callable(child.function(name))
