@@ -111,7 +111,10 @@ class Log(LogReading, LogMaintenance):
             now_ms=now_ms,
             cache=cache,
         )
-        return cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+        log = cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+        # A process that was killed may have made files whose names are not on the disk yet.
+        log._folder_is_synced = clean_shutdown
+        return log
 
     # --- appending ---
 

@@ -84,7 +84,8 @@ class LogDirectory:
             if clean_shutdown:
                 # From now on this process has to take its leave itself.
                 files.remove(marker)
-                files.sync_directory(path)
+            # Also what a process that was killed made: its names may not be on the disk yet.
+            files.sync_directory(path)
             directory = cls(files, path, lock, directory_id, clean_shutdown)
             directory.remove_deleted()
             return directory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from kafkacompat.storage.log_state import LogState
 from kafkacompat.storage.producer_recovery import rebuild_producer_state
@@ -44,12 +43,16 @@ class LogMaintenance(LogState):
             self._seal_through(segment.base_offset)
 
     def _seal_through(self, base_offset: int) -> None:
-        for segment, successor in pairwise(self.segments):
-            if segment.base_offset <= base_offset and not segment.sealed:
+        for segment, successor in self.segments.unsealed():
+            if segment.base_offset <= base_offset:
                 self.leader_epochs.write()
                 segment.seal()
-                self._files.sync_directory(self.directory)
+                self._sync_folder()
                 self.recovery_point = max(self.recovery_point, successor.base_offset)
+
+    def _sync_folder(self) -> None:
+        self._files.sync_directory(self.directory)
+        self._folder_is_synced = True
 
     def flush_is_overdue(self, now_ms: int) -> bool:
         """Whether flush.ms asks for a flush. [loop]"""
@@ -64,6 +67,8 @@ class LogMaintenance(LogState):
                 active = self.segments.active
                 self._seal_through(active.base_offset - 1)
                 active.sync()
+                if not self._folder_is_synced:
+                    self._sync_folder()
                 self.recovery_point = max(self.recovery_point, end_offset)
             self.leader_epochs.write()
             return self.recovery_point

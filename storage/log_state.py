@@ -37,6 +37,7 @@ class LogState:
         self._snapshots = Snapshots(files, directory)
         self._recent = RecentBatches()
         self._dirty_since_ms = -1
+        self._folder_is_synced = True
         self.directory = directory
         self.topic = topic
         self.partition = partition

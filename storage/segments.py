@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from kafkacompat.storage.segment import Segment
 
@@ -38,6 +39,17 @@ class Segments:
     def since(self, offset: int) -> tuple[Segment, ...]:
         """The segment that `offset` lies in and all after it."""
         return self._segments[max(0, self.floor(offset)) :]
+
+    def unsealed(self) -> list[tuple[Segment, Segment]]:
+        """The segments before the active one that are still to be sealed, each with the next one, oldest first.
+
+        They are the latest ones: a segment is sealed after all before it.
+        """
+        segments = self._segments
+        slot = len(segments) - 1
+        while slot and not segments[slot - 1].sealed:
+            slot -= 1
+        return list(pairwise(segments[slot:]))
 
     @property
     def size_bytes(self) -> int:

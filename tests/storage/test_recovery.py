@@ -293,3 +293,22 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
     assert read(clean, 7)[:8] == struct.pack(">q", 50)
     assert read(clean, 7, upper=OffsetPosition(40, 0, len(batch()) * 5)) == b""
     clean.close()
+
+
+def test_names_that_a_killed_process_made_are_on_the_disk_before_anything_is_acknowledged(memory: Store) -> None:
+    """Killed between making a segment and syncing its folder, then, after more was flushed, without power."""
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    log = create(memory)
+    fill(log, 2)
+    log.flush()
+    log.roll(log.prepare_segment(2))
+    fill(log, 1)
+    files.crash(lose_unsynced=False)
+    log = reopen(memory, recovery_point=2)
+    fill(log, 1)
+    assert log.flush() == 4
+    files.crash()
+    log = reopen(memory, recovery_point=4)
+    assert offsets(log) == [0, 1, 2, 3]
+    log.close()
