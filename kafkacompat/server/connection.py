@@ -95,14 +95,15 @@ class KafkaConnection(Protocol):
 
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the client is gone; nothing that waits for it needs to go on."""
-        shared = self._shared
-        shared.connections.discard(self)
+        self._shared.connections.discard(self)
         self._drop_frames()
+        self._reader = FrameReader(self._shared.max_frame_bytes)
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
             release(part)
-        shared.budget.forget(self)
+        # What goes on without the client holds its request until it is done.
+        self._count_held()
 
     # What the frame budget and the listener call
 
@@ -110,6 +111,11 @@ class KafkaConnection(Protocol):
         """Stop reading until memory is there."""
         self._short_of_memory = True
         self._set_reading()
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether the rest of a frame is waited for."""
+        return bool(self._reader.held_bytes) and not self._paused
 
     def resume_for_memory(self) -> None:
         """Go on reading."""
@@ -237,9 +243,17 @@ class KafkaConnection(Protocol):
             self._pending.add(pending.response)
         self._held_up = pending.in_order
         response = pending.response
-        response.addCallbacks(lambda response: response, lambda failure: self._failed(incoming, failure))
-        response.addCallback(lambda response: self._answered(incoming, pending, response))
-        response.addErrback(self._unanswerable)
+        response.addBoth(self._settled, incoming, pending)
+        response.addErrback(lambda failure: self._failed(incoming, failure))
+        response.addCallback(lambda response: self._answered(incoming, response))
+        response.addErrback(lambda failure: self._give_up(failure.value))
+
+    def _settled(self, result: Any, incoming: IncomingRequest, pending: Pending[Response]) -> Any:
+        self._pending.discard(pending.response)
+        self._in_flight_bytes -= incoming.size_bytes
+        self._held_up &= not pending.in_order
+        self._count_held()
+        return result
 
     def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
         failure.trap(Exception)
@@ -248,20 +262,13 @@ class KafkaConnection(Protocol):
         assert failure.value is not None
         return self._shared.dispatcher.failure(incoming, failure.value)
 
-    def _answered(self, incoming: IncomingRequest, pending: Pending[Response], response: Response | None) -> None:
-        self._pending.discard(pending.response)
-        self._in_flight_bytes -= incoming.size_bytes
-        if pending.in_order:
-            self._held_up = False
+    def _answered(self, incoming: IncomingRequest, response: Response | None) -> None:
         if self.transport.connected:
             self._answer(incoming, response)
             self._pump()
             self._close_when_done()
         elif response is not None:
             release_regions(response)
-
-    def _unanswerable(self, failure: Failure) -> None:
-        self._give_up(failure.value)
 
     def _give_up(self, problem: BaseException | None) -> None:
         """Close what could not be answered rather than leave the client waiting; a defect is logged in full."""
@@ -279,7 +286,7 @@ class KafkaConnection(Protocol):
 
     def _count_held(self) -> None:
         held = self._reader.held_bytes + self._queued_bytes + self._in_flight_bytes
-        if held != self.held_bytes and self.transport.connected:
+        if held != self.held_bytes:
             self._shared.budget.hold(self, held)
 
     def _set_reading(self) -> None:

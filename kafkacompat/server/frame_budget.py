@@ -1,13 +1,14 @@
 """One bound on the memory that request frames hold in all connections together.
 
 `queued.max.request.bytes` counts the bytes of incomplete frames and of requests that are not yet
-answered. Beyond it reading pauses, by these rules:
+answered, of clients that have gone as well. Beyond it reading pauses, by these rules:
 
 * a connection that holds less than FAIR_SHARE_BYTES goes on reading: small requests of well-behaved
   clients are served however many large frames are half-way;
 * of the connections that hold more, only the one whose frame is oldest goes on, so that frames
   complete one after the other instead of all waiting for each other;
-* if that one stalls for STALLED_MS, it is cut off, and the next oldest goes on.
+* if that one stalls for STALLED_MS, it is cut off, and the next oldest goes on. While a whole request of it is served,
+  the others wait.
 
 So the memory held is at most the limit, one frame, and a fair share for each connection. As in Kafka, a limit that is
 not positive is none.
@@ -29,6 +30,8 @@ class FrameHolder(Protocol):
     held_bytes: int
     last_received_ms: int
 
+    @property
+    def is_receiving(self) -> bool: ...
     def pause_for_memory(self) -> None: ...
     def resume_for_memory(self) -> None: ...
     def cut_off(self, reason: str) -> None: ...
@@ -58,17 +61,12 @@ class FrameBudget:
         elif self._paused:
             self._relieve()
 
-    def forget(self, holder: FrameHolder) -> None:
-        """Note that *holder* is gone."""
-        self._paused.pop(holder, None)
-        self.hold(holder, 0)
-
     def check_stalled(self) -> None:
         """Cut off the oldest large frame if it holds up the others and nothing came for it."""
         if not self._paused or self.held_bytes <= self.limit_bytes:
             return
         oldest = next(iter(self._large))
-        if self._now_ms() - oldest.last_received_ms >= STALLED_MS:
+        if oldest.is_receiving and self._now_ms() - oldest.last_received_ms >= STALLED_MS:
             oldest.cut_off(f"nothing came for a frame for {STALLED_MS} ms while memory for requests is short")
 
     def _no_longer_large(self, holder: FrameHolder) -> None:

@@ -13,7 +13,7 @@ from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from tests.kafkacompat.server.regions import is_closed, log_file, region
-from tests.kafkacompat.server.world import World
+from tests.kafkacompat.server.world import World, request
 
 
 def fetched(part: FileRegion) -> FetchResponse:
@@ -173,9 +173,12 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     world.dispatcher.results.append(Pending(response, abandonable=True))
     kept_on = world.pending()
     world.receive(1, 2)
+    held_bytes = world.budget.held_bytes
+    world.connection.dataReceived(request(3)[:-1])
     world.lose()
     assert given_up == [response]
     assert not kept_on.response.called
+    assert 2 * world.budget.held_bytes == held_bytes
     kept_on.response.callback(HeartbeatResponse())
     assert world.connections == set()
     assert world.budget.held_bytes == 0
