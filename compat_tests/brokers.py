@@ -192,6 +192,7 @@ class OldKafkaBroker(Broker):
 
     kind = "kafka-3.9"
     POM = ROOT / "compat_tests" / "java" / "kafka_3_9" / "pom.xml"
+    JVM: Sequence[str] = KAFKA_JVM
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(folder, properties)
@@ -224,19 +225,44 @@ class OldKafkaBroker(Broker):
 
     def command(self) -> Sequence[str]:
         arguments = [str(self._properties_file())]
-        return java_command("kafka.Kafka", arguments, jvm=KAFKA_JVM, heap="1g", pom=self.POM)
+        return java_command("kafka.Kafka", arguments, jvm=self.JVM, heap="1g", pom=self.POM)
 
     def stop(self, timeout_seconds: float = 30) -> int:
         """End both; the broker first, which says goodbye to ZooKeeper."""
         code = super().stop(timeout_seconds)
+        self._end_zookeeper()
+        return code
+
+    def kill(self) -> int:
+        """End both at once; the next start has a new ZooKeeper over the same folder."""
+        code = super().kill()
+        self._end_zookeeper()
+        return code
+
+    def _end_zookeeper(self) -> None:
         if self._zookeeper is not None:
             self._zookeeper.kill()
             self._zookeeper.wait()
             self._zookeeper = None
-        return code
 
     def _properties_file(self) -> Path:
         return self.folder / "server.properties"
+
+
+class Kafka28Broker(OldKafkaBroker):
+    """Apache Kafka 2.8.2 with ZooKeeper: the first whose partitions' folders tell topic ids."""
+
+    kind = "kafka-2.8"
+    POM = ROOT / "compat_tests" / "java" / "tools_2_8" / "pom.xml"
+    JVM = SHORT_LIVED
+
+
+class Kafka011Broker(OldKafkaBroker):
+    """Apache Kafka 0.11.0.3 with ZooKeeper: the first with record batches, leader epochs and idempotent producers."""
+
+    kind = "kafka-0.11"
+    POM = ROOT / "compat_tests" / "java" / "tools_0_11" / "pom.xml"
+    JVM = SHORT_LIVED
 
 
 BROKERS: dict[str, type[Broker]] = {broker.kind: broker for broker in (KafkacompatBroker, KafkaBroker)}

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 
 from kafkacompat.storage.filesystem import DirectoryLockedError, Files, Lock
-from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties, write_meta_properties
+from kafkacompat.storage.meta_properties import (
+    LogDirectoryError,
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
 
 LOCK = ".lock"
 
@@ -34,19 +39,21 @@ def _make_directory(files: Files, path: str) -> None:
 
 
 def claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
-    """Give the directory to a node of a cluster, unless it belongs to another; returns the directory's id."""
-    meta = read_meta_properties(files, path)
-    if meta is not None:
-        if meta.node_id not in (None, node_id):
-            raise LogDirectoryError(
-                f"log directory {path} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
-            )
-        if meta.cluster_id not in (None, cluster_id):
-            raise LogDirectoryError(
-                f"log directory {path} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
-            )
-        if None not in meta and meta.directory_id is not None:
-            return meta.directory_id
-    directory_id = (meta.directory_id if meta else None) or new_directory_id
-    write_meta_properties(files, path, node_id, cluster_id, directory_id)
+    """Give the directory to a node of a cluster, unless it belongs to another; returns the directory's id.
+
+    A file of version 0 stays one, without the cluster's id if it had none: the Kafka that wrote it reads no other.
+    """
+    meta = read_meta_properties(files, path) or MetaProperties(None, None, None)
+    if meta.node_id not in (None, node_id):
+        raise LogDirectoryError(
+            f"log directory {path} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
+        )
+    if meta.cluster_id not in (None, cluster_id):
+        raise LogDirectoryError(
+            f"log directory {path} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
+        )
+    directory_id = meta.directory_id or new_directory_id
+    claimed = MetaProperties(node_id, cluster_id if meta.version else meta.cluster_id, directory_id, meta.version)
+    if claimed != meta:
+        write_meta_properties(files, path, claimed)
     return directory_id

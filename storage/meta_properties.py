@@ -24,6 +24,7 @@ class MetaProperties(NamedTuple):
     node_id: int | None
     cluster_id: str | None
     directory_id: bytes | None
+    version: int = 1
 
 
 def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
@@ -40,6 +41,7 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
             int(fields[_NODE_ID_KEYS[version]]) if _NODE_ID_KEYS[version] in fields else None,
             fields.get("cluster.id"),
             uuid_bytes(fields["directory.id"]) if "directory.id" in fields else None,
+            int(version),
         )
     except ValueError as error:
         raise LogDirectoryError(f"{path} is damaged ({error}); restore it or use another log directory") from error
@@ -55,13 +57,13 @@ def _properties(text: str) -> dict[str, str]:
     return fields
 
 
-def write_meta_properties(files: Files, directory: str, node_id: int, cluster_id: str, directory_id: bytes) -> None:
-    """Write version 1. [disk]"""
+def write_meta_properties(files: Files, directory: str, meta: MetaProperties) -> None:
+    """Write the file in its version, without what is None. [disk]"""
     fields = {
-        "version": "1",
-        "node.id": str(node_id),
-        "cluster.id": cluster_id,
-        "directory.id": uuid_text(directory_id),
+        "version": meta.version,
+        _NODE_ID_KEYS[str(meta.version)]: meta.node_id,
+        "cluster.id": meta.cluster_id,
+        "directory.id": None if meta.directory_id is None else uuid_text(meta.directory_id),
     }
-    text = "#\n" + "".join(f"{name}={value}\n" for name, value in fields.items())
+    text = "#\n" + "".join(f"{name}={value}\n" for name, value in fields.items() if value is not None)
     replace_file(files, os.path.join(directory, FILE_NAME), text.encode())

@@ -53,8 +53,16 @@ def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
 
 def last_segment(files: Files, folder: str) -> tuple[int, int]:
     """(base offset, bytes) of a partition's last segment; (-1, 0) when there is none."""
-    names = [name for name in files.list(folder) if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdigit()]
-    if not names:
-        return -1, 0
-    last = max(names)
-    return int(last.removesuffix(LOG_SUFFIX)), files.size(os.path.join(folder, last))
+    bases = segment_bases(files, folder)
+    return (bases[-1], files.size(log_path(folder, bases[-1]))) if bases else (-1, 0)
+
+
+def segment_bases(files: Files, folder: str) -> list[int]:
+    """The base offsets of the segments that have a log file, ascending."""
+    stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
+    return sorted(int(stem) for stem in stems if stem.isdigit())
+
+
+def log_path(folder: str, base_offset: int) -> str:
+    """The log file of a segment."""
+    return os.path.join(folder, f"{base_offset:020d}{LOG_SUFFIX}")

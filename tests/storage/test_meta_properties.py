@@ -14,11 +14,11 @@ from tests.storage.support import DIRECTORY_ID, Store, refusal, take
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (b"broker.id=1\n", (1, None, None)),
-        (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None)),
-        (b"version=0\n", (None, None, None)),
-        (b"version=1\nnode.id=1\ncluster.id = C\\=\n", (1, "C=", None)),
-        (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID)),
+        (b"broker.id=1\n", (1, None, None, 0)),
+        (b"#Tue\nversion=0\nbroker.id=1\ncluster.id=C\n", (1, "C", None, 0)),
+        (b"version=0\n", (None, None, None, 0)),
+        (b"version=1\nnode.id=1\ncluster.id = C\\=\n", (1, "C=", None, 1)),
+        (b"version=1\nnode.id=1\ncluster.id=C\ndirectory.id=ZGVmZ2hpamtsbW5vcHFycw\n", (1, "C", DIRECTORY_ID, 1)),
     ],
 )
 def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, found: tuple[Any, ...]) -> None:
@@ -33,8 +33,12 @@ def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: byte
     assert "meta.properties" in refusal(store)
 
 
-def test_version_0_becomes_version_1(store: Store) -> None:
+@pytest.mark.parametrize("cluster", [None, "C"])
+def test_version_0_stays_version_0(store: Store, cluster: str | None) -> None:
     store.files.make_directory(store.path("data"))
-    replace_file(store.files, store.path("data", "meta.properties"), b"version=0\nbroker.id=1\n")
+    path = store.path("data", "meta.properties")
+    given = b"version=0\n" + (f"cluster.id={cluster}\n".encode() if cluster else b"")
+    replace_file(store.files, path, given)
     take(store).release()
-    assert read_meta_properties(store.files, store.path("data")) == (1, "C", DIRECTORY_ID)
+    assert read_meta_properties(store.files, store.path("data")) == (1, cluster, DIRECTORY_ID, 0)
+    assert b"broker.id=1\n" in store.files.read(path)
