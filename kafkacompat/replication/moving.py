@@ -101,11 +101,11 @@ class Move:
         return None
 
     def _failed(self, problem: Exception, failed: Callable[[Directory, BaseException], None]) -> None:
-        log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if not self.begun.called:
             self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)))
         if self.partition.closed:
             return  # what was deleted need not be readable
+        log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
             failed(self.source, problem)
         elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 
 import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -230,7 +231,7 @@ def test_a_move_that_is_given_up_leaves_those_in_line_alone(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", range(12))
-def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int) -> None:
+def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int, caplog: pytest.LogCaptureFixture) -> None:
     node, partition = two()
     for _ in range(20):
         node.append(partition)
@@ -250,6 +251,7 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int) -> None:
     assert fresh.log.log_end_offset == 0
     assert node.append(fresh).base_offset == 0
     assert sorted(folders(node, "/a") + folders(node, "/b")) == ["t-0"]
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 # What may be asked for
