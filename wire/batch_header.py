@@ -25,6 +25,9 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+DELETE_HORIZON = 0x40
+"""The base timestamp is the time from which on compaction may drop the batch's tombstones or marker (KIP-534)."""
+DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">i")
@@ -72,6 +75,11 @@ class BatchHeader(NamedTuple):
     @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """The time from which on compaction may drop its tombstones or marker; None before one has seen them."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:

@@ -32,7 +32,7 @@ from kafkacompat.wire.message_set import (
     unwrap,
     wrap,
 )
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint
 
 _ATTRIBUTES_POSITION = MAGIC_POSITION + 1
 
@@ -237,16 +237,16 @@ def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
     base_offset, base_timestamp, end = header.base_offset, header.base_timestamp, 0
     stamped = header.max_timestamp if header.is_log_append_time else None
     for _ in range(header.record_count):
-        length, position = _varint(data, end)
+        length, position = read_short_varint(data, end)
         end = position + length
-        timestamp, position = _varint(data, position + 1)
-        offset, position = _varint(data, position)
-        key_size, position = _varint(data, position)
+        timestamp, position = read_short_varint(data, position + 1)
+        offset, position = read_short_varint(data, position)
+        key_size, position = read_short_varint(data, position)
         key = None
         if key_size >= 0:
             key = data[position : position + key_size]
             position += key_size
-        value_size, position = _varint(data, position)
+        value_size, position = read_short_varint(data, position)
         value = None
         if value_size >= 0:
             value = data[position : position + value_size]
@@ -254,14 +254,3 @@ def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
         if not position < end <= len(data):
             raise MalformedError(f"a record's fields end at byte {position}, the record at {end} of {len(data)}")
         yield base_offset + offset, base_timestamp + timestamp if stamped is None else stamped, key, value
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """What `read_varint` does, quick for one and two bytes."""
-    first = data[position]
-    if first < 0x80:
-        return (first >> 1) ^ -(first & 1), position + 1
-    second = data[position + 1]
-    if second < 0x80:
-        return (first >> 1 & 0x3F | second << 6) ^ -(first & 1), position + 2
-    return read_varint(data, position)

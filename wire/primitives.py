@@ -83,6 +83,17 @@ def read_varint(data: Buffer, position: int) -> tuple[int, int]:
     raise MalformedError(f"a varint at byte {position - MAX_VARLONG_BYTES} is longer than 64 bits")
 
 
+def read_short_varint(data: bytes, position: int) -> tuple[int, int]:
+    """What `read_varint` does, quick for one and two bytes; raises IndexError where these are cut off."""
+    first = data[position]
+    if first < 0x80:
+        return (first >> 1) ^ -(first & 1), position + 1
+    second = data[position + 1]
+    if second < 0x80:
+        return (first >> 1 & 0x3F | second << 6) ^ -(first & 1), position + 2
+    return read_varint(data, position)
+
+
 def varint(value: int) -> bytes:
     """Encode a zig-zag varint or varlong (64-bit signed at most)."""
     return uvarint((value << 1) ^ (value >> 63))

@@ -1,0 +1,58 @@
+"""Where each record of a batch lies, with what compaction asks of it: read as little as possible, of very many records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from kafkacompat.wire.primitives import MalformedError, read_short_varint, read_varint, varint
+
+RecordSlice: TypeAlias = "tuple[int, int, int, bytes | None, bool]"
+"""Beginning, end, offset delta, key, whether it has a value."""
+
+
+def record_slices(body: bytes, count: int) -> Iterator[RecordSlice]:
+    """Yield where the *count* records of an unpacked batch lie.
+
+    Raises MalformedError when they are not laid out one behind the other up to the end.
+    """
+    try:
+        yield from _slices(body, count)
+    except IndexError:
+        raise MalformedError(f"a record is cut off at byte {len(body)}") from None
+
+
+def _slices(body: bytes, count: int) -> Iterator[RecordSlice]:
+    end = 0
+    for _ in range(count):
+        start = end
+        length, position = read_short_varint(body, start)
+        end = position + length
+        position += 1
+        while body[position] >= 0x80:  # the timestamp's
+            position += 1
+        delta, position = read_short_varint(body, position + 1)
+        size, position = read_short_varint(body, position)
+        key = None
+        if size >= 0:
+            key = body[position : position + size]
+            position += size
+        has_value = not body[position] & 1  # a negative length is odd in zig-zag
+        if not position < end <= len(body):
+            raise MalformedError(f"a record's fields lead to byte {position}, its length to {end} of {len(body)}")
+        yield start, end, delta, key, has_value
+    if end != len(body):
+        raise MalformedError(f"{len(body) - end} bytes follow the {count} records of a batch")
+
+
+def timestamp_delta(body: bytes, start: int) -> int:
+    """The timestamp delta of the record that begins at *start*."""
+    return read_varint(body, read_varint(body, start)[1] + 1)[0]
+
+
+def moved_record(body: bytes, start: int, end: int, shift_ms: int) -> bytes:
+    """The same record with a timestamp delta that is *shift_ms* larger."""
+    attributes = read_varint(body, start)[1]
+    delta, rest = read_varint(body, attributes + 1)
+    content = b"".join((body[attributes : attributes + 1], varint(delta + shift_ms), body[rest:end]))
+    return varint(len(content)) + content
