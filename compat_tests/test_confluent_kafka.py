@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import cache
 from typing import Any
 
 import pytest
 from confluent_kafka import (
-    OFFSET_BEGINNING,
     TIMESTAMP_CREATE_TIME,
-    Consumer,
     KafkaException,
     Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -28,76 +23,10 @@ from confluent_kafka.admin import (
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
-from compat_tests.conftest import MakeBroker
+from compat_tests.confluent import admin_of, consumer_of, create_topic, produce, read, read_all
 from compat_tests.waiting import until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-
-
-@cache
-def admin_of(broker: Broker) -> AdminClient:
-    """Return a broker's admin client; its answers come only while somebody holds it, so it is kept."""
-    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-
-
-def create_topic(broker: Broker, topic: str, partitions: int = 1, **config: str) -> None:
-    names = {key.replace("_", "."): value for key, value in config.items()}
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=names)
-    admin_of(broker).create_topics([new])[topic].result(30)
-
-
-def produce(broker: Broker, topic: str, values: list[str], **options: Any) -> list[tuple[int, int]]:
-    """Produce the values, keyed by their ends; return (partition, offset) of each acknowledged one."""
-    acknowledged: list[tuple[int, int]] = []
-
-    def delivered(error: Any, message: Any) -> None:
-        assert error is None, error
-        acknowledged.append((message.partition(), message.offset()))
-
-    settings = {"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **options}
-    producer = Producer(settings)
-    for value in values:
-        producer.produce(topic, key=value[-20:], value=value, on_delivery=delivered)
-    assert producer.flush(60) == 0
-    return acknowledged
-
-
-def consumer_of(broker: Broker, group: str, **options: Any) -> Consumer:
-    settings = {
-        "bootstrap.servers": broker.bootstrap,
-        "group.id": group,
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-        "session.timeout.ms": 6000,
-        "heartbeat.interval.ms": 500,
-        "fetch.wait.max.ms": 100,
-        **options,
-    }
-    return Consumer(settings)
-
-
-def read(consumer: Consumer, count: int) -> list[Any]:
-    """Poll until *count* messages have come."""
-    messages: list[Any] = []
-
-    def enough() -> bool:
-        message = consumer.poll(0.2)
-        if message is not None:
-            assert message.error() is None, message.error()
-            messages.append(message)
-        return len(messages) >= count
-
-    until(enough, every_seconds=0)
-    return messages
-
-
-def read_all(broker: Broker, topic: str, count: int, partitions: int = 1) -> list[Any]:
-    """Read *count* messages from the beginning of all partitions, without a group."""
-    consumer = consumer_of(broker, f"reader-of-{topic}")
-    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
-    messages = read(consumer, count)
-    consumer.close()
-    return messages
 
 
 def test_what_is_produced_is_consumed_in_order(broker: Broker, name: str) -> None:
@@ -161,97 +90,6 @@ def test_large_messages_and_the_limit(broker: Broker, name: str) -> None:
 def test_topic_is_created_by_producing_to_it(broker: Broker, name: str) -> None:
     assert produce(broker, name, ["first"]) == [(0, 0)]
     assert name in admin_of(broker).list_topics(timeout=10).topics
-
-
-def test_group_of_three_shares_partitions_and_rebalances(broker: Broker, name: str) -> None:
-    create_topic(broker, name, 6)
-    members = [consumer_of(broker, name) for _ in range(3)]
-    for member in members:
-        member.subscribe([name])
-
-    def shares() -> list[int]:
-        for member in running:
-            member.poll(0.05)
-        return sorted(len(member.assignment()) for member in running)
-
-    running = members
-    until(lambda: shares() == [2, 2, 2], every_seconds=0)
-    held = [(part.topic, part.partition) for member in running for part in member.assignment()]
-    assert sorted(held) == [(name, number) for number in range(6)]
-    produce(broker, name, [str(number) for number in range(600)])
-    seen: Counter[bytes] = Counter()
-
-    def consumed() -> bool:
-        for member in running:
-            for message in member.consume(200, 0.1):
-                seen[message.value()] += 1
-        return len(seen) == 600
-
-    until(consumed, every_seconds=0)
-    assert set(seen.values()) == {1}
-    members[0].close()
-    running = members[1:]
-    until(lambda: shares() == [3, 3], every_seconds=0)
-    for member in running:
-        member.close()
-
-
-def test_cooperative_sticky_assignor(broker: Broker, name: str) -> None:
-    create_topic(broker, name, 4)
-    strategy = {"partition.assignment.strategy": "cooperative-sticky"}
-    first, second = consumer_of(broker, name, **strategy), consumer_of(broker, name, **strategy)
-    first.subscribe([name])
-    until(lambda: (first.poll(0.05), len(first.assignment()) == 4)[1], every_seconds=0)
-    second.subscribe([name])
-
-    def balanced() -> bool:
-        for member in (first, second):
-            member.poll(0.05)
-        return len(first.assignment()) == len(second.assignment()) == 2
-
-    until(balanced, every_seconds=0)
-    first.close()
-    second.close()
-
-
-def test_static_member_keeps_its_partitions_over_a_restart(broker: Broker, name: str) -> None:
-    create_topic(broker, name, 2)
-    rebalances: list[str] = []
-    staying = consumer_of(broker, name, **{"group.instance.id": "staying", "session.timeout.ms": 30000})
-    staying.subscribe([name], on_assign=lambda *_: rebalances.append("assigned"))
-    moving = consumer_of(broker, name, **{"group.instance.id": "moving", "session.timeout.ms": 30000})
-    moving.subscribe([name])
-
-    def one_each() -> bool:
-        staying.poll(0.05)
-        moving.poll(0.05)
-        return len(staying.assignment()) == len(moving.assignment()) == 1
-
-    until(one_each, every_seconds=0)
-    before, held = len(rebalances), moving.assignment()
-    moving.close()
-    moving = consumer_of(broker, name, **{"group.instance.id": "moving", "session.timeout.ms": 30000})
-    moving.subscribe([name])
-    until(one_each, every_seconds=0)
-    assert moving.assignment() == held
-    assert len(rebalances) == before
-    staying.close()
-    moving.close()
-
-
-def test_committed_offsets_are_where_the_group_goes_on(broker: Broker, name: str) -> None:
-    create_topic(broker, name)
-    produce(broker, name, [str(number) for number in range(10)])
-    consumer = consumer_of(broker, name)
-    consumer.subscribe([name])
-    messages = read(consumer, 4)
-    consumer.commit(message=messages[3], asynchronous=False)
-    assert consumer.committed([TopicPartition(name, 0)], timeout=10)[0].offset == 4
-    consumer.close()
-    again = consumer_of(broker, name)
-    again.subscribe([name])
-    assert read(again, 1)[0].offset() == 4
-    again.close()
 
 
 def test_offsets_by_time_and_watermarks(broker: Broker, name: str) -> None:
@@ -370,29 +208,3 @@ def test_admin_groups(broker: Broker, name: str) -> None:
     assert name in [group.group_id for group in listed]
     admin.delete_consumer_groups([name])[name].result(10)
     assert name not in [group.group_id for group in admin.list_consumer_groups().result(10).valid]
-
-
-def test_committed_offsets_survive_a_restart(make_broker: MakeBroker, name: str) -> None:
-    broker = make_broker()
-    create_topic(broker, name, 2)
-    produce(broker, name, [str(number) for number in range(20)])
-    consumer = consumer_of(broker, name)
-    consumer.subscribe([name])
-    read(consumer, 20)
-    consumer.commit(asynchronous=False)
-    parts = [TopicPartition(name, number) for number in range(2)]
-    before = [part.offset for part in consumer.committed(parts, timeout=10)]
-    consumer.close()
-    assert sum(before) == 20
-    broker.stop()
-    broker.start()
-    again = consumer_of(broker, name)
-
-    def committed() -> list[int]:
-        try:
-            return [part.offset for part in again.committed(parts, timeout=10)]
-        except KafkaException:  # a coordinator that still reads its offsets says so, and the client gives up
-            return []
-
-    assert until(committed) == before
-    again.close()
