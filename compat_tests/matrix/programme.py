@@ -20,6 +20,7 @@ FEW = 100
 SHOWN_NOTES = 6
 
 OK, FAILED, NOT_APPLICABLE, NOT_SERVED = "ok", "failed", "n/a", "not served yet"
+NOT_TRIED = "not tried: the client cannot even write and read plain records"
 
 CREATE, PLAIN, GROUP, RESUME, IDEMPOTENT, TRANSACTIONS = (
     "create",
@@ -217,7 +218,7 @@ def foregone(step: str, features: Collection[str], served: Collection[int], cell
     if step in NEEDED_APIS and NEEDED_APIS[step] not in served:
         return Cell(NOT_SERVED)
     if PLAIN in cells and cells[PLAIN].outcome == FAILED:
-        return Cell(FAILED, "not tried: the client cannot even write and read plain records")
+        return Cell(FAILED, NOT_TRIED)
     return None
 
 
@@ -269,4 +270,17 @@ def _hear_until(members: list[Driver], what: str, reached: Callable[[], bool]) -
             member.hear(0.01)
 
 
-__all__ = ["CODECS", "FAILED", "NOT_APPLICABLE", "NOT_SERVED", "OK", "STEPS", "Cell", "Outcome", "Programme", "Record"]
+__all__ = [
+    "CODECS",
+    "FAILED",
+    "NOT_APPLICABLE",
+    "NOT_SERVED",
+    "NOT_TRIED",
+    "OK",
+    "PLAIN",
+    "STEPS",
+    "Cell",
+    "Outcome",
+    "Programme",
+    "Record",
+]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, OK, STEPS
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, NOT_TRIED, OK, PLAIN, STEPS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = DOCS / "compatibility.json"
@@ -24,14 +24,14 @@ Result = Mapping[str, Any]
 INTRODUCTION = f"""# Which clients work
 
 Written by `make matrix`; do not edit. Real clients, installed from their registries, each run the same programme on
-this broker and on {KAFKA_TITLE}.
+this broker and, for comparison, on {KAFKA_TITLE}.
 """
 
 LEGEND = f"""
 ## What a cell means
 
 - **{OK}**: the client did it, and what it read back is what it wrote.
-- **{FAILED}**: it did not; the reason stands below.
+- **{FAILED}**: it did not; the reason stands below. A client that fails with plain records (*none*) is not asked for more.
 - {NOT_APPLICABLE}: the client never had the feature, or has no way to use it.
 - *{NOT_SERVED}*: the client has the feature, but the broker does not offer it in its ApiVersions, so it was not tried.
 
@@ -50,6 +50,10 @@ What each step is:
 
 All that was seen is in [compatibility.json](compatibility.json).
 """
+
+
+FAILURES = """In the client's words; in brackets what went before on the wire: errors that the broker answered, and
+requests upon which it closed the connection, which is how Kafka refuses a version that it does not serve."""
 
 
 def load(path: Path = RESULTS) -> dict[str, Any]:
@@ -77,14 +81,17 @@ def page(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _summary(results: Mapping[str, Result]) -> Iterator[str]:
-    """Count each column on each broker: ``ok of tried``."""
+    """Count each column on each broker: ``ok of tried``; first the clients for which nothing failed."""
     yield "## In short\n"
-    yield f"Clients for which a step was ok, of those that have the feature; {len(results)} clients.\n"
-    yield f"| | {' | '.join(STEPS)} |"
-    yield f"|---|{'---|' * len(STEPS)}"
+    yield "How many clients could do a step, of those that have the feature:\n"
+    yield f"| | everything it has | {' | '.join(STEPS)} |"
+    yield f"|---|---|{'---|' * len(STEPS)}"
+    run = [result["brokers"] for result in results.values() if "brokers" in result]
     for broker, title in ((OURS, "this broker"), (KAFKA, KAFKA_TITLE)):
-        columns = [[each["brokers"][broker]["cells"][step][0] for each in _run(results)] for step in STEPS]
-        yield f"| {title} | {' | '.join(map(count, columns))} |"
+        cells = [each[broker]["cells"] for each in run]
+        faultless = sum(not any(outcome == FAILED for outcome, _ in each.values()) for each in cells)
+        counts = [count([each[step][0] for each in cells]) for step in STEPS]
+        yield f"| {title} | {faultless} of {len(run)} | {' | '.join(counts)} |"
 
 
 def count(outcomes: Sequence[str]) -> str:
@@ -97,18 +104,15 @@ def count(outcomes: Sequence[str]) -> str:
     return f"{words}, *{NOT_SERVED}*: {not_served}" if not_served else words
 
 
-def _run(results: Mapping[str, Result]) -> list[Result]:
-    return [result for result in results.values() if "brokers" in result]
-
-
 def _table(results: Mapping[str, Result]) -> Iterator[str]:
     yield "## Client by client, on this broker\n"
     yield f"| client | {' | '.join(STEPS)} | on the wire | {KAFKA_TITLE} |"
     yield f"|---|{'---|' * len(STEPS)}---|---|"
-    for result in _run(results):
-        ours = result["brokers"][OURS]
-        cells = [_mark(ours["cells"][step][0]) for step in STEPS]
-        yield f"| {' | '.join([result['title'], *cells, ours['wire'], in_short(result['brokers'][KAFKA])])} |"
+    for result in results.values():
+        if "brokers" in result:
+            ours = result["brokers"][OURS]
+            cells = [_mark(ours["cells"][step][0]) for step in STEPS]
+            yield f"| {' | '.join([result['title'], *cells, ours['wire'], in_short(result['brokers'][KAFKA])])} |"
     yield ""
 
 
@@ -129,16 +133,20 @@ def in_short(broker: Result) -> str:
 def _failures(broker: str, title: str, results: Mapping[str, Result]) -> Iterator[str]:
     yield f"## What failed on {title}, and why\n"
     lines = [line for result in results.values() for line in _failures_of(broker, result)]
+    if lines:
+        yield f"{FAILURES}\n"
     yield from lines or ["Nothing."]
     yield ""
 
 
 def _failures_of(broker: str, result: Result) -> Iterator[str]:
     """Yield one line for each reason: steps that failed for the same one share it."""
+    cells = result["brokers"][broker]["cells"] if "brokers" in result else {}
     reasons: dict[str, list[str]] = {}
-    for step, (outcome, why) in result.get("brokers", {}).get(broker, {"cells": {}})["cells"].items():
+    for step, (outcome, why) in cells.items():
         if outcome == FAILED:
-            reasons.setdefault(_plain(why), []).append(step)
+            reason = cells[PLAIN][1] if why == NOT_TRIED else why
+            reasons.setdefault(_plain(reason), []).append(step)
     for why, steps in reasons.items():
         yield f"- {result['title']}, {', '.join(steps)}: {why}"
 

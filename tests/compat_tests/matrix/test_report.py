@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.matrix import report
-from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, OK, STEPS
+from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, NOT_TRIED, OK, STEPS
 
 
 def broker(**failed: str) -> dict[str, Any]:
@@ -68,12 +68,21 @@ def test_each_broker_has_a_line_of_counts() -> None:
     text = page(a=result("Client 1", broker(), broker(gzip="it hung")))
     counts = [line for line in text.splitlines() if " of " in line and line.startswith("|")]
     assert [line.split(" | ")[0] for line in counts] == ["| this broker", "| Apache Kafka 4.3.1"]
-    gzip = 1 + STEPS.index("gzip")
+    assert [line.split(" | ")[1] for line in counts] == ["1 of 1", "0 of 1"]
+    gzip = 2 + STEPS.index("gzip")
     assert [line.split(" | ")[gzip] for line in counts] == ["1 of 1", "0 of 1"]
 
 
+def test_what_was_not_tried_stands_beside_what_kept_it_from_being_tried() -> None:
+    text = page(a=result("Client 1", broker(none="refused", gzip=NOT_TRIED, group=NOT_TRIED), broker()))
+    assert "- Client 1, none, gzip, group: refused" in text.splitlines()
+    assert NOT_TRIED not in text
+
+
 def test_nothing_failed() -> None:
-    assert page(a=result("Client 1", broker(), broker())).count("Nothing.") == 2
+    text = page(a=result("Client 1", broker(), broker()))
+    assert text.count("Nothing.") == 2
+    assert report.FAILURES not in text
 
 
 def test_all_failed_is_said_so() -> None:
