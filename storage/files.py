@@ -160,14 +160,18 @@ class OsLock:
 
 
 class OsFiles:
-    """The operating system's file system; `portable` keeps to what every POSIX system has."""
+    """The operating system's file system; `portable` keeps to what every POSIX system has.
 
-    def __init__(self, portable: bool = PORTABLE) -> None:
+    With `read_only` files are opened for reading alone, as somebody may who must not write to them.
+    """
+
+    def __init__(self, portable: bool = PORTABLE, *, read_only: bool = False) -> None:
+        self._access = os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND
         self._file = PortableFile if portable or not (_HAS_NOWAIT and _HAS_FDATASYNC) else LinuxFile
 
     def open(self, path: str, *, create: bool = False) -> PortableFile:
         """See Files.open."""
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return self._file(os.open(path, flags, 0o644))
 
     def temporary(self, directory: str) -> PortableFile:

@@ -88,6 +88,11 @@ def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Ite
         yield held
 
 
+def batch_at(file: File, position: int, bounds: Bounds, next_offset: int) -> Stretch:
+    """What begins at a position, where a batch of *next_offset* or a later one should; nothing behind it is read."""
+    return _judge(Window(file), position, bounds, next_offset)
+
+
 _OUT_OF_ORDER = "its offset contradicts the batches beside it"
 _CUT_OFF = "it is cut off"
 _CHECKSUM = "it does not match its checksum"

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kafkacompat import __version__
+from kafkacompat.cli.log import log
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +19,9 @@ def main() -> None:
     Without a properties file `kafkacompat serve` is a complete broker for development: node 1 on
     127.0.0.1:9092, data in ./kafkacompat-data, topics created when they are first used.
     """
+
+
+main.add_command(log)
 
 
 def _read_override(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

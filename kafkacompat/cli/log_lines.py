@@ -6,7 +6,7 @@ import logging
 
 MAX_MESSAGE_CHARACTERS = 4000
 # Line ends, terminal sequences and the like: C0, DEL, C1, and the two line separators of Unicode.
-_CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 class LineFormatter(logging.Formatter):
@@ -20,7 +20,7 @@ class LineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Logging: put the line together."""
-        message = record.message[:MAX_MESSAGE_CHARACTERS].translate(_CONTROLS)
+        message = record.message[:MAX_MESSAGE_CHARACTERS].translate(CONTROLS)
         left_out = len(record.message) - MAX_MESSAGE_CHARACTERS
         record.message = f"{message} ... ({left_out} more characters)" if left_out > 0 else message
         return super().formatMessage(record)

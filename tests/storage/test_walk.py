@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.storage.walk import Bounds, Stretch, walk
 from kafkacompat.wire.message_set import entry_writer, wrap
-from kafkacompat.wire.record_batch import HEADER_SIZE, build_batch
+from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch
 from tests.fakes.memory_files import MemoryFiles
 
 FIRST = 1000
@@ -17,7 +17,9 @@ CHECKED_FROM = 16
 def batches(codec: int = 0) -> list[bytes]:
     made, offset = [], FIRST
     for size in SIZES:
-        records = [(1_700_000_000_000 + offset, b"k%d" % index, b"v" * 30, []) for index in range(size)]
+        records: list[NewRecord] = [
+            (1_700_000_000_000 + offset, b"k%d" % index, b"v" * 30, []) for index in range(size)
+        ]
         made.append(build_batch(records, base_offset=offset, codec=codec, leader_epoch=1))
         offset += size
     return made

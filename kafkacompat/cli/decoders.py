@@ -1,0 +1,161 @@
+"""What the records of internal topics say, as JSON in the words of Kafka's schemas (DumpLogSegments' decoders)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+from kafkacompat.storage.inspection.rows import Decoder
+from kafkacompat.storage.partition_metadata import uuid_text
+from kafkacompat.wire.compiler import decode
+from kafkacompat.wire.consumer_protocol import read_assignment, read_subscription
+from kafkacompat.wire.metadata_records import RECORD_TYPES
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint
+from kafkacompat.wire.record_batch import Record
+from kafkacompat.wire.schema import Field, Message, Struct, array, int8, int16, int32, int64, string
+
+CONSUMER_PROTOCOL = "consumer"
+_VERSION = struct.Struct(">h")
+
+
+class TransactionLogKey(Message, versions="0"):
+    """Whose transactions."""
+
+    transactional_id: str = string()
+
+
+class TransactionPartitions(Struct):
+    """Partitions of one topic that a transaction wrote to."""
+
+    topic: str = string()
+    partition_ids: list[int] = array(int32())
+
+
+class TransactionLogValue(Message, versions="0-1", flexible="1+"):
+    """The state of a transactional id's transaction."""
+
+    producer_id: int = int64()
+    previous_producer_id: int = int64(versions="1+", default=-1, tag=0)
+    next_producer_id: int = int64(versions="1+", default=-1, tag=1)
+    producer_epoch: int = int16()
+    next_producer_epoch: int = int16(versions="1+", default=-1, tag=3)
+    transaction_timeout_ms: int = int32()
+    transaction_status: int = int8()
+    transaction_partitions: list[TransactionPartitions] | None = array(TransactionPartitions, nullable="0+")
+    transaction_last_update_timestamp_ms: int = int64()
+    transaction_start_timestamp_ms: int = int64()
+    client_transaction_version: int = int16(versions="1+", tag=2)
+
+
+_Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
+"""By the version a key begins with: the key and its value."""
+
+_OFFSETS: _Kinds = {
+    kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue) for kind, key in KEY_TYPES.items()
+}
+_TRANSACTIONS: _Kinds = {0: (TransactionLogKey, TransactionLogValue)}
+
+
+def coordinator_decoder(kinds: _Kinds) -> Decoder:
+    """The decoder of a coordinator's topic: both key and value begin with a version, and a key's says what it is about."""
+
+    def decode_record(record: Record) -> tuple[str | None, str | None]:
+        try:
+            return _coordinator_record(kinds, record)
+        except MalformedError as error:
+            return f"Error at offset {record.offset}, skipping. {error}", None
+
+    return decode_record
+
+
+def _coordinator_record(kinds: _Kinds, record: Record) -> tuple[str | None, str | None]:
+    kind, key = _split(record.key or b"")
+    if kind not in kinds:
+        return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
+    key_type, value_type = kinds[kind]
+    key_text = _text({"type": str(kind), "data": to_json(decode(key_type, key, 0), 0)})
+    if record.value is None:
+        return key_text, "<DELETE>"
+    version, value = _split(record.value)
+    if version not in value_type.VERSIONS:
+        raise MalformedError(f"{value_type.__name__} has no version {version}")
+    data = to_json(decode(value_type, value, version), version)
+    if data.get("protocolType") == CONSUMER_PROTOCOL:
+        for member in data["members"]:
+            _open(member, "subscription", read_subscription)
+            _open(member, "assignment", read_assignment)
+    return key_text, _text({"version": str(version), "data": data})
+
+
+def _open(member: dict[str, Any], field: str, read: Callable[[Buffer], Message]) -> None:
+    """Put what consumers tell each other in the place of its bytes; what cannot be read stays."""
+    data = base64.b64decode(member[field])
+    try:
+        message = read(data)
+    except MalformedError:
+        return
+    member[field] = to_json(message, min(_split(data)[0], message.VERSIONS.last))
+
+
+def _split(data: bytes) -> tuple[int, bytes]:
+    if len(data) < _VERSION.size:
+        raise MalformedError(f"{len(data)} bytes have no room for a version")
+    return _VERSION.unpack_from(data)[0], data[_VERSION.size :]
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def to_json(message: Struct, version: int) -> dict[str, Any]:
+    """The fields that a version has, by Kafka's names; tagged ones only where they are not at their default."""
+    return {
+        _camel_case(name): _value(getattr(message, name), field, version)
+        for name, field in message.FIELDS.items()
+        if version in field.versions and (version not in field.tagged or getattr(message, name) != field.default)
+    }
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _value(value: Any, field: Field, version: int) -> Any:
+    if value is None:
+        return None
+    if field.kind == "uuid":
+        return uuid_text(value)
+    if field.kind == "array" and field.element is not None:
+        return [_value(each, field.element, version) for each in value]
+    if isinstance(value, Struct):
+        return to_json(value, version)
+    return base64.b64encode(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
+
+
+offsets_decoder = coordinator_decoder(_OFFSETS)
+transaction_log_decoder = coordinator_decoder(_TRANSACTIONS)
+
+
+def cluster_metadata_decoder(record: Record) -> tuple[str | None, str | None]:
+    """The decoder of `__cluster_metadata`; of types that are not known here it gives the fields' bytes in base64."""
+    try:
+        return None, _text(_metadata_record(record.value or b""))
+    except MalformedError as error:
+        return f"Error at offset {record.offset}, skipping. {error}", None
+
+
+def _metadata_record(value: bytes) -> dict[str, Any]:
+    position = read_uvarint(value, 0)[1]
+    number, position = read_uvarint(value, position)
+    version, position = read_uvarint(value, position)
+    message = RECORD_TYPES.get(number)
+    if message is None or version not in message.VERSIONS:
+        return {"type": number, "version": version, "data": base64.b64encode(value[position:]).decode()}
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).upper()
+    return {"type": name, "version": version, "data": to_json(decode(message, value[position:], version), version)}

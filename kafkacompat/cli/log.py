@@ -1,0 +1,50 @@
+"""`kafkacompat log`: looking into data directories, and putting them in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+
+@click.group()
+def log() -> None:
+    """Look into data directories: dump, verify, repair.
+
+    All of it works on the files themselves, also on those that Apache Kafka wrote. Only `repair` writes.
+    """
+
+
+@log.command()
+@click.argument("paths", nargs=-1, metavar="[FILE|DIRECTORY]...")
+@click.option("--files", "named", metavar="FILE,...", help="Files, separated by commas: another way to name them.")
+@click.option("--deep-iteration", is_flag=True, help="Show the records of each batch.")
+@click.option("--print-data-log", is_flag=True, help="Show the records with keys, values and headers.")
+@click.option("--skip-record-metadata", is_flag=True, help="Of records show keys and values only.")
+@click.option("--max-bytes", default=2**31 - 1, metavar="BYTES", help="Read so many bytes of each log file at most.")
+@click.option("--index-sanity-check", is_flag=True, help="Of indexes look only whether a start would believe them.")
+@click.option("--verify-index-only", is_flag=True, help="Of indexes show only what the log contradicts.")
+@click.option("--offsets-decoder", is_flag=True, help="Show records of __consumer_offsets as what they say.")
+@click.option("--transaction-log-decoder", is_flag=True, help="The same for __transaction_state.")
+@click.option("--cluster-metadata-decoder", is_flag=True, help="The same for __cluster_metadata.")
+@click.option("--json", "as_json", is_flag=True, help="Write a line of JSON for each row instead of tables.")
+def dump(paths: Sequence[str], named: str | None, **options: Any) -> None:
+    """Show what files hold: segments and their indexes, snapshots, checkpoints.
+
+    Of a directory every file is shown whose kind is known, also those of its folders. What is wrong with a file goes to
+    standard error. Nothing is written, and the broker may run. The options are those of Kafka's DumpLogSegments.
+
+    \b
+    Examples:
+      kafkacompat log dump kafkacompat-data/orders-0
+      kafkacompat log dump --print-data-log orders-0/00000000000000000000.log
+      kafkacompat log dump --offsets-decoder --json kafkacompat-data/__consumer_offsets-3
+    """
+    from kafkacompat.cli.log_dump import dump as run
+
+    wanted = [*paths, *(named.split(",") if named else ())]
+    if not wanted:
+        raise click.UsageError("name the files or directories to dump")
+    sys.exit(run(wanted, **options))

@@ -1,0 +1,56 @@
+"""`kafkacompat log dump`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from kafkacompat.cli.columns import write_columns, write_json
+from kafkacompat.cli.decoders import cluster_metadata_decoder, offsets_decoder, transaction_log_decoder
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.inspection.dump import dump as dump_file
+from kafkacompat.storage.inspection.dump import known_files
+from kafkacompat.storage.inspection.rows import Decoder, DumpOptions, plain_text
+
+EXIT_UNREADABLE = 2
+
+_DECODERS: dict[str, Decoder] = {
+    "offsets_decoder": offsets_decoder,
+    "transaction_log_decoder": transaction_log_decoder,
+    "cluster_metadata_decoder": cluster_metadata_decoder,
+    "print_data_log": plain_text,
+}
+
+
+def dump(paths: Sequence[str], *, as_json: bool, max_bytes: int, deep_iteration: bool, **flags: bool) -> int:
+    """Dump files and directories; return the exit code: 2 when one cannot be read."""
+    decoder = next((decoder for name, decoder in _DECODERS.items() if flags.pop(name)), None)
+    remaining = {name: value for name, value in flags.items() if name not in _DECODERS}
+    options = DumpOptions(deep_iteration or decoder is not None, decoder, max_bytes=max_bytes, **remaining)
+    files = OsFiles(read_only=True)
+    return max(_dump(files, path, options, as_json) for path in paths)
+
+
+def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int:
+    try:
+        for each in known_files(files, path):
+            rows = dump_file(files, each, options)
+            if rows is None:
+                _warn("", f"{each} is of no kind that is known")
+            elif as_json:
+                write_json(each, rows, click.echo)
+            else:
+                click.echo(f"Dumping {each}")
+                write_columns(rows, click.echo, partial(_warn, f"{each}: "))
+    except BrokenPipeError:
+        raise  # whom we write to has seen enough; click ends quietly
+    except OSError as error:
+        _warn("kafkacompat: ", str(error))
+        return EXIT_UNREADABLE
+    return 0
+
+
+def _warn(prefix: str, text: str) -> None:
+    click.echo(prefix + text, err=True)

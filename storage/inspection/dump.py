@@ -1,0 +1,120 @@
+"""Dumping the files of a data directory, each by its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.inspection.index_rows import (
+    IndexedLog,
+    offset_index_rows,
+    time_index_rows,
+    transaction_index_rows,
+)
+from kafkacompat.storage.inspection.log_rows import log_rows
+from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
+from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
+from kafkacompat.storage.leftovers import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.segment_files import DELETED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX
+
+METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
+CHECKPOINT_ENDING = "-checkpoint"
+_ENDINGS = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)
+
+_Dump: TypeAlias = "Callable[[Files, str, DumpOptions], Iterator[Row]]"
+
+
+def dump(files: Files, path: str, options: DumpOptions) -> Iterator[Row] | None:
+    """The rows of a file; None for one of a kind that is not known. Raises OSError."""
+    dump_file = _dump_of(os.path.basename(path))
+    return dump_file(files, path, options) if dump_file is not None else None
+
+
+def known_files(files: Files, path: str) -> list[str]:
+    """The files to dump in a directory, those of its folders behind them; *path* itself when it is a file."""
+    if not files.is_directory(path):
+        return [path]
+    entries = [os.path.join(path, name) for name in files.list(path)]
+    folders = [entry for entry in entries if files.is_directory(entry)]
+    found = [entry for entry in entries if entry not in folders and _dump_of(os.path.basename(entry)) is not None]
+    return found + [file for folder in folders for file in known_files(files, folder)]
+
+
+def _dump_of(name: str) -> _Dump | None:
+    while name.endswith(_ENDINGS):
+        name = name[: name.rindex(".")]
+    named = _BY_NAME.get(name)
+    if named is not None or name.endswith(CHECKPOINT_ENDING):
+        return named or _checkpoint
+    return _BY_SUFFIX.get(os.path.splitext(name)[1]) if name.split(".")[0].split("-")[0].isdigit() else None
+
+
+def base_offset_of(path: str) -> int:
+    """The offset that a segment's file, or a snapshot of metadata, is named after."""
+    return int(os.path.basename(path).split(".")[0].split("-")[0])
+
+
+def _log(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    file = files.open(path)
+    try:
+        yield from log_rows(file, file.size(), base_offset_of(path), options)
+    finally:
+        file.close()
+
+
+def _metadata_snapshot(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    """A log of batches whose offsets count from 0, whatever its name says."""
+    file = files.open(path)
+    try:
+        yield from log_rows(file, file.size(), 0, options)
+    finally:
+        file.close()
+
+
+def _offset_index(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    return _index(offset_index_rows, files, path, options)
+
+
+def _time_index(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    return _index(time_index_rows, files, path, options)
+
+
+_IndexRows: TypeAlias = "Callable[[bytes, int, IndexedLog | None, DumpOptions], Iterator[Row]]"
+
+
+def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    base_offset = base_offset_of(path)
+    log_path = os.path.join(os.path.dirname(path), f"{base_offset:020d}{LOG_SUFFIX}")
+    if not files.exists(log_path):
+        yield problem(f"{log_path} is not there, so the entries cannot be compared with it")
+        yield from rows(files.read(path), base_offset, None, options)
+        return
+    data = files.read(path)
+    file = files.open(log_path)
+    try:
+        yield from rows(data, base_offset, IndexedLog(file, file.size(), base_offset), options)
+    finally:
+        file.close()
+
+
+_BY_SUFFIX: dict[str, _Dump] = {
+    LOG_SUFFIX: _log,
+    METADATA_SNAPSHOT_SUFFIX: _metadata_snapshot,
+    INDEX_SUFFIX: _offset_index,
+    TIME_INDEX_SUFFIX: _time_index,
+    TXN_INDEX_SUFFIX: lambda files, path, _: transaction_index_rows(files.read(path)),
+    SNAPSHOT_SUFFIX: lambda files, path, _: snapshot_rows(files.read(path)),
+}
+_BY_NAME: dict[str, _Dump] = {
+    "meta.properties": lambda files, path, _: property_rows(files.read(path), "="),
+    "partition.metadata": lambda files, path, _: property_rows(files.read(path), ":"),
+}
+
+
+def _checkpoint(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+    return checkpoint_rows(files.read(path))

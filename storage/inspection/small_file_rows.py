@@ -1,0 +1,65 @@
+"""The rows of snapshots, checkpoints and the other small files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkacompat.storage.inspection.rows import Row, problem, text
+from kafkacompat.storage.snapshots import CorruptSnapshotError, decode
+
+
+def snapshot_rows(data: bytes) -> Iterator[Row]:
+    """A producer snapshot."""
+    try:
+        producers = decode(data)
+    except CorruptSnapshotError as error:
+        yield problem(str(error))
+        return
+    for producer in producers:
+        last = producer.batches[-1] if producer.batches else None
+        fields = {
+            "producerId": producer.producer_id,
+            "producerEpoch": producer.producer_epoch,
+            "coordinatorEpoch": producer.coordinator_epoch,
+            "currentTxnFirstOffset": None
+            if producer.current_txn_first_offset < 0
+            else producer.current_txn_first_offset,
+            "lastTimestamp": producer.last_timestamp,
+            "firstSequence": None if last is None else last.first_sequence,
+            "lastSequence": None if last is None else last.last_sequence,
+            "lastOffset": None if last is None else last.last_offset,
+            "offsetDelta": None if last is None else last.offset_delta,
+            "timestamp": None if last is None else last.timestamp,
+        }
+        yield Row("producer", fields)
+
+
+_CHECKPOINT_FIELDS = {2: ("epoch", "startOffset"), 3: ("topic", "partition", "offset")}
+
+
+def checkpoint_rows(data: bytes) -> Iterator[Row]:
+    """A checkpoint of two numbers a line (leader epochs) or of a topic, a partition and an offset."""
+    lines = text(data).splitlines()
+    if len(lines) < 2 or lines[0] != "0":
+        yield problem(f"it begins with {lines[:1]}, not with the version 0 and the number of its entries")
+        return
+    for line in lines[2:]:
+        words = line.split()
+        if len(words) not in _CHECKPOINT_FIELDS:
+            yield problem(f"the line {line!r} has {len(words)} words")
+            continue
+        values = [
+            word if name == "topic" or not word.lstrip("-").isdigit() else int(word)
+            for name, word in zip(_CHECKPOINT_FIELDS[len(words)], words, strict=True)
+        ]
+        yield Row("checkpoint entry", dict(zip(_CHECKPOINT_FIELDS[len(words)], values, strict=True)))
+    if lines[1] != str(len(lines) - 2):
+        yield problem(f"it names {lines[1]} entries, but has {len(lines) - 2}")
+
+
+def property_rows(data: bytes, separator: str) -> Iterator[Row]:
+    """A file of names and values: meta.properties, partition.metadata."""
+    for line in text(data).splitlines():
+        name, found, value = line.partition(separator)
+        if found and not name.startswith(("#", "!")):
+            yield Row("property", {"name": name.strip(), "value": value.strip()})
