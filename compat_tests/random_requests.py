@@ -14,7 +14,6 @@ from compat_tests import batches
 from kafkacompat.wire.schema import Field, Request, Struct
 from tests.wire.random_messages import NUMBERS, Mode, make_message
 
-OFFSETS_TOPIC = "__consumer_offsets"
 LIKELY = 0.85
 """How often a field says something sensible; else it stays what the declaration alone would allow."""
 REMEMBERED = 30
@@ -26,7 +25,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "assignments": (),
     "broker_ids": (1,),
     "committed_offset": (0, 3, 10),
-    "config_name": ("cleanup.policy", "max.message.bytes", "retention.ms", "segment.bytes", "compression.type"),
+    "config_name": ("cleanup.policy", "min.insync.replicas", "retention.ms", "segment.bytes", "compression.type"),
     "config_operation": (0, 1, 2, 3),
     "count": (-1, 1, 2, 3, 4),
     "current_leader_epoch": (-1, 0, 1),
@@ -42,7 +41,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "max_num_offsets": (0, 1, 2, 100),
     "member_id": ("",),
     "min_bytes": (0, 1, 1000),
-    "name": ("topic-0", "topic-1", "topic-2", "topic-3", "topic-4", "topic.5", OFFSETS_TOPIC),
+    "name": ("topic-0", "topic-1", "topic-2", "topic-3", "topic-4", "topic.5", "__consumer_offsets"),
     "offset": (-1, 0, 1, 5),
     "operation": (0, 1, 2, 3),
     "partition_index": (0, 0, 0, 0, 1, 2, 3, -1),
@@ -103,7 +102,8 @@ BOUNDED = {
 """Fields that say how long an answer may take: never random, or the requests behind would wait for ever, as they should."""
 
 PROTECTED = re.compile(
-    r"(advertised\.)?listener.*|max\.connections.*|message\.max\.bytes|cordoned\.log\.dirs|\(root\)|root|kafkacompat|(twisted|kafkacompat)\..*"
+    r"(advertised\.)?listener.*|max\.connections.*|(message\.max|max\.message)\.bytes|cordoned\.log\.dirs"
+    r"|\(root\)|root|twisted.*|kafkacompat.*"
 )
 """Configs, and loggers, whose change shuts clients out, stops topics from being made, keeps defects out of the log, or
 leaves no room for commits, which a client is told as UNKNOWN_SERVER_ERROR. All other dynamic configs are fair game."""
@@ -160,8 +160,7 @@ class RequestMaker:
         likely = [each for each in self._likely(_kind(cls, name)) if _fits(each, field, version)]
         if likely and self._rng.random() < LIKELY:
             value = self._rng.choice(likely)
-        protected = OFFSETS_TOPIC if name == "resource_name" else PROTECTED
-        return "protected" if isinstance(value, str) and re.fullmatch(protected, value) else value
+        return "protected" if isinstance(value, str) and PROTECTED.fullmatch(value) else value
 
     def _likely(self, kind: str) -> Iterable[object]:
         learned = self._learned.get(kind, ())
