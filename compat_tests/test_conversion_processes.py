@@ -74,6 +74,19 @@ def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
     until(lambda: not is_alive(worker))
 
 
+def test_at_work_it_ends_with_a_broker_that_is_killed_without_a_word(broker: Broker) -> None:
+    assert fetch(broker, 0).records
+    (worker,) = children(broker.pid)
+    os.kill(worker, signal.SIGSTOP)
+    with RawClient(broker.port) as client:
+        client.send(fetch_of(TOPIC, 10), OLD_VERSION)
+        until(lambda: unread_bytes(worker) > 0)
+        broker.kill()
+    os.kill(worker, signal.SIGCONT)
+    until(lambda: not is_alive(worker))
+    assert broker.stderr() == ""
+
+
 def unread_bytes(pid: int) -> int:
     """What waits in a process's standard input."""
     with open(f"/proc/{pid}/fd/0", "rb", buffering=0) as pipe:

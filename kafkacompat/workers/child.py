@@ -10,6 +10,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -42,12 +43,15 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
-    calls, results = sys.stdin.buffer, sys.stdout.buffer
+    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):
+        _serve(sys.stdin.buffer, sys.stdout.buffer)
+    # A broker that was killed takes nothing: what is left for it is not to be written on the way out.
+    os._exit(0)
+
+
+def _serve(calls: BinaryIO, results: BinaryIO) -> None:
     while True:
-        try:
-            name, arguments = pickle.load(calls)
-        except EOFError:
-            return
+        name, arguments = pickle.load(calls)
         for answer in _answers(calls, name, arguments):
             pickle.dump(answer, results, pickle.HIGHEST_PROTOCOL)
             results.flush()
