@@ -175,7 +175,7 @@ def _offsets(topic: str, wanted: ListOffsetsPartition, services: Services) -> li
     partition = services.replica_manager.find(topic, wanted.partition_index)
     if wanted.max_num_offsets < 0:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{wanted.max_num_offsets} offsets cannot be listed")
-    starts = _until(partition.log.segment_starts(services.now_ms()), wanted.timestamp)
+    starts = _until(partition.segment_starts(services.now_ms()), wanted.timestamp)
     newest = starts[::-1][: wanted.max_num_offsets]
     return [offset for offset, _ in newest]
 

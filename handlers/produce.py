@@ -71,8 +71,9 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     if not produce.waiting:
         return _answer(request, response)
     Deferred.fromCoroutine(produce.convert())
-    # The next request of the connection starts when these are in their logs: until then order is not settled.
-    return Pending(DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response)), in_order=True)
+    answered = DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response))
+    # While something is not in its log the next request of the connection has to wait: the order is not settled.
+    return Pending(answered, in_order=produce.is_unsettled)
 
 
 def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
@@ -87,7 +88,11 @@ def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceRespon
 
 
 class _Produce:
-    """One request on its way; ``waiting`` collects the appends that could not be done at once."""
+    """One request on its way.
+
+    ``waiting`` collects the appends that could not be answered at once, ``is_unsettled`` says whether any of them is not
+    even in its log: the others are only to be synced.
+    """
 
     def __init__(self, request: ProduceRequest, context: RequestContext, services: Services) -> None:
         self._refusal = _refusal(request)
@@ -100,6 +105,7 @@ class _Produce:
         self._size_bytes = _size_bytes(request) if self._version < BATCHES_VERSION else 0
         self._unconverted: list[tuple[Buffer, LogConfig, Deferred[bytes]]] = []
         self.waiting: list[Deferred[None]] = []
+        self.is_unsettled = False
 
     def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
@@ -120,6 +126,7 @@ class _Produce:
             _refused(response, problem, partition)
         else:
             if isinstance(result, Deferred):
+                self.is_unsettled = self.is_unsettled or bool(self._unconverted) or partition.is_in_line
                 settled = result.addCallbacks(
                     lambda appended: _accepted(response, appended),
                     lambda failure: _refused(response, failure.value, partition),

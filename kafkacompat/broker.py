@@ -34,6 +34,7 @@ from kafkacompat.replication.fetch_sessions import FetchSessions
 from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.replication.takeover import Takeover
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
@@ -109,7 +110,10 @@ class Broker:
         self.cluster_id = self._cluster_of_directories() or await self._cluster_of_store() or self._new_uuid()
         await self._open_directories()
         self._build()
-        await self.controller.load(self.cluster_id)
+        takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)
+        await takeover.set_damaged_store_aside()
+        await self.controller.load(self.cluster_id, lambda: takeover.inherit(self.directories))
+        await takeover.complete()
         await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
         self.group_coordinator.start()
@@ -144,7 +148,16 @@ class Broker:
                 cluster_id=self.cluster_id,
                 new_directory_id=self._rng.randbytes(16),
             )
-            self._directories.append(Directory(storage, disk))
+            self._directories.append(self._directory(storage, disk))
+
+    def _directory(self, storage: LogDirectory, disk: OwnedDisk) -> Directory:
+        return Directory(
+            storage,
+            disk,
+            self._reactor,
+            syncs_always=self.config.string("kafkacompat.acks.after") == "fsync",
+            reserve_bytes=self.config.int("kafkacompat.disk.reserve.bytes"),
+        )
 
     def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:
@@ -269,6 +282,7 @@ class Broker:
 
     async def _close_directories(self) -> None:
         """Each by itself: one that fails must not keep the others from being written down."""
+        await gatherResults([directory.commit.finish() for directory in self.directories])
         closing = []
         for directory, logs in self.replica_manager.by_directory():
             self._directories.remove(directory)

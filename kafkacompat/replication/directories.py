@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from kafkacompat.replication.free_space import FreeSpace
+from kafkacompat.replication.group_commit import GroupCommit
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from kafkacompat.disk import Disk
     from kafkacompat.storage.log_directory import LogDirectory
+    from kafkacompat.timers import Clock
 
 PartitionName: TypeAlias = "tuple[str, int]"
 
@@ -21,14 +23,31 @@ PartitionName: TypeAlias = "tuple[str, int]"
 MAX_WISHES = 10_000
 
 
-@dataclass(eq=False)
-class Directory:
-    """One log directory and the partitions that live in it."""
+def _ignore(_problem: BaseException) -> None:
+    """Nobody is to be told yet."""
 
-    storage: LogDirectory
-    disk: Disk
-    partitions: set[PartitionName] = field(default_factory=set)
-    offline: bool = False
+
+class Directory:
+    """One log directory and the partitions that live in it.
+
+    ``syncs_always`` and ``reserve_bytes`` are kafkacompat.acks.after and kafkacompat.disk.reserve.bytes. ``on_failure`` is
+    told when the directory can be used no more.
+    """
+
+    def __init__(
+        self, storage: LogDirectory, disk: Disk, clock: Clock, *, syncs_always: bool = False, reserve_bytes: int = 0
+    ) -> None:
+        self.storage = storage
+        self.disk = disk
+        self.commit = GroupCommit(disk, clock, self.failed, syncs_always)
+        self.space = FreeSpace(storage.path, lambda: disk.run(storage.disk_usage), reserve_bytes)
+        self.partitions: set[PartitionName] = set()
+        self.offline = False
+        self.on_failure: Callable[[BaseException], None] = _ignore
+
+    def failed(self, problem: BaseException) -> None:
+        """Something in it failed for good."""
+        self.on_failure(problem)
 
     @property
     def path(self) -> str:
@@ -81,16 +100,25 @@ class Directories:
     def place(self, name: PartitionName) -> Directory:
         """Choose where a new one goes: where it was wished for, else where the fewest partitions are.
 
-        Cordoned directories are chosen only if there are no others.
+        Full and cordoned directories are chosen only if there are no others.
 
         Raises KafkaError KAFKA_STORAGE_ERROR when every directory is offline.
         """
         online = [directory for directory in self._all if not directory.offline]
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
-        directory = self.take_wish(name) or min(online, key=lambda each: (self.is_cordoned(each), len(each.partitions)))
+        directory = self.take_wish(name) or min(online, key=self._preference)
         self.found(name, directory)
         return directory
+
+    def _preference(self, directory: Directory) -> tuple[bool, bool, int]:
+        return self.is_cordoned(directory), directory.space.is_full, len(directory.partitions)
+
+    def check_room(self) -> None:
+        """Raise KafkaError KAFKA_STORAGE_ERROR when no directory has room for new partitions."""
+        online = [directory for directory in self._all if not directory.offline]
+        if online and all(directory.space.is_full for directory in online):
+            raise online[0].space.refusal()
 
     def forget(self, name: PartitionName) -> None:
         """A partition is gone."""

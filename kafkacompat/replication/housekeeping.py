@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FREE_SPACE_INTERVAL_MS = 1000
+
 
 class Housekeeping:
     """The tasks and their timers; the intervals are Kafka's properties."""
@@ -41,15 +43,19 @@ class Housekeeping:
         self._config = config
 
     def start(self) -> None:
-        """Begin; each task runs for the first time after its interval."""
+        """Begin; each task runs for the first time after its interval, but free space is looked at now."""
         for name, task in self._intervals.items():
+            self._start(name, task, self._config.int(name))
+        self.watch_free_space()
+        self._start("kafkacompat.disk.reserve.bytes", self.watch_free_space, FREE_SPACE_INTERVAL_MS)
+
+    def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
+        # Kafka's "never" is the largest long, which no timer takes.
+        if interval_ms < LONG_MAX:
             loop = LoopingCall(self._guarded, name, task)
             loop.clock = self._clock  # type: ignore[assignment]
-            interval_ms = self._config.int(name)
-            # Kafka's "never" is the largest long, which no timer takes.
-            if interval_ms < LONG_MAX:
-                loop.start(max(interval_ms, 1) / 1000, now=False)
-                self._loops.append(loop)
+            loop.start(max(interval_ms, 1) / 1000, now=False)
+            self._loops.append(loop)
 
     def stop(self) -> None:
         """Stop the timers."""
@@ -98,13 +104,20 @@ class Housekeeping:
 
     def checkpoint(self) -> Deferred[Any]:
         """Write what a restart should know: recovery points, log start offsets, high watermarks."""
+        high_watermarks = {(each.topic, each.index): each.high_watermark.offset for each in self._replicas}
         return gatherResults(
             [
-                directory.disk.run(directory.storage.checkpoint, logs)
+                directory.disk.run(directory.storage.checkpoint, logs, high_watermarks)
                 for directory, logs in self._replicas.by_directory()
             ],
             consumeErrors=True,
         )
+
+    def watch_free_space(self) -> None:
+        """Find out how much room there is in the log directories."""
+        for directory in self._replicas.directories:
+            if not directory.offline:
+                directory.space.watch()
 
     def expire_producers(self) -> None:
         """Forget producers that have been idle for producer.id.expiration.ms."""

@@ -87,6 +87,7 @@ class Move:
                     bytes_per_second = max(rate(), 1)
                     # Small enough that nobody waits long for the end of a move that is given up.
                     step_bytes = min(STEP_BYTES, bytes_per_second)
+                    self.target.space.take(step_bytes)
                     await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
                     if bytes_per_second < UNLIMITED:
                         await _after(step_bytes / bytes_per_second, clock)
@@ -208,7 +209,7 @@ class Moves:
     async def _swap(self, name: tuple[str, int], move: Move, moved: Log) -> None:
         """Go on with the copy, and delete the log that was copied."""
         partition, old, target = move.partition, move.partition.log, move.target
-        partition.replace_log(moved, target.disk, lambda problem: self._failed(target, problem))
+        partition.replace_log(moved, target)
         self._directories.forget(name)
         self._directories.found(name, target)
         log.info("%r moved to %s", partition, target.path)

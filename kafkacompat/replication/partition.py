@@ -9,48 +9,40 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.replication.held_appends import Appended, HeldAppend, settle
-from kafkacompat.replication.partition_read import PartitionRead
-from kafkacompat.storage.log import AppendResult, FoundRecord, Log, OffsetPosition, RollNeededError
+from kafkacompat.replication.partition_reading import Home, PartitionReading
+from kafkacompat.replication.unsynced import Unsynced
+from kafkacompat.storage.log import AppendResult, Log, OffsetPosition, RollNeededError
 from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
-    from kafkacompat.disk import Disk
     from kafkacompat.replication.delayed import Waiting
 
 log = logging.getLogger(__name__)
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
-
-class Partition:
+class Partition(PartitionReading):
     """The leader's side of one partition.
 
-    ``on_failure`` is told when the log can be used no more. The in-sync set is this broker alone, so the
-    high watermark is the log's end; `_append_now` is the one place where it moves.
+    The in-sync set is this broker alone, so the high watermark is the log's end, or how far it is on the disk where
+    appends wait for that: it moves in `_append_now` and in `synced`.
     """
 
-    def __init__(self, opened: Log, disk: Disk, leader_epoch: int, on_failure: Callable[[BaseException], None]) -> None:
-        self.log = opened
-        self.disk = disk
-        self.leader_epoch = leader_epoch
-        self.high_watermark: OffsetPosition = opened.end_position()
+    def __init__(self, opened: Log, home: Home, leader_epoch: int) -> None:
+        super().__init__(opened, home, leader_epoch)
         self.watchers: dict[Waiting, None] = {}
         self.is_internal = opened.topic in INTERNAL_TOPICS
-        self._on_failure = on_failure
         self._held: deque[HeldAppend] = deque()
+        self._unsynced = Unsynced()
         self._rolling = False
         self._closed: KafkaError | None = None
         # Clients are told the new epoch from now on, so it has to have a beginning before its first record.
@@ -69,22 +61,6 @@ class Partition:
         """The partition's number in its topic."""
         return self.log.partition
 
-    @property
-    def last_stable_offset(self) -> int:
-        """The end of what read_committed consumers may see: without transactions the high watermark."""
-        return self.high_watermark.offset
-
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """Compare the epoch a client knows with ours; -1 stands for "did not say" (KIP-320).
-
-        Raises KafkaError FENCED_LEADER_EPOCH for an older, UNKNOWN_LEADER_EPOCH for a newer one.
-        """
-        if current_leader_epoch in (-1, self.leader_epoch):
-            return
-        older = current_leader_epoch < self.leader_epoch
-        code = ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
-        raise KafkaError(code, f"the leader epoch is {self.leader_epoch}, not {current_leader_epoch}")
-
     # Appending
 
     def append(self, records: Buffer, now_ms: int, *, from_client: bool = True) -> Appended:
@@ -92,6 +68,8 @@ class Partition:
 
         Raises KafkaError for a batch that is refused at once; a later refusal fails the Deferred.
         """
+        if from_client:
+            self._space.take(len(records))
         if not self._rolling:
             try:
                 return self._append_now(records, now_ms, from_client)
@@ -102,29 +80,59 @@ class Partition:
         self.roll()
         return held.result
 
+    @property
+    def is_in_line(self) -> bool:
+        """Whether appends wait in line; what waits otherwise has its place in the log and is only to be synced."""
+        return self._rolling
+
     def _append_now(self, records: Buffer, now_ms: int, from_client: bool) -> Appended:
         try:
             result = self.log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
         except KafkaError as problem:
             self._check_failure(problem)
             raise
+        if self._waits_for_sync or result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
+            return self._after_sync(result, len(records))
         self.high_watermark = result.end
         if self.watchers:
-            for fetch in list(self.watchers):
-                fetch.arrived(len(records))
-        if result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
-            return self.flush().addCallback(lambda _: result)
+            self._tell_watchers(len(records))
         return result
 
-    def _check_failure(self, problem: BaseException) -> None:
-        if self.log.offline:
-            self._on_failure(problem)
+    def _tell_watchers(self, size_bytes: int) -> None:
+        for fetch in list(self.watchers):
+            fetch.arrived(size_bytes)
+
+    def _after_sync(self, result: AppendResult, size_bytes: int) -> Appended:
+        """Let a batch wait for the next round; so must all behind it, for the high watermark waits too."""
+        if result.duplicate and result.last_offset < self.high_watermark.offset:
+            return result
+        self._waits_for_sync = True
+        self._home.commit.join(self)
+        return self._unsynced.add(result, 0 if result.duplicate else size_bytes)
+
+    def synced(self, end: OffsetPosition) -> None:
+        """Everything before *end* is on the disk: consumers may see it, and who waits for it is answered."""
+        self._raise_high_watermark(end)
+        done = self._unsynced.take(end.offset)
+        self._waits_for_sync = self._home.commit.always or bool(self._unsynced)
+        if done and self.watchers:
+            self._tell_watchers(sum(each.size_bytes for each in done))
+        for each in done:
+            each.answer.callback(each.result)
+
+    def _raise_high_watermark(self, end: OffsetPosition) -> None:
+        if end.offset >= self.high_watermark.offset:
+            active = self.log.segments.active
+            # Where one segment ends the next begins: it is named by the one that is going to be read.
+            at_start = end.offset == active.base_offset
+            self.high_watermark = OffsetPosition(end.offset, active.base_offset, 0) if at_start else end
 
     def disk_failed(self, failure: Failure) -> None:
         """An operation of the disk thread failed; if the log can be used no more, its directory goes offline."""
         assert failure.value is not None
         if self._closed is None:
-            log.error("%r: %s", self, failure.getErrorMessage())
+            if not self._space.is_full:
+                log.error("%r: %s", self, failure.getErrorMessage())
             self._check_failure(failure.value)
 
     @property
@@ -147,8 +155,7 @@ class Partition:
             segment.unload()
             return
         sealed = self.log.roll(segment)
-        # With its position: what was the end of the old segment is the beginning of the new one.
-        self.high_watermark = self.log.end_position()
+        self._raise_high_watermark(self.high_watermark)
         self.disk.run(self.log.seal, sealed).addErrback(self.disk_failed)
         self._drain()
 
@@ -186,12 +193,14 @@ class Partition:
         self._rolling = True
         return True
 
-    def replace_log(self, moved: Log, disk: Disk, on_failure: Callable[[BaseException], None]) -> None:
-        """Go on with a copy of the log that holds the same; appends are paused."""
+    def replace_log(self, moved: Log, home: Home) -> None:
+        """Go on with a copy of the log that holds the same, on another disk; appends are paused."""
         moved.config = self.log.config
         moved.advance_log_start_offset(self.log.log_start_offset)
-        self.log, self.disk, self._on_failure = moved, disk, on_failure
-        self.high_watermark = moved.end_position()
+        self._home.commit.leave(self)
+        self.log = moved
+        self._live_in(home)
+        self.synced(moved.end_position())
 
     def resume(self) -> None:
         """Serve those in line."""
@@ -225,75 +234,13 @@ class Partition:
         if not self._rolling:
             self.log.producer_state.remove_expired(now_ms, self.log.config.producer_id_expiration_ms)
 
-    # Reading
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        at_least_one_batch: bool,
-        current_leader_epoch: int = -1,
-        last_fetched_epoch: int = -1,
-    ) -> PartitionRead:
-        """Find what a consumer may see from *offset* on, as a region of a file.
-
-        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, and ColdDataError when
-        the place is not in memory: `warm` brings it there.
-        """
-        self.check_epoch(current_leader_epoch)
-        if last_fetched_epoch >= 0:
-            diverging = self._diverging(last_fetched_epoch, offset)
-            if diverging is not None:
-                return self._found(None, diverging)
-        try:
-            region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
-        except KafkaError as problem:
-            self._check_failure(problem)
-            raise
-        return self._found(region)
-
-    def nothing(self) -> PartitionRead:
-        """What a fetch is told that gets no data."""
-        return self._found(None)
-
-    def _found(self, region: FileRegion | None, diverging: tuple[int, int] | None = None) -> PartitionRead:
-        end = self.high_watermark.offset
-        return PartitionRead(region, end, end, self.log.log_start_offset, diverging)
-
-    def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
-        ours, end_offset = self.log.offset_for_leader_epoch(epoch)
-        if ours < 0:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"epoch {epoch} is not known here any more")
-        return (ours, end_offset) if ours < epoch or end_offset < offset else None
-
-    def warm(self, offset: int) -> Deferred[None]:
-        """Bring into memory what finding *offset* takes."""
-        return self._look_up(self.log.warm, offset)
-
-    def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
-        """The first record at or after a time (ms)."""
-        return self._look_up(self.log.offset_for_timestamp, timestamp)
-
-    def find_max_timestamp(self) -> Deferred[FoundRecord | None]:
-        """The record with the largest timestamp."""
-        return self._look_up(self.log.max_timestamp)
-
-    def _look_up(
-        self, search: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Deferred[Result]:
-        return self.disk.run(search, *args, **kwargs).addErrback(self._look_up_failed)
-
-    def _look_up_failed(self, failure: Failure) -> Failure:
-        assert failure.value is not None
-        self._check_failure(failure.value)
-        return failure
-
     # Going away
 
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse what waits, because the partition is deleted or its log directory failed."""
         self._closed = refusal
+        self._home.commit.leave(self)
+        self._unsynced.refuse(refusal)
         self._refuse_held(refusal)
         for fetch in list(self.watchers):
             fetch.wake()

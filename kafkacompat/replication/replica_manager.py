@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
@@ -17,6 +18,8 @@ from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
     from kafkacompat.metadata.image import PartitionImage, TopicImage
     from kafkacompat.storage.log_config import LogConfig
 
@@ -42,6 +45,8 @@ class ReplicaManager:
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
         self.moves = Moves(directories, clock, self.directory_failed)
+        for directory in directories:
+            directory.on_failure = partial(self.directory_failed, directory)
 
     def __iter__(self) -> Iterator[Partition]:
         """Every open partition once."""
@@ -89,13 +94,13 @@ class ReplicaManager:
             self._log_config_of(topic.name),
             now_ms(self._clock),
         )
+        if directory.commit.always:
+            opening.addCallback(_synced, directory)
         opened = opening.addCallback(self._opened, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
     def _opened(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
-        partition = Partition(
-            opened, directory.disk, leader_epoch, lambda problem: self.directory_failed(directory, problem)
-        )
+        partition = Partition(opened, directory, leader_epoch)
         for topic in (partition.topic, opened.topic_id):
             self._partitions[topic, partition.index] = partition
             self._offline.discard((topic, partition.index))
@@ -227,3 +232,16 @@ class ReplicaManager:
             self.directory_failed(directory, problem)
         reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
+    """Put on the disk what a log has that was not there when the last process ended: it is about to be served."""
+    if opened.recovery_point == opened.log_end_offset:
+        return opened
+
+    def not_synced(failure: Failure) -> Failure:
+        assert failure.value is not None
+        directory.failed(failure.value)
+        return failure
+
+    return directory.disk.run(opened.flush).addCallbacks(lambda _: opened, not_synced)

@@ -68,6 +68,10 @@ kafkacompat.produce.validation | string | records | header, records | U | How fa
     header, or every record too
 kafkacompat.decompressed.max.bytes | long | 104857600 | 1.. | U | The most a batch may decompress to where its records
     are read
+kafkacompat.acks.after | string | kafka | fsync, kafka | U | When a record counts as stored: as in Kafka, or once it is on
+    the disk
+kafkacompat.disk.reserve.bytes | long | 67108864 | 0.. | U | Free space that producers leave to offset commits, checkpoints
+    and deletion
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert records for clients older than 0.11,
     started when first needed
 """

@@ -35,7 +35,14 @@ def topic(name: str = "t", partitions: int = 1, topic_id: bytes = b"t" * 16) -> 
 class Node:
     """Node 1 with a log directory at each path; `configs` are the topics' own, `config` is that of the others."""
 
-    def __init__(self, *paths: str, files: MemoryFiles | None = None, config: LogConfig | None = None) -> None:
+    def __init__(
+        self,
+        *paths: str,
+        files: MemoryFiles | None = None,
+        config: LogConfig | None = None,
+        syncs_always: bool = False,
+        reserve_bytes: int = 0,
+    ) -> None:
         self.files = files or MemoryFiles()
         self.clock = Clock()
         self.clock.advance(START_S)
@@ -43,7 +50,8 @@ class Node:
         self.configs: dict[str, LogConfig] = {}
         self.disks = [ManualDisk() for _ in paths or ("/a",)]
         self.directories = [
-            Directory(self._take(path), disk) for path, disk in zip(paths or ("/a",), self.disks, strict=True)
+            Directory(self._take(path), disk, self.clock, syncs_always=syncs_always, reserve_bytes=reserve_bytes)
+            for path, disk in zip(paths or ("/a",), self.disks, strict=True)
         ]
         found = Directories(self.directories)
         for directory in self.directories:

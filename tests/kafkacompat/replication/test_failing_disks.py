@@ -33,6 +33,8 @@ def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:
     with pytest.raises(KafkaError) as caught:
         node.append(node.replicas.find("t", 0))
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    node.directories[0].space.watch()
+    node.work()
     assert node.append(node.replicas.find("t", 0)).base_offset == 0
 
 

@@ -260,7 +260,7 @@ def test_nothing_runs_after_the_stop() -> None:
 def test_an_interval_of_the_largest_long_is_never() -> None:
     world = World(log_flush_scheduler_interval_ms=str(LONG_MAX))
     world.housekeeping.start()
-    assert len(world.node.clock.getDelayedCalls()) == 3
+    assert len(world.node.clock.getDelayedCalls()) == 4
 
 
 def test_a_task_that_fails_is_logged_and_runs_again(

@@ -118,7 +118,7 @@ def test_flush_messages_answers_only_after_the_sync(tmp_path: Path) -> None:
     result = world.partition.append(batch(), NOW_MS)
     assert isinstance(result, Deferred)
     assert not result.called
-    world.disk.work()
+    world.work()
     assert result.called
     assert world.partition.log.recovery_point == 1
 

@@ -1,0 +1,112 @@
+"""Group commit: what waits for the disk is synced together, one round after the other.
+
+A round, in the thread of the log directory, syncs every log that was written to since the round before. What is appended
+meanwhile gathers for the next one, which begins when the round is over; the first begins at the end of the reactor's turn, so
+that all batches of one request, and of all clients heard in that turn, are in it. With nothing to do there is no timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from twisted.internet.defer import Deferred, succeed
+
+from kafkacompat.storage.log import Log, OffsetPosition
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.disk import Disk
+    from kafkacompat.timers import Clock
+
+
+class Committed(Protocol):
+    """A partition, as far as its group commit knows it."""
+
+    log: Log
+
+    def synced(self, end: OffsetPosition) -> None:
+        """Everything before *end* is on the disk."""
+
+
+class _Share(NamedTuple):
+    """What a round does for one partition."""
+
+    partition: Committed
+    log: Log
+    end: OffsetPosition
+
+
+class GroupCommit:
+    """The rounds of one log directory.
+
+    With ``always`` every append waits for its round (kafkacompat.acks.after=fsync), else only those that flush.messages
+    asks for. ``failed`` is told when a sync failed: the directory goes offline with everybody who waits, and the sync is
+    never tried again, for the kernel may have dropped what it could not write.
+    """
+
+    def __init__(self, disk: Disk, clock: Clock, failed: Callable[[BaseException], None], always: bool = False) -> None:
+        self.always = always
+        self.rounds = 0
+        """How many rounds have begun."""
+        self._disk = disk
+        self._clock = clock
+        self._failed = failed
+        self._joined: dict[Committed, None] = {}
+        self._is_busy = False
+        self._finishing: list[Deferred[None]] = []
+
+    def join(self, partition: Committed) -> None:
+        """Take a partition into the next round: something was appended to it."""
+        self._joined[partition] = None
+        if not self._is_busy:
+            self._is_busy = True
+            self._clock.callLater(0, self._begin)
+
+    def leave(self, partition: Committed) -> None:
+        """Forget a partition, which is deleted, moved or offline; `synced` is not called any more for the log it has now."""
+        self._joined.pop(partition, None)
+
+    def finish(self) -> Deferred[None]:
+        """Fires when there is nothing to be synced any more."""
+        if not self._is_busy:
+            return succeed(None)
+        finished: Deferred[None] = Deferred()
+        self._finishing.append(finished)
+        return finished
+
+    def _begin(self) -> None:
+        # The ends are taken here, in the reactor thread: in the disk thread they would be those of half an append.
+        shares = [_Share(each, each.log, each.log.end_position()) for each in self._joined]
+        self._joined.clear()
+        if not shares:
+            self._rest()
+            return
+        self.rounds += 1
+        syncing = self._disk.run(_sync, [each.log for each in shares])
+        syncing.addCallbacks(self._synced, self._not_synced, callbackArgs=(shares,))
+
+    def _synced(self, _: None, shares: Sequence[_Share]) -> None:
+        for partition, log, end in shares:
+            # It may live in another directory by now, where everything that was appended here was synced too.
+            if partition.log is log:
+                partition.synced(end)
+        self._begin()
+
+    def _not_synced(self, failure: Failure) -> None:
+        assert failure.value is not None
+        self._joined.clear()
+        self._failed(failure.value)
+        self._rest()
+
+    def _rest(self) -> None:
+        self._is_busy = False
+        finishing, self._finishing = self._finishing, []
+        for each in finishing:
+            each.callback(None)
+
+
+def _sync(logs: Sequence[Log]) -> None:
+    for log in logs:
+        log.flush()

@@ -1,0 +1,146 @@
+"""The reading side of a partition: what consumers may see of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.replication.partition_read import PartitionRead
+from kafkacompat.storage.log import FoundRecord, Log, OffsetPosition
+from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.disk import Disk
+    from kafkacompat.replication.free_space import FreeSpace
+    from kafkacompat.replication.group_commit import GroupCommit
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Home(Protocol):
+    """The log directory that a partition lives in."""
+
+    commit: GroupCommit
+    space: FreeSpace
+
+    @property
+    def disk(self) -> Disk:
+        """What waits for it."""
+
+    def failed(self, problem: BaseException) -> None:
+        """The log can be used no more."""
+
+
+class PartitionReading:
+    """Reading and looking up below the high watermark."""
+
+    def __init__(self, opened: Log, home: Home, leader_epoch: int) -> None:
+        self.log = opened
+        self.leader_epoch = leader_epoch
+        self.high_watermark: OffsetPosition = opened.end_position()
+        self._live_in(home)
+
+    def _live_in(self, home: Home) -> None:
+        self._home = home
+        self._space = home.space
+        self.disk = home.disk
+        self._waits_for_sync = home.commit.always
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what read_committed consumers may see: without transactions the high watermark."""
+        return self.high_watermark.offset
+
+    def _check_failure(self, problem: BaseException) -> None:
+        if self.log.offline:
+            self._home.failed(problem)
+        else:
+            self._space.failed(problem)
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Compare the epoch a client knows with ours; -1 stands for "did not say" (KIP-320).
+
+        Raises KafkaError FENCED_LEADER_EPOCH for an older, UNKNOWN_LEADER_EPOCH for a newer one.
+        """
+        if current_leader_epoch in (-1, self.leader_epoch):
+            return
+        older = current_leader_epoch < self.leader_epoch
+        code = ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+        raise KafkaError(code, f"the leader epoch is {self.leader_epoch}, not {current_leader_epoch}")
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one_batch: bool,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+    ) -> PartitionRead:
+        """Find what a consumer may see from *offset* on, as a region of a file.
+
+        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, and ColdDataError when
+        the place is not in memory: `warm` brings it there.
+        """
+        self.check_epoch(current_leader_epoch)
+        if last_fetched_epoch >= 0:
+            diverging = self._diverging(last_fetched_epoch, offset)
+            if diverging is not None:
+                return self._found(None, diverging)
+        try:
+            region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
+        except KafkaError as problem:
+            self._check_failure(problem)
+            raise
+        return self._found(region)
+
+    def nothing(self) -> PartitionRead:
+        """What a fetch is told that gets no data."""
+        return self._found(None)
+
+    def _found(self, region: FileRegion | None, diverging: tuple[int, int] | None = None) -> PartitionRead:
+        end = self.high_watermark.offset
+        return PartitionRead(region, end, end, self.log.log_start_offset, diverging)
+
+    def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
+        ours, end_offset = self.log.offset_for_leader_epoch(epoch)
+        if ours < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"epoch {epoch} is not known here any more")
+        return (ours, end_offset) if ours < epoch or end_offset < offset else None
+
+    def warm(self, offset: int) -> Deferred[None]:
+        """Bring into memory what finding *offset* takes."""
+        return self._look_up(self.log.warm, offset)
+
+    def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
+        """The first record at or after a time (ms), unless consumers may not see it yet."""
+        return self._look_up(self.log.offset_for_timestamp, timestamp).addCallback(self._if_visible)
+
+    def find_max_timestamp(self) -> Deferred[FoundRecord | None]:
+        """The record with the largest timestamp, unless consumers may not see it yet."""
+        return self._look_up(self.log.max_timestamp).addCallback(self._if_visible)
+
+    def _if_visible(self, found: FoundRecord | None) -> FoundRecord | None:
+        return found if found is not None and found.offset < self.high_watermark.offset else None
+
+    def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
+        """(offset, time in ms): see Log.segment_starts; in place of what consumers may not see yet, where they stop."""
+        starts, end_offset = self.log.segment_starts(now_ms), self.high_watermark.offset
+        visible = [each for each in starts if each[0] < end_offset]
+        return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]
+
+    def _look_up(
+        self, search: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        return self.disk.run(search, *args, **kwargs).addErrback(self._look_up_failed)
+
+    def _look_up_failed(self, failure: Failure) -> Failure:
+        assert failure.value is not None
+        self._check_failure(failure.value)
+        return failure

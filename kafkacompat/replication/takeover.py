@@ -1,0 +1,103 @@
+"""Log directories that have topics although the metadata store has none: Kafka's, or ours whose store was lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from kafkacompat.metadata.inheritance import FoundPartition, Inheritance
+from kafkacompat.metadata.kraft import KraftCluster
+from kafkacompat.metadata.store import StoreError
+from kafkacompat.storage import takeover_mark
+from kafkacompat.storage.cluster_metadata import FOLDER, cluster_metadata_values
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.meta_properties import LogDirectoryError
+from kafkacompat.wire.primitives import MalformedError
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.disk import Disk
+    from kafkacompat.metadata.sqlite_store import SqliteStore
+    from kafkacompat.replication.directories import Directories
+
+log = logging.getLogger(__name__)
+
+
+class Takeover:
+    """Looks at what a new store begins with, and afterwards whether Kafka has run on the directories meanwhile."""
+
+    def __init__(
+        self, config: BrokerConfig, store: SqliteStore, files: Files, disk_of: Callable[[str], Disk], rng: Random
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._files = files
+        self._disk_of = disk_of
+        self._rng = rng
+        self._inheritance: Inheritance | None = None
+
+    async def set_damaged_store_aside(self) -> None:
+        """Let the broker begin with a new store where the old one cannot be read; raises StoreError."""
+        if name := await self._store.set_aside_if_damaged():
+            log.error("%s is damaged: it is now %s, and a new one is begun", self._store.path, name)
+
+    async def inherit(self, directories: Directories) -> Inheritance:
+        """What a new store begins with; raises LogDirectoryError."""
+        found: list[FoundPartition] = []
+        for directory in directories:
+            found += [
+                FoundPartition(*stored, *survey)
+                for stored, survey in await directory.disk.run(directory.storage.survey)
+            ]
+        self._inheritance = Inheritance(self._config, found, await self._kraft(), self._rng)
+        if found:
+            words = "%s is new: topics, with %d folders of partitions, are taken over from log.dirs; offsets committed \
+by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
+            log.warning(words, self._store.path, len(found))
+        return self._inheritance
+
+    async def _kraft(self) -> KraftCluster | None:
+        """What Kafka's controllers wrote, unless they wrote it before this broker last took over."""
+        for path in await self._with_cluster_metadata():
+            if await self._disk_of(path).run(takeover_mark.is_unchanged, self._files, path):
+                log.warning("%s in %s is older than the metadata that was lost and not made use of", FOLDER, path)
+            else:
+                return await self._disk_of(path).run(_read, self._files, path)
+        return None
+
+    async def _with_cluster_metadata(self) -> Sequence[str]:
+        paths = dict.fromkeys((self._config.metadata_log_dir, *self._config.log_dirs))
+        return [
+            path
+            for path in paths
+            if await self._disk_of(path).run(takeover_mark.has_cluster_metadata, self._files, path)
+        ]
+
+    async def complete(self) -> None:
+        """Note that the directories are taken over.
+
+        Raises StoreError when Kafka has run on them since: what it changed is not in the store.
+        """
+        for warning in self._inheritance.warnings if self._inheritance else ():
+            log.warning("%s", warning)
+        for path in await self._with_cluster_metadata():
+            disk = self._disk_of(path)
+            if await disk.run(takeover_mark.is_unchanged, self._files, path):
+                continue
+            if self._inheritance is None and await disk.run(takeover_mark.is_marked, self._files, path):
+                ways = f"move {self._store.path} away to take over what Kafka left, or remove \
+{takeover_mark.FILE_NAME} there to go on as if Kafka had not run"
+                raise StoreError(f"Apache Kafka has run on {path} since this broker did: {ways}")
+            await disk.run(takeover_mark.mark, self._files, path)
+
+
+def _read(files: Files, path: str) -> KraftCluster:
+    cluster = KraftCluster()
+    try:
+        cluster.replay(cluster_metadata_values(files, path))
+    except MalformedError as problem:
+        advice = f"move {FOLDER} away to start without what it says of topics and configurations"
+        raise LogDirectoryError(f"{FOLDER} in {path} cannot be read ({problem}); {advice}") from problem
+    return cluster
