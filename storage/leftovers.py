@@ -7,10 +7,13 @@ import os
 from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.lookup import scan_headers
-from kafkacompat.storage.segment_files import ALL_SUFFIXES, DELETED_SUFFIX, LOG_SUFFIX
-
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
+from kafkacompat.storage.segment_files import (
+    ALL_SUFFIXES,
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+)
 
 
 def clean_folder(files: Files, directory: str) -> list[int]:
@@ -23,12 +26,13 @@ def clean_folder(files: Files, directory: str) -> list[int]:
     folder.remove_ending(DELETED_SUFFIX)
     folder.remove_ending(TEMPORARY_SUFFIX)
     folder.drop_incomplete_swaps()
+    # What says that they were incomplete goes only when they are gone for good.
+    folder.sync()
     folder.remove_ending(CLEANED_SUFFIX)
     folder.complete_swaps()
     bases = folder.bases(LOG_SUFFIX)
     folder.remove_orphans(set(bases))
-    if folder.changed:
-        files.sync_directory(directory)
+    folder.sync()
     return bases
 
 
@@ -37,7 +41,13 @@ class _Folder:
         self._files = files
         self._directory = directory
         self._all_names = files.list(directory)
-        self.changed = False
+        self._changed = False
+
+    def sync(self) -> None:
+        """Put the names on the disk."""
+        if self._changed:
+            self._files.sync_directory(self._directory)
+            self._changed = False
 
     def _names(self, suffix: str) -> list[str]:
         return [name for name in self._all_names if name.endswith(suffix)]
@@ -45,13 +55,13 @@ class _Folder:
     def _remove(self, name: str) -> None:
         self._files.remove(os.path.join(self._directory, name))
         self._all_names.remove(name)
-        self.changed = True
+        self._changed = True
 
     def _rename(self, old: str, new: str) -> None:
         self._files.rename(os.path.join(self._directory, old), os.path.join(self._directory, new))
         self._all_names.remove(old)
         self._all_names.append(new)
-        self.changed = True
+        self._changed = True
 
     def remove_ending(self, suffix: str) -> None:
         for name in self._names(suffix):
@@ -77,8 +87,12 @@ class _Folder:
                 for name in self._names(suffix):
                     if start <= _base(name) < end:
                         self._remove(name)
-        for name in swaps:
-            self._rename(name, name.removesuffix(SWAP_SUFFIX))
+        # Each step on the disk before the next: with part of both a log would hold the same offsets twice, or an index
+        # would be taken for that of the segment that was replaced.
+        for names in (logs, [name for name in swaps if name not in logs]):
+            self.sync()
+            for name in names:
+                self._rename(name, name.removesuffix(SWAP_SUFFIX))
 
     def _end_offset(self, name: str) -> int:
         file = self._files.open(os.path.join(self._directory, name))

@@ -150,7 +150,7 @@ class LogCopy:
             return
         self._sync(self._open(base_offset))
         self.close()
-        write_indexes(self._files, self._segment(base_offset).path(""), self._indexes(segment))
+        write_indexes(self._files, self._segment(base_offset).path, self._indexes(segment))
         copy = self._complete[base_offset] = Segment.load(self._files, self.directory, base_offset, self._cache)
         copy.modified_ms = segment.modified_ms
 

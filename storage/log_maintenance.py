@@ -9,6 +9,7 @@ from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
 from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segment_files import DELETED_SUFFIX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
@@ -134,7 +135,7 @@ class LogMaintenance(LogState):
         """
         with self._disk_operation():
             for segment in segments:
-                segment.mark_deleted()
+                segment.rename(DELETED_SUFFIX)
             self._snapshots.remove(*(segment.base_offset for segment in segments))
             self._files.sync_directory(self.directory)
 

@@ -40,8 +40,8 @@ class Segment(SegmentFiles):
         "offset_of_max_timestamp",
     )
 
-    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> None:
-        super().__init__(files, directory, base_offset, cache)
+    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> None:
+        super().__init__(files, directory, base_offset, cache, ending)
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._unindexed_bytes = 0
@@ -54,9 +54,9 @@ class Segment(SegmentFiles):
         """Last offset of the first batch that has the segment's maximum timestamp."""
 
     @classmethod
-    def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> Segment:
+    def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
         """Make the three files of a new, empty, active segment. [disk]"""
-        segment = cls(files, directory, base_offset, cache)
+        segment = cls(files, directory, base_offset, cache, ending)
         for suffix in reversed(SUFFIXES):
             file = SegmentFile(files.open(segment.path(suffix), create=True))
             try:
@@ -70,16 +70,14 @@ class Segment(SegmentFiles):
         return segment
 
     @classmethod
-    def load(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> Segment:
+    def load(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
         """Describe a segment found on the disk, as sealed, trusting its indexes. [disk]
 
         Raises FileNotFoundError or CorruptIndexError when the indexes are not to be trusted.
         """
-        segment = cls(files, directory, base_offset, cache)
+        segment = cls(files, directory, base_offset, cache, ending)
         segment.measure()
-        segment.max_timestamp, segment.offset_of_max_timestamp = read_last_timestamp(
-            files, segment.path(""), base_offset
-        )
+        segment.max_timestamp, segment.offset_of_max_timestamp = read_last_timestamp(files, segment.path, base_offset)
         return segment
 
     @property
@@ -117,7 +115,7 @@ class Segment(SegmentFiles):
 
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         try:
-            return read_indexes(self._files, self.path(""), self.base_offset, self.size_bytes)
+            return read_indexes(self._files, self.path, self.base_offset, self.size_bytes)
         except (CorruptIndexError, FileNotFoundError):
             return self._indexes_from_log()
 
@@ -222,7 +220,7 @@ class Segment(SegmentFiles):
 
     def write_indexes(self) -> None:
         """Put both indexes on the disk. [disk]"""
-        write_indexes(self._files, self.path(""), self.indexes())
+        write_indexes(self._files, self.path, self.indexes())
 
     # --- finding and cutting ---
 

@@ -12,6 +12,8 @@ from kafkacompat.storage.segment_file import SegmentCache, SegmentFile
 LOG_SUFFIX = ".log"
 TXN_INDEX_SUFFIX = ".txnindex"
 DELETED_SUFFIX = ".deleted"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
 SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
 
@@ -22,21 +24,21 @@ class SegmentFiles:
     __slots__ = (
         "_cache",
         "_directory",
+        "_ending",
         "_file",
         "_files",
-        "_renamed",
         "base_offset",
         "modified_ms",
         "sealed",
         "size_bytes",
     )
 
-    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache) -> None:
+    def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str) -> None:
         self._files = files
         self._directory = directory
         self._cache = cache
         self._file: SegmentFile | None = None
-        self._renamed = ""
+        self._ending = ending
         self.base_offset = base_offset
         self.size_bytes = 0
         """Length of the log file as far as it is written."""
@@ -49,7 +51,7 @@ class SegmentFiles:
 
     def path(self, suffix: str) -> str:
         """Name of one of the segment's files."""
-        return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}{self._renamed}")
+        return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}{self._ending}")
 
     def relocate(self, directory: str) -> None:
         """Note that the folder has another name now."""
@@ -100,12 +102,17 @@ class SegmentFiles:
         finally:
             file.release()
 
-    def mark_deleted(self) -> None:
-        """Rename the files to what a start removes, the log file first. [disk]"""
+    def rename(self, ending: str) -> None:
+        """Give the files another ending behind their suffixes, the log file first. [disk]"""
         for suffix in ALL_SUFFIXES:
-            if self._files.exists(self.path(suffix)):
-                self._files.rename(self.path(suffix), self.path(suffix) + DELETED_SUFFIX)
-        self._renamed = DELETED_SUFFIX
+            self.rename_one(suffix, ending)
+        self._ending = ending
+
+    def rename_one(self, suffix: str, ending: str) -> None:
+        """Give one of the files another ending, if it is there; `rename` has to follow. [disk]"""
+        path = self.path(suffix)
+        if self._files.exists(path):
+            self._files.rename(path, path.removesuffix(self._ending) + ending)
 
     def remove_files(self) -> None:
         """Remove the segment from the disk, the log file first: without it the others count for nothing. [disk]"""

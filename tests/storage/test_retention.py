@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.log import Log
+from kafkacompat.storage.segment_files import DELETED_SUFFIX
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, read, reopen, roll, stored_headers
 
@@ -157,7 +158,7 @@ def test_a_crash_while_deleting_leaves_a_whole_log(memory: Store) -> None:
     log.flush()
     doomed = list(log.segments)[:2]
     log.detach(doomed)
-    doomed[0].mark_deleted()
+    doomed[0].rename(DELETED_SUFFIX)
     assert isinstance(memory.files, MemoryFiles)
     memory.files.crash(lose_unsynced=False)
     again = reopen(memory)
