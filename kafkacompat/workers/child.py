@@ -10,7 +10,6 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -43,10 +42,13 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
-    with suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):
+    try:
         _serve(sys.stdin.buffer, sys.stdout.buffer)
-    # A broker that was killed takes nothing: what is left for it is not to be written on the way out.
-    os._exit(0)
+    except (EOFError, pickle.UnpicklingError):
+        return
+    except BrokenPipeError:
+        # The broker was killed: what is left for it is not to be written on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _serve(calls: BinaryIO, results: BinaryIO) -> None:
