@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, replace_file, write_offsets
+from kafkacompat.storage.cluster_metadata import FOLDER
 from kafkacompat.storage.directory_claim import claim, take
 from kafkacompat.storage.filesystem import DiskUsage, Files, Lock
 from kafkacompat.storage.log import Log
@@ -27,8 +28,10 @@ from kafkacompat.storage.partition_folders import (
     put_aside,
     random_ending,
     remove_deleted,
+    segment_bases,
 )
 from kafkacompat.storage.partition_metadata import read_partition_metadata
+from kafkacompat.storage.partition_survey import PartitionSurvey, survey
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -40,7 +43,6 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 
-_NOT_OURS = ("__cluster_metadata",)
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
 
 
@@ -112,7 +114,7 @@ class LogDirectory:
         for name in self._files.list(self.path):
             folder = os.path.join(self.path, name)
             topic, dash, number = name.rpartition("-")
-            if dash and number.isdigit() and topic not in _NOT_OURS and self._files.is_directory(folder):
+            if dash and number.isdigit() and name != FOLDER and self._files.is_directory(folder):
                 found.append(StoredPartition(topic, int(number), self._topic_id(folder)))
         return found
 
@@ -121,6 +123,11 @@ class LogDirectory:
             return read_partition_metadata(self._files, folder)
         except CorruptCheckpointError as error:
             raise LogDirectoryError(f"{error}; restore the file or remove the partition's folder") from error
+
+    def survey(self) -> list[tuple[StoredPartition, PartitionSurvey]]:
+        """Every partition that has a log here, with what its files say."""
+        found = [(stored, survey(self._files, self.folder(*stored[:2]))) for stored in self.partitions()]
+        return [(stored, surveyed) for stored, surveyed in found if surveyed is not None]
 
     def folder(self, topic: str, partition: int) -> str:
         """Where a partition's files are, or would be."""
@@ -182,6 +189,12 @@ class LogDirectory:
         """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
         self._unopened.discard((topic, partition))
         return self._put_aside(self.folder(topic, partition), STRAY_SUFFIX)
+
+    def set_stray_aside(self, topic: str, partition: int) -> str | None:
+        """As `set_aside`, unless the folder holds no log and only has a name like a partition's."""
+        if not segment_bases(self._files, self.folder(topic, partition)):
+            return None
+        return self.set_aside(topic, partition)
 
     def _put_aside(self, folder: str, suffix: str) -> str:
         return put_aside(self._files, self.path, folder, suffix)

@@ -25,6 +25,7 @@ from kafkacompat.metadata.difference import difference
 from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, ImageHolder, MetadataImage, TopicImage
+from kafkacompat.metadata.inheritance import Inheritance, unconfigured
 from kafkacompat.metadata.ledger import Ledger
 from kafkacompat.metadata.producer_ids import ProducerIds
 from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
@@ -49,6 +50,7 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 Arguments = ParamSpec("Arguments")
 Outcome: TypeAlias = "KafkaError | None"
+Inherit: TypeAlias = "Callable[[], Coroutine[Deferred[Any], Any, Inheritance]]"
 
 
 class PartitionEvents(Protocol):
@@ -104,14 +106,15 @@ class Controller:
 
     # Start
 
-    def load(self, cluster_id: str | None) -> Deferred[str]:
+    def load(self, cluster_id: str | None, inherit: Inherit | None = None) -> Deferred[str]:
         """Read the store; fires with the cluster's id, a new one if neither the store nor the caller has any.
 
-        Fails with StoreError when the store belongs to another cluster than *cluster_id*.
+        A new store begins with what *inherit* finds, by default nothing. Fails with StoreError when the store belongs
+        to another cluster than *cluster_id*.
         """
-        return _deferred(self._load(cluster_id))
+        return _deferred(self._load(cluster_id, inherit))
 
-    async def _load(self, cluster_id: str | None) -> str:
+    async def _load(self, cluster_id: str | None, inherit: Inherit | None) -> str:
         await self._ledger.load()
         stored = self._ledger.image.cluster_id
         if stored and cluster_id and stored != cluster_id:
@@ -119,7 +122,9 @@ class Controller:
             raise StoreError(f"{reason}: start with directories of one cluster")
         if not stored:
             stored = cluster_id or codec.uuid_text(new_topic_id(self._rng))
-            await self._ledger.set_cluster_id(stored)
+            nothing = Inheritance(self._static_config, (), None, self._rng)
+            inheritance = nothing if inherit is None else await inherit()
+            await self._ledger.begin(stored, inheritance, self._static_config.node_id)
         return stored
 
     def _with_this_broker(self, image: MetadataImage) -> MetadataImage:
@@ -134,6 +139,9 @@ class Controller:
 
     async def _start(self) -> None:
         await self._ledger.commit(lambda draft: elect_leaders(draft, self._static_config.node_id))
+        if topics := unconfigured(self._ledger.image):
+            words = "nothing of them is deleted or compacted until cleanup.policy, retention.ms or retention.bytes is altered"
+            log.warning("the configs of these topics are not known, %s: %s", words, ", ".join(topics))
         await self._tell()
 
     # Changes

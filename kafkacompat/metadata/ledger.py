@@ -9,6 +9,7 @@ from typing import TypeVar
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.draft import Draft, apply_versions
 from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.inheritance import Inheritance
 from kafkacompat.metadata.producer_ids import BLOCK_SIZE
 from kafkacompat.metadata.store import ABSENT, Change, ConflictError, MetadataStore, StoreError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -40,9 +41,15 @@ class Ledger:
         self.image = self._complete(codec.decode_image(entries))
         self._stale = False
 
-    async def set_cluster_id(self, cluster_id: str) -> None:
-        """Give a store that has no cluster id one; raises StoreError and ConflictError."""
-        await self._store.compare_and_set([Change(codec.CLUSTER_ID, ABSENT, codec.cluster_id_entry(cluster_id))])
+    async def begin(self, cluster_id: str, inheritance: Inheritance, node_id: int) -> None:
+        """Give a store that has no cluster id one, and what was there before it; raises StoreError and ConflictError."""
+        draft = Draft(self.image)
+        inheritance.plan(draft)
+        changes = [Change(codec.CLUSTER_ID, ABSENT, codec.cluster_id_entry(cluster_id)), *draft.changes(self._versions)]
+        if next_producer_id := inheritance.next_producer_id:
+            block = range(next_producer_id - BLOCK_SIZE, next_producer_id)
+            changes.append(Change(codec.PRODUCER_IDS, ABSENT, codec.producer_ids_entry(node_id, block)))
+        await self._store.compare_and_set(changes)
         await self.load()
 
     async def commit(self, plan: Callable[[Draft], Result]) -> Result:

@@ -6,6 +6,7 @@ a commit then, and no shared memory.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,6 +69,10 @@ class SqliteStore:
         """See MetadataStore.close."""
         return self._disk.run(self._close)
 
+    def set_aside_if_damaged(self) -> Deferred[str | None]:
+        """Rename a file that is no sound database; fires with its new name, None where nothing had to be done."""
+        return self._disk.run(self._set_aside_if_damaged)
+
     # On the disk thread from here on.
 
     def _load(self) -> dict[str, Entry]:
@@ -95,6 +100,31 @@ class SqliteStore:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def _set_aside_if_damaged(self) -> str | None:
+        if not self.path.exists() or self._is_sound():
+            return None
+        self._close()
+        aside = next(name for name in map(self._damaged_name, itertools.count(1)) if not name.exists())
+        # What was not taken into the database yet belongs to it, and to no other.
+        for suffix in ("-wal", "-shm", ""):
+            if (file := Path(f"{self.path}{suffix}")).exists():
+                file.rename(f"{aside}{suffix}")
+        return str(aside)
+
+    def _damaged_name(self, number: int) -> Path:
+        return self.path.with_name(f"{FILE_NAME}.damaged-{number}")
+
+    def _is_sound(self) -> bool:
+        try:
+            with self._reporting() as connection:
+                (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        except StoreError as problem:
+            # What is no fault of the file, such as a lock or a full disk, has a class below this one.
+            if type(problem.__cause__) is not sqlite3.DatabaseError:
+                raise
+            return False
+        return bool(verdict == "ok")
 
     def _close(self) -> None:
         if self._connection is not None:

@@ -11,6 +11,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import TopicImage
     from kafkacompat.replication.directories import Directories, Directory, PartitionName
+    from kafkacompat.storage.log_directory import StoredPartition
 
 log = logging.getLogger(__name__)
 
@@ -18,8 +19,8 @@ log = logging.getLogger(__name__)
 async def find_partitions(directories: Directories, topics: Mapping[str, TopicImage]) -> None:
     """Note where each topic's partitions live, and which were being moved where.
 
-    Folders of no topic are left as they are: a topic was deleted when a crash came, or another broker
-    made them. Should their name be needed, they are set aside then.
+    Folders of no topic are set aside, as Kafka does: a topic was deleted when a crash came, or another broker made
+    them.
     """
     for directory in directories:
         for name in await directory.disk.run(directory.storage.take_copies):
@@ -27,12 +28,19 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
                 # It was being moved here when the broker stopped: once more from the beginning.
                 directories.wish(name, directory)
         for stored in await directory.disk.run(directory.storage.partitions):
-            topic = topics.get(stored.topic)
-            if topic is not None and stored.topic_id in (topic.topic_id, ZERO_UUID):
-                await _found(directories, (stored.topic, stored.partition), directory)
-            else:
-                folder = directory.storage.folder(stored.topic, stored.partition)
-                log.warning("%s belongs to no topic of this cluster and is left alone", folder)
+            name = (stored.topic, stored.partition)
+            if _belongs(stored, topics.get(stored.topic)):
+                await _found(directories, name, directory)
+            elif aside := await directory.disk.run(directory.storage.set_stray_aside, *name):
+                folder = directory.storage.folder(*name)
+                log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, aside)
+
+
+def _belongs(stored: StoredPartition, topic: TopicImage | None) -> bool:
+    """Whether a folder is a partition of the topic of its name."""
+    if topic is None or stored.partition >= len(topic.partitions):
+        return False
+    return stored.topic_id in (topic.topic_id, ZERO_UUID)
 
 
 async def _found(directories: Directories, name: PartitionName, directory: Directory) -> None:

@@ -156,7 +156,7 @@ def test_a_lost_meta_properties_is_written_anew_from_the_store(tmp_path: Path) -
     assert [each.cluster_id if each else None for each in found] == [first.cluster_id] * 2
 
 
-def test_a_lost_store_takes_the_cluster_of_the_directories_and_leaves_their_partitions_alone(tmp_path: Path) -> None:
+def test_a_lost_store_takes_the_cluster_of_the_directories_and_their_partitions(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.start()
     world.make_topic(first, "t")
@@ -179,21 +179,32 @@ def test_directories_of_two_clusters_are_refused(tmp_path: Path) -> None:
     world.assert_unlocked()
 
 
-def test_folders_of_no_topic_are_left_alone_until_their_name_is_needed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_folders_of_no_topic_are_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = World(tmp_path)
     world.stop(world.start())
     for path in world.paths:
         Log.create(OsFiles(), str(path / "gone-0"), "gone", 0, b"x" * 16, LogConfig()).release()
+        (path / "photos-2024").mkdir()
     broker = world.start()
-    assert folders(world.paths, "gone-") == ["gone-0", "gone-0"]
-    assert caplog.text.count("left alone") == 2
+    assert [name.rpartition("-")[2] for name in folders(world.paths, "gone-")] == ["stray", "stray"]
+    assert folders(world.paths, "photos-") == ["photos-2024", "photos-2024"]
+    assert caplog.text.count("set aside") == 2
     world.make_topic(broker, "gone", 1)
     assert world.append(broker, "gone", 0) == 0
-    assert sorted(name.rpartition("-")[2] for name in folders(world.paths, "gone-")) == ["0", "0", "stray"]
     world.stop(broker)
     assert world.clean() == [True, True]
+
+
+def test_the_folder_of_a_partition_that_a_topic_does_not_have_is_set_aside(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 1)
+    topic_id = first.metadata.image.topics["t"].topic_id
+    world.stop(first)
+    Log.create(OsFiles(), str(world.paths[0] / "t-1"), "t", 1, topic_id, LogConfig()).release()
+    second = world.start()
+    assert [name.rpartition("-")[2] for name in folders(world.paths, "t-")] == ["0", "stray"]
+    world.stop(second)
 
 
 def test_a_folder_of_a_deleted_topic_is_not_taken_for_the_one_of_its_name(tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""What a partition's folder says by itself, without the metadata that goes with it. Everything here is a disk operation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.leader_epochs import LeaderEpochs
+from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.partition_folders import log_path, segment_bases
+from kafkacompat.storage.producer_state import Producer
+from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots
+from kafkacompat.wire.record_batch import MAGIC_V2
+
+
+class PartitionSurvey(NamedTuple):
+    """The newest leader epoch and the largest producer id that the files name; -1 where they name none."""
+
+    leader_epoch: int
+    producer_id: int
+
+
+def survey(files: Files, folder: str) -> PartitionSurvey | None:
+    """Look at a partition's folder; None when it holds no log at all.
+
+    What the checkpoint of leader epochs and the producers' snapshots do not know yet is in the last segment.
+    """
+    bases = segment_bases(files, folder)
+    if not bases:
+        return None
+    epoch = LeaderEpochs.load(files, folder).latest
+    producer_id = max(map(_largest_producer_id, _readable_snapshots(Snapshots(files, folder))), default=-1)
+    file = files.open(log_path(folder, bases[-1]))
+    try:
+        for _, header in scan_headers(file, 0, file.size()):
+            if header.magic == MAGIC_V2:
+                epoch = max(epoch, header.partition_leader_epoch)
+                producer_id = max(producer_id, header.producer_id)
+    finally:
+        file.close()
+    return PartitionSurvey(epoch, producer_id)
+
+
+def _readable_snapshots(snapshots: Snapshots) -> list[list[Producer]]:
+    readable = []
+    for offset in snapshots.offsets():
+        try:
+            readable.append(snapshots.read(offset))
+        except CorruptSnapshotError:
+            continue
+    return readable
+
+
+def _largest_producer_id(producers: list[Producer]) -> int:
+    return max((producer.producer_id for producer in producers), default=-1)
