@@ -37,6 +37,7 @@ async def _create(request: CreatePartitionsRequest, services: Services) -> Creat
     wanted = [topic for topic in request.topics if times[topic.name] == 1]
     results: Sequence[KafkaError | None]
     try:
+        services.replica_manager.directories.check_room()
         more = [_more(topic) for topic in wanted]
         results = await services.controller.create_partitions(more, validate_only=request.validate_only)
     except KafkaError as problem:

@@ -43,6 +43,8 @@ async def _create(request: CreateTopicsRequest, services: Services) -> CreateTop
     wanted = [topic for topic in request.topics if times[topic.name] == 1]
     results: Sequence[TopicImage | KafkaError]
     try:
+        if any(topic.name not in services.metadata.image.topics for topic in wanted):
+            services.replica_manager.directories.check_room()
         new = [_new(topic) for topic in wanted]
         results = await services.controller.create_topics(new, validate_only=request.validate_only)
     except KafkaError as problem:

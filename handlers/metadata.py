@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 TOPIC_ID_VERSION = 12
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+# Another client may have asked for the topic first; of a full disk the log says once that it is.
+NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
 
 MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
 
@@ -60,12 +62,12 @@ async def _make_and_answer(
 ) -> MetadataResponse:
     results: Sequence[TopicImage | KafkaError]
     try:
+        services.replica_manager.directories.check_room()
         results = await services.controller.create_topics(missing)
     except KafkaError as problem:
         results = [problem] * len(missing)
     for topic, result in zip(missing, results, strict=True):
-        # Another client may have asked for it first.
-        if isinstance(result, KafkaError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+        if isinstance(result, KafkaError) and result.code not in NOT_WORTH_A_LINE:
             log.warning("topic %s was asked for and cannot be made: %s", topic.name, result.detail)
     return _answer(request, context, services)
 

@@ -97,6 +97,7 @@ class _Produce:
     def __init__(self, request: ProduceRequest, context: RequestContext, services: Services) -> None:
         self._refusal = _refusal(request)
         self._version = context.api_version
+        self._acks = request.acks
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._replicas = services.replica_manager
         self._conversions = services.conversions
@@ -126,15 +127,21 @@ class _Produce:
             _refused(response, problem, partition)
         else:
             if isinstance(result, Deferred):
-                self.is_unsettled = self.is_unsettled or bool(self._unconverted) or partition.is_in_line
-                settled = result.addCallbacks(
-                    lambda appended: _accepted(response, appended),
-                    lambda failure: _refused(response, failure.value, partition),
-                )
-                self.waiting.append(settled)
+                self._wait(response, partition, result)
             elif result is not None:
                 _accepted(response, result)
         return response
+
+    def _wait(self, response: PartitionProduceResponse, partition: Partition, result: Deferred[AppendResult]) -> None:
+        settled = result.addCallbacks(
+            lambda appended: _accepted(response, appended),
+            lambda failure: _refused(response, failure.value, partition),
+        )
+        is_unsettled = bool(self._unconverted) or partition.is_in_line
+        self.is_unsettled = self.is_unsettled or is_unsettled
+        # Nobody hears of a sync with acks=0.
+        if is_unsettled or self._acks:
+            self.waiting.append(settled)
 
     def _append(self, partition: Partition, records: Buffer) -> Appended | None:
         """None where an old producer sent an empty set: that is no error, and nothing to do."""

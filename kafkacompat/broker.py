@@ -148,16 +148,7 @@ class Broker:
                 cluster_id=self.cluster_id,
                 new_directory_id=self._rng.randbytes(16),
             )
-            self._directories.append(self._directory(storage, disk))
-
-    def _directory(self, storage: LogDirectory, disk: OwnedDisk) -> Directory:
-        return Directory(
-            storage,
-            disk,
-            self._reactor,
-            syncs_always=self.config.string("kafkacompat.acks.after") == "fsync",
-            reserve_bytes=self.config.int("kafkacompat.disk.reserve.bytes"),
-        )
+            self._directories.append(Directory.configured(storage, disk, self._reactor, self.config))
 
     def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:

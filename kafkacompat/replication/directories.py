@@ -12,6 +12,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
     from kafkacompat.storage.log_directory import LogDirectory
     from kafkacompat.timers import Clock
@@ -30,8 +31,8 @@ def _ignore(_problem: BaseException) -> None:
 class Directory:
     """One log directory and the partitions that live in it.
 
-    ``syncs_always`` and ``reserve_bytes`` are kafkacompat.acks.after and kafkacompat.disk.reserve.bytes. ``on_failure`` is
-    told when the directory can be used no more.
+    With ``syncs_always`` what is appended counts once it is on the disk; ``reserve_bytes`` is what clients leave free.
+    ``on_failure`` is told when the directory can be used no more.
     """
 
     def __init__(
@@ -44,6 +45,17 @@ class Directory:
         self.partitions: set[PartitionName] = set()
         self.offline = False
         self.on_failure: Callable[[BaseException], None] = _ignore
+
+    @classmethod
+    def configured(cls, storage: LogDirectory, disk: Disk, clock: Clock, config: BrokerConfig) -> Directory:
+        """One as the properties say."""
+        return cls(
+            storage,
+            disk,
+            clock,
+            syncs_always=config.string("kafkacompat.acks.after") == "fsync",
+            reserve_bytes=config.int("kafkacompat.disk.reserve.bytes"),
+        )
 
     def failed(self, problem: BaseException) -> None:
         """Something in it failed for good."""

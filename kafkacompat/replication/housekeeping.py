@@ -14,10 +14,14 @@ from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log_config import LONG_MAX
+from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.timers import Clock, now_ms
 
 if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.replication.directories import Directory
     from kafkacompat.replication.partition import Partition
     from kafkacompat.replication.replica_manager import ReplicaManager
     from kafkacompat.storage.segment import Segment
@@ -107,7 +111,9 @@ class Housekeeping:
         high_watermarks = {(each.topic, each.index): each.high_watermark.offset for each in self._replicas}
         return gatherResults(
             [
-                directory.disk.run(directory.storage.checkpoint, logs, high_watermarks)
+                directory.disk.run(directory.storage.checkpoint, logs, high_watermarks).addErrback(
+                    _not_written, directory
+                )
                 for directory, logs in self._replicas.by_directory()
             ],
             consumeErrors=True,
@@ -124,3 +130,11 @@ class Housekeeping:
         now = now_ms(self._clock)
         for partition in list(self._replicas):
             partition.expire_producers(now)
+
+
+def _not_written(failure: Failure, directory: Directory) -> Failure:
+    """For want of room it is tried again at its next time; after anything else there is no telling."""
+    problem = failure.value
+    if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+        directory.failed(problem)
+    return failure

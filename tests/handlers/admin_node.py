@@ -12,6 +12,8 @@ from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.replication.directories import Directories
+from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.schema import Request, Response
@@ -24,13 +26,14 @@ ABSENT: Any = None
 
 
 class AdminNode:
-    """Node 1 with these *properties*; what has to do with data or groups is not there."""
+    """Node 1 with these *properties*; what has to do with data or groups is not there, nor any log directory."""
 
     def __init__(self, **properties: str) -> None:
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}
         self.store = MemoryStore()
         self.events = RecordingEvents()
         self.holder = ImageHolder()
+        self.directories = Directories([])
         config = BrokerConfig(given)
         self.controller = Controller(self.store, self.holder, self.events, config, Random(7))
         outcome(self.controller.load("cluster-1"))
@@ -41,7 +44,7 @@ class AdminNode:
             config=config,
             metadata=self.holder,
             controller=self.controller,
-            replica_manager=ABSENT,
+            replica_manager=ReplicaManager(self.directories, ABSENT, Clock()),
             fetch_sessions=ABSENT,
             group_coordinator=ABSENT,
             stored_offsets=ABSENT,
