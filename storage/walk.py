@@ -54,6 +54,11 @@ class Stretch:
         """Position behind it."""
         return self.position + self.size_bytes
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the file ends before it does."""
+        return self.problem == _CUT_OFF
+
 
 class Bounds(NamedTuple):
     """What a file's offsets and positions can be: the file ends at ``end``, and its last offset is at most ``last_offset``."""

@@ -18,8 +18,7 @@ from kafkacompat.storage.inspection.index_rows import (
 from kafkacompat.storage.inspection.log_rows import log_rows
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
 from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
-from kafkacompat.storage.leftovers import CLEANED_SUFFIX, SWAP_SUFFIX
-from kafkacompat.storage.segment_files import DELETED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX
 
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"

@@ -1,0 +1,163 @@
+"""Checking log directories, or single partitions' folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets
+from kafkacompat.storage.directory_claim import LOCK
+from kafkacompat.storage.filesystem import DirectoryLockedError, Files
+from kafkacompat.storage.inspection.findings import Finding, Progress, Report, Unreadable
+from kafkacompat.storage.inspection.partition_check import CheckedPartition, Circumstances, check_partition
+from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties
+from kafkacompat.storage.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, segment_bases
+from kafkacompat.storage.partition_metadata import read_partition_metadata
+from kafkacompat.storage.segment_files import LOG_SUFFIX
+from kafkacompat.storage.walk import LARGEST_OFFSET
+from kafkacompat.wire.primitives import ZERO_UUID
+
+CLEANED_TO = "cleaner-offset-checkpoint"
+CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANED_TO)
+
+_ASIDE = {
+    DELETE_SUFFIX: "the folder of a deleted partition; the next start removes it",
+    FUTURE_SUFFIX: "a copy that was being made; the next start begins it anew",
+    STRAY_SUFFIX: "the folder of a partition that no topic owned; look at it, then remove it",
+}
+
+
+class Place(NamedTuple):
+    """What there is to check: partitions' folders, in the log directory ``path`` or (None) by themselves."""
+
+    path: str | None
+    folders: Sequence[str]
+
+
+def find_place(files: Files, path: str) -> Place:
+    """Tell a log directory from a partition's folder. Raises OSError, and NotADirectoryError for what is neither."""
+    path = path.rstrip("/") or path
+    if segment_bases(files, path):
+        return Place(None, [path])
+    folders = [
+        folder
+        for name in files.list(path)
+        if is_partition(folder := os.path.join(path, name)) and files.is_directory(folder)
+    ]
+    if not folders and not files.exists(os.path.join(path, META_PROPERTIES)):
+        raise NotADirectoryError(f"{path} is neither a log directory nor a partition's folder")
+    return Place(path, folders)
+
+
+def is_partition(folder: str) -> bool:
+    """Whether a folder is named like that of a partition."""
+    topic, dash, number = os.path.basename(folder).rpartition("-")
+    return bool(topic and dash and number.isdigit())
+
+
+def log_bytes(files: Files, place: Place) -> int:
+    """Bytes of all log files, which are what takes the time."""
+    paths = (os.path.join(folder, name) for folder in place.folders for name in files.list(folder))
+    return sum(files.size(path) for path in paths if path.endswith(LOG_SUFFIX))
+
+
+def is_locked(files: Files, path: str) -> bool:
+    """Whether a broker holds a log directory; the lock is taken and given back at once."""
+    lock = os.path.join(path, LOCK)
+    if not files.exists(lock):
+        return False
+    try:
+        files.lock(lock).release()
+    except (DirectoryLockedError, OSError):
+        return True  # or it cannot be asked: what a broker may be at is nothing to complain of
+    return False
+
+
+class DirectoryState(NamedTuple):
+    """What the files of a log directory itself say."""
+
+    live: bool
+    clean: bool
+    checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
+    unreadable: Sequence[str]
+    """Names of checkpoints that do not follow their format."""
+
+    def of(self, folder: str) -> Circumstances:
+        """What they say of a partition."""
+        topic, _, number = os.path.basename(folder).rpartition("-")
+        name = topic, int(number)
+        synced_to = LARGEST_OFFSET if self.clean else self.checkpoints[RECOVERY_POINTS].get(name, 0)
+        return Circumstances(
+            synced_to,
+            self.checkpoints[LOG_START_OFFSETS].get(name, 0),
+            self.checkpoints[HIGH_WATERMARKS].get(name, 0),
+            name in self.checkpoints[CLEANED_TO],
+            self.live,
+        )
+
+
+def read_state(files: Files, path: str, report: Report) -> DirectoryState:
+    """Read what belongs to a log directory as a whole, and tell what is wrong with it."""
+    checkpoints, unreadable = {}, []
+    for name in CHECKPOINTS:
+        try:
+            checkpoints[name] = read_offsets(files, os.path.join(path, name))
+        except CorruptCheckpointError as error:
+            checkpoints[name] = {}
+            unreadable.append(name)
+            report(Finding(os.path.join(path, name), f"{error}; a start does without it and reads more"))
+    try:
+        read_meta_properties(files, path)
+    except LogDirectoryError as error:
+        report(Finding(os.path.join(path, META_PROPERTIES), str(error)))
+    live = is_locked(files, path)
+    return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN)), checkpoints, unreadable)
+
+
+def check_place(
+    files: Files, place: Place, report: Report, progress: Progress, unreadable: Callable[[Unreadable], None]
+) -> list[CheckedPartition]:
+    """Check a log directory or a partition's folder; what the system does not let be read is told, and the rest goes on."""
+    state = read_state(files, place.path, report) if place.path is not None else None
+    checked = []
+    for folder in place.folders:
+        circumstances = state.of(folder) if state is not None else _alone(files, folder)
+        try:
+            checked.append(check_partition(files, folder, circumstances, report, progress))
+        except OSError as error:
+            if not (circumstances.live and not files.exists(folder)):
+                unreadable(Unreadable(folder, error))
+    if place.path is not None:
+        _report_folders(files, place.path, report)
+        _report_topic_ids(files, place.folders, report)
+    return checked
+
+
+def _alone(files: Files, folder: str) -> Circumstances:
+    """A folder without its log directory: nobody knows how its last segment was left."""
+    beside = os.path.dirname(os.path.abspath(folder))
+    return Circumstances(synced_to=segment_bases(files, folder)[-1], live=is_locked(files, beside))
+
+
+def _report_folders(files: Files, path: str, report: Report) -> None:
+    for name in files.list(path):
+        ending = next((ending for ending in _ASIDE if name.endswith(ending)), None)
+        if ending is not None and files.is_directory(os.path.join(path, name)):
+            report(Finding(os.path.join(path, name), _ASIDE[ending], note=True))
+
+
+def _report_topic_ids(files: Files, folders: Sequence[str], report: Report) -> None:
+    """All partitions of a topic have its id."""
+    ids: dict[str, tuple[bytes, str]] = {}
+    for folder in folders:
+        topic = os.path.basename(folder).rpartition("-")[0]
+        try:
+            topic_id = read_partition_metadata(files, folder)
+        except (CorruptCheckpointError, OSError):
+            continue
+        first, where = ids.setdefault(topic, (topic_id, folder))
+        if ZERO_UUID != topic_id != first != ZERO_UUID:
+            report(Finding(folder, f"its topic has another id than in {where}"))

@@ -1,0 +1,121 @@
+"""Comparing a segment's index files with its batches, while somebody walks through these."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from kafkacompat.storage.inspection.index_rows import ABORTED_TXN_ENTRY, OFFSET_ENTRY, TIME_ENTRY
+from kafkacompat.storage.walk import Stretch
+
+
+class IndexCheck:
+    """What the checks of all kinds of index files have in common.
+
+    ``problem`` is the first thing found, and empty as long as there is none.
+    """
+
+    ENTRY: struct.Struct
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        self.problem = ""
+        self._base_offset = base_offset
+        whole = len(data) - len(data) % self.ENTRY.size
+        self._entries = self._absolute(list(self.ENTRY.iter_unpack(data[:whole])))
+        self._next = 0
+        if whole != len(data):
+            self._note(f"its {len(data)} bytes are no whole number of entries of {self.ENTRY.size} bytes")
+
+    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        raise NotImplementedError
+
+    def pass_by(self, stretch: Stretch) -> None:
+        """Compare with the next stretch of the log file."""
+        raise NotImplementedError
+
+    def finish(self, complete: bool) -> None:
+        """The log file has ended; ``complete`` says that the index should hold everything it ever will."""
+        if self._next < len(self._entries) and not self.problem:
+            self._note(f"its entry {self._next} points behind what the log holds")
+
+    def _note(self, problem: str) -> None:
+        self.problem = self.problem or problem
+
+
+class OffsetIndexCheck(IndexCheck):
+    """Every entry names the last offset of a batch and where that batch begins."""
+
+    ENTRY = OFFSET_ENTRY
+
+    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [(self._base_offset + offset, position) for offset, position in entries]
+
+    def pass_by(self, stretch: Stretch) -> None:
+        """See IndexCheck."""
+        while self._next < len(self._entries) and self._entries[self._next][1] < stretch.end:
+            offset, position = self._entries[self._next]
+            at_it = position == stretch.position and offset == stretch.last_offset
+            if not stretch.problem and not at_it:
+                self._note(f"the entry of offset {offset} points at {position}, where no batch ends with that offset")
+            self._next += 1
+
+
+class TimeIndexCheck(IndexCheck):
+    """Every entry names the last offset of the first batch that has the largest timestamp so far, and that timestamp."""
+
+    ENTRY = TIME_ENTRY
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        super().__init__(data, base_offset)
+        self._latest = (-1, base_offset)
+        self._damaged = False
+
+    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [(timestamp, self._base_offset + offset) for timestamp, offset in entries]
+
+    def pass_by(self, stretch: Stretch) -> None:
+        """See IndexCheck."""
+        if stretch.problem:
+            self._damaged = True
+        elif stretch.max_timestamp > self._latest[0]:
+            self._latest = stretch.max_timestamp, stretch.last_offset
+        while self._next < len(self._entries) and self._entries[self._next][1] <= stretch.last_offset:
+            self._compare(self._entries[self._next], stretch)
+            self._next += 1
+
+    def _compare(self, entry: tuple[int, ...], stretch: Stretch) -> None:
+        timestamp, offset = entry
+        before = self._entries[self._next - 1][0] if self._next else -1
+        # Inside of a compressed message set the offset was that of the message itself.
+        placed = offset == stretch.last_offset or stretch.header is None
+        if timestamp <= before:
+            self._note(f"the entry of timestamp {timestamp} follows that of {before}")
+        elif not stretch.problem and not (placed and timestamp == stretch.max_timestamp >= self._latest[0]):
+            self._note(f"the entry of timestamp {timestamp} names offset {offset}, where the log has another one")
+
+    def finish(self, complete: bool) -> None:
+        """See IndexCheck."""
+        super().finish(complete)
+        last = self._entries[-1][0] if self._entries else -1
+        if complete and not self._damaged and last < self._latest[0]:
+            self._note(f"it ends with timestamp {last}, but the segment goes to {self._latest[0]}")
+
+
+class TransactionIndexCheck(IndexCheck):
+    """Every entry names a producer and the marker with which its transaction was aborted."""
+
+    ENTRY = ABORTED_TXN_ENTRY
+
+    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return list(entries)
+
+    def pass_by(self, stretch: Stretch) -> None:
+        """See IndexCheck."""
+        while self._next < len(self._entries) and self._entries[self._next][3] <= stretch.last_offset:
+            version, producer_id, first_offset, last_offset, _ = self._entries[self._next]
+            header = stretch.header
+            marker = header is not None and header.is_control and header.producer_id == producer_id
+            ordered = version == 0 and first_offset <= last_offset == stretch.last_offset
+            if not stretch.problem and not (marker and ordered):
+                self._note(f"the entry of offset {last_offset} names no marker of producer {producer_id}")
+            self._next += 1

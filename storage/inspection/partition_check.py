@@ -1,0 +1,243 @@
+"""Checking a partition's folder: its segments, and what lies beside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError, read_lines
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
+from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
+from kafkacompat.storage.leader_epochs import EpochEntry, LeaderEpochs
+from kafkacompat.storage.partition_folders import segment_bases
+from kafkacompat.storage.partition_metadata import read_partition_metadata
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
+from kafkacompat.storage.walk import LARGEST_OFFSET
+
+NOBODY_SYNCED = 0
+
+
+class Circumstances(NamedTuple):
+    """What a log directory says of a partition, and whether its broker runs.
+
+    Below ``synced_to`` everything was on the disk, with its indexes; it is the largest offset after a clean stop.
+    """
+
+    synced_to: int = LARGEST_OFFSET
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    compacted: bool = False
+    live: bool = False
+
+    @property
+    def clean(self) -> bool:
+        """Whether a broker closed the log in good order."""
+        return self.synced_to == LARGEST_OFFSET
+
+
+@dataclass(slots=True)
+class CheckedPartition:
+    """A partition's folder as it was found."""
+
+    folder: str
+    segments: list[CheckedSegment] = field(default_factory=list)
+    bad_snapshots: list[int] = field(default_factory=list)
+    wrong_epochs: bool = False
+
+    @property
+    def end_offset(self) -> int:
+        """Behind the last batch that is sound."""
+        return self.segments[-1].end_offset if self.segments else 0
+
+    @property
+    def damaged(self) -> list[CheckedSegment]:
+        """The segments whose log files hold bytes that are no sound batches."""
+        return [segment for segment in self.segments if segment.damage]
+
+
+_LEFTOVERS = {
+    DELETED_SUFFIX: "it was deleted; the next start removes it",
+    CLEANED_SUFFIX: "compaction was still writing it; the next start removes it",
+    SWAP_SUFFIX: "it was about to replace segments; the next start lets it",
+    TEMPORARY_SUFFIX: "it was being written; the next start removes it",
+}
+
+
+def check_partition(
+    files: Files, folder: str, circumstances: Circumstances, report: Report, progress: Progress
+) -> CheckedPartition:
+    """Check everything in a partition's folder. Raises OSError."""
+    checked = CheckedPartition(folder)
+    bases = segment_bases(files, folder)
+    found = []
+    for base, following in zip(bases, [*bases[1:], None], strict=True):
+        segment = _check_segment(files, folder, base, following, circumstances, progress)
+        found.append(segment)
+        if segment is not None:
+            checked.segments.append(segment)
+            report_segment(segment, report, circumstances.synced_to)
+    _report_gaps(found, circumstances, report)
+    _check_offsets(checked, circumstances, report)
+    _check_epochs(files, checked, circumstances, report)
+    _check_snapshots(files, checked, circumstances, report)
+    _check_metadata(files, folder, report)
+    _report_leftovers(files, folder, set(bases), circumstances, report)
+    return checked
+
+
+def _check_segment(
+    files: Files, folder: str, base: int, following: int | None, circumstances: Circumstances, progress: Progress
+) -> CheckedSegment | None:
+    """One segment; None when a running broker took it away, or put another one in its place, meanwhile."""
+    log_path = os.path.join(folder, f"{base:020d}{LOG_SUFFIX}")
+    settled = circumstances.clean if following is None else following <= circumstances.synced_to
+    try:
+        before = files.size(log_path), files.modified_ms(log_path)
+        checked = check_segment(
+            files,
+            folder,
+            base,
+            LARGEST_OFFSET if following is None else following - 1,
+            with_indexes=settled,
+            complete=following is not None,
+            progress=progress,
+        )
+        changed = before != (files.size(log_path), files.modified_ms(log_path))
+    except FileNotFoundError:
+        if circumstances.live:
+            return None
+        raise
+    if circumstances.live and following is not None and changed:
+        return None
+    _bound(checked, following)
+    if circumstances.live and following is None:
+        # Its last batch may be on its way into the file.
+        checked.damage = [each for each in checked.damage if each.end < checked.size_bytes or not each.is_cut_off]
+    return checked
+
+
+def _bound(checked: CheckedSegment, following: int | None) -> None:
+    """What is missing at the end of a segment goes up to the next one."""
+    if following is None or not checked.damage:
+        return
+    if checked.damage[-1].end == checked.size_bytes:
+        checked.damage[-1] = replace(checked.damage[-1], last_offset=following - 1)
+        checked.end_offset = following
+
+
+def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circumstances, report: Report) -> None:
+    """Offsets that nobody has, unless compaction took them, or retention took a segment (None) meanwhile."""
+    if circumstances.compacted or any(segment is not None and segment.compacted for segment in segments):
+        return
+    end_offset = None
+    for segment in segments:
+        if segment is None:
+            end_offset = None
+            continue
+        missing = list(segment.gaps)
+        if end_offset is not None and end_offset < segment.base_offset:
+            missing.insert(0, (end_offset, segment.base_offset - 1))
+        for first, last in missing:
+            what = "no batch holds these offsets, though nothing says that the log was compacted"
+            report(Finding(segment.path, what, first_offset=first, last_offset=last))
+        end_offset = segment.end_offset
+
+
+def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
+    """What the directory's checkpoints say against where the log begins and ends."""
+    end_offset = checked.end_offset
+    said = [("log start offset", circumstances.log_start_offset, False)]
+    if circumstances.clean:
+        said.append(("high watermark", circumstances.high_watermark, True))
+    else:
+        said.append(("recovery point", circumstances.synced_to, False))
+    for name, offset, passing in said:
+        if offset > end_offset and not (circumstances.live and passing):
+            what = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
+            report(Finding(checked.folder, what, first_offset=end_offset, last_offset=offset - 1))
+
+
+def _check_epochs(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
+    path = os.path.join(checked.folder, EPOCHS)
+    try:
+        lines = read_lines(files, path, 2)
+        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in lines]
+    except (CorruptCheckpointError, ValueError) as error:
+        checked.wrong_epochs = True
+        report(Finding(path, f"it cannot be read: {error}"))
+        return
+    problem = _order_problem(entries) or _epochs_problem(files, checked, entries, circumstances)
+    if problem:
+        checked.wrong_epochs = True
+        report(problem._replace(path=path))
+
+
+def _order_problem(entries: Sequence[EpochEntry]) -> Finding | None:
+    for before, after in pairwise(entries):
+        if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+            return Finding(
+                "",
+                f"{after.epoch} from {after.start_offset} on cannot follow {before.epoch} from {before.start_offset} on",
+            )
+    return None
+
+
+def _epochs_problem(
+    files: Files, checked: CheckedPartition, entries: Sequence[EpochEntry], circumstances: Circumstances
+) -> Finding | None:
+    """The first batches whose leader epoch is not the one that the file gives their offsets."""
+    known = LeaderEpochs(files, checked.folder, entries)
+    for segment in checked.segments:
+        for run in segment.epochs:
+            said = {known.epoch_for_offset(offset) for offset in (run.first_offset, run.last_offset)}
+            unwritten = run.last_offset >= circumstances.synced_to or (
+                not circumstances.clean and segment is checked.segments[-1]
+            )
+            if said != {run.epoch} and not unwritten:
+                what = f"the batches say epoch {run.epoch}, the file says {', '.join(map(str, sorted(said)))}"
+                return Finding("", what, first_offset=run.first_offset, last_offset=run.last_offset)
+    return None
+
+
+def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
+    snapshots = Snapshots(files, checked.folder)
+    for offset in snapshots.offsets():
+        path = os.path.join(checked.folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+        try:
+            snapshots.read(offset)
+            what = (
+                f"it is of offset {offset}, but the log ends at {checked.end_offset}"
+                if offset > checked.end_offset
+                else ""
+            )
+        except FileNotFoundError:
+            continue
+        except CorruptSnapshotError as error:
+            what = str(error)
+        if what and not (circumstances.live and offset > checked.end_offset):
+            checked.bad_snapshots.append(offset)
+            report(Finding(path, what))
+
+
+def _check_metadata(files: Files, folder: str, report: Report) -> None:
+    try:
+        read_partition_metadata(files, folder)
+    except CorruptCheckpointError as error:
+        report(Finding(folder, str(error)))
+
+
+def _report_leftovers(files: Files, folder: str, bases: set[int], circumstances: Circumstances, report: Report) -> None:
+    for name in files.list(folder) if not circumstances.live else ():
+        ending = next((ending for ending in _LEFTOVERS if name.endswith(ending)), None)
+        stem = name.split(".")[0]
+        if ending is not None:
+            report(Finding(os.path.join(folder, name), _LEFTOVERS[ending], note=True))
+        elif name.endswith(ALL_SUFFIXES) and stem.isdigit() and int(stem) not in bases:
+            what = "it belongs to no segment; the next start removes it"
+            report(Finding(os.path.join(folder, name), what, note=True))

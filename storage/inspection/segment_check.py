@@ -1,0 +1,133 @@
+"""Checking one segment: every batch of its log file, and its indexes against them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.index_check import (
+    IndexCheck,
+    OffsetIndexCheck,
+    TimeIndexCheck,
+    TransactionIndexCheck,
+)
+from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.walk import Bounds, Stretch, walk
+
+PROGRESS_BYTES = 1 << 20
+
+_CHECKS: Mapping[str, type[IndexCheck]] = {
+    INDEX_SUFFIX: OffsetIndexCheck,
+    TIME_INDEX_SUFFIX: TimeIndexCheck,
+    TXN_INDEX_SUFFIX: TransactionIndexCheck,
+}
+
+
+@dataclass(slots=True)
+class EpochRun:
+    """Batches in a row that were written in one leader epoch."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass(slots=True)
+class CheckedSegment:
+    """What a segment holds; ``end_offset`` is the one behind its last sound batch."""
+
+    path: str
+    base_offset: int
+    size_bytes: int
+    end_offset: int
+    damage: list[Stretch] = field(default_factory=list)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    """(first, last) offsets that no batch holds, though nothing is damaged there."""
+    epochs: list[EpochRun] = field(default_factory=list)
+    compacted: bool = False
+    """Whether records were taken out of the middle of a batch, which only compaction does."""
+    wrong_indexes: dict[str, str] = field(default_factory=dict)
+    """By suffix, what is wrong with an index file; one that is missing too."""
+
+    def take(self, stretch: Stretch) -> None:
+        """Count the next stretch."""
+        if stretch.problem:
+            self.damage.append(stretch)
+            if stretch.last_offset >= 0:
+                self.end_offset = stretch.last_offset + 1
+            return
+        header = stretch.header
+        if header is not None:
+            if header.base_offset > self.end_offset:
+                self.gaps.append((self.end_offset, header.base_offset - 1))
+            self.compacted = self.compacted or header.record_count <= header.last_offset_delta
+            self._take_epoch(header.partition_leader_epoch, stretch)
+        self.end_offset = stretch.last_offset + 1
+
+    def _take_epoch(self, epoch: int, stretch: Stretch) -> None:
+        if self.epochs and self.epochs[-1].epoch == epoch:
+            self.epochs[-1].last_offset = stretch.last_offset
+        else:
+            self.epochs.append(EpochRun(epoch, stretch.base_offset, stretch.last_offset))
+
+
+def check_segment(
+    files: Files,
+    folder: str,
+    base_offset: int,
+    last_offset: int,
+    *,
+    with_indexes: bool,
+    complete: bool,
+    progress: Progress,
+) -> CheckedSegment:
+    """Read a segment whose offsets go up to *last_offset* at most; ``complete``: it takes no more batches. Raises OSError."""
+    stem = os.path.join(folder, f"{base_offset:020d}")
+    file = files.open(stem + LOG_SUFFIX)
+    try:
+        size_bytes = file.size()
+        checked = CheckedSegment(stem + LOG_SUFFIX, base_offset, size_bytes, base_offset)
+        checks = _index_checks(files, stem, checked) if with_indexes else {}
+        told = 0
+        for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset):
+            checked.take(stretch)
+            for check in checks.values():
+                check.pass_by(stretch)
+            if stretch.end - told >= PROGRESS_BYTES:
+                progress(stretch.end - told)
+                told = stretch.end
+        progress(size_bytes - told)
+    finally:
+        file.close()
+    for suffix, check in checks.items():
+        check.finish(complete)
+        if check.problem:
+            checked.wrong_indexes[suffix] = check.problem
+    return checked
+
+
+def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str, IndexCheck]:
+    checks = {}
+    for suffix, make in _CHECKS.items():
+        if files.exists(stem + suffix):
+            checks[suffix] = make(files.read(stem + suffix), checked.base_offset)
+        elif suffix != TXN_INDEX_SUFFIX:
+            checked.wrong_indexes[suffix] = "it is missing"
+    return checks
+
+
+def report_segment(checked: CheckedSegment, report: Report, unsynced_from: int) -> None:
+    """Tell what is wrong with a segment; a torn end at or behind offset *unsynced_from* is what a crash leaves."""
+    for stretch in checked.damage:
+        torn = stretch.end == checked.size_bytes and stretch.base_offset >= unsynced_from
+        what = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
+        if torn:
+            what += "; no sync had reached them, and the next start cuts them off"
+        report(Finding(checked.path, what, torn, stretch.position, stretch.base_offset, stretch.last_offset))
+    stem = checked.path.removesuffix(LOG_SUFFIX)
+    for suffix, problem in checked.wrong_indexes.items():
+        report(Finding(stem + suffix, problem))

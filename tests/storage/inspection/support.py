@@ -1,0 +1,40 @@
+"""What the tests of checks share."""
+
+from __future__ import annotations
+
+from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, take
+
+FOLDER = "data/t-0"
+
+
+def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> tuple[LogDirectory, Log]:
+    """A log directory with one partition of several segments, an idempotent producer and two leader epochs."""
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
+    for index in range(batches):
+        records = batch(
+            2, timestamp=NOW_MS + 10 * index, codec=index % 5, producer_id=5, producer_epoch=0, base_sequence=2 * index
+        )
+        append(log, records, leader_epoch=index // 10)
+    if close:
+        directory.close([log])
+    return directory, log
+
+
+def check(store: Store, path: str = "data") -> list[Finding]:
+    """Everything that a check finds."""
+    found: list[Finding] = []
+    refused: list[Unreadable] = []
+    check_place(store.files, find_place(store.files, store.path(path)), found.append, lambda _: None, refused.append)
+    assert refused == []
+    return found
+
+
+def problems(store: Store, path: str = "data") -> list[Finding]:
+    """What is no mere note."""
+    return [finding for finding in check(store, path) if not finding.note]

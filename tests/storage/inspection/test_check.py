@@ -1,0 +1,222 @@
+"""Checking a log directory: a sound one is sound, and whatever changes in it is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
+from kafkacompat.storage.inspection.findings import Unreadable
+from kafkacompat.storage.log_config import LogConfig
+from tests.storage.inspection.support import FOLDER, check, problems, write_directory
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, take
+
+
+def logs(store: Store) -> list[str]:
+    return [f"{FOLDER}/{name}" for name in store.files.list(store.path(FOLDER)) if name.endswith(".log")]
+
+
+def flip(position: int, bit: int = 0) -> Callable[[bytes], bytes]:
+    def change(data: bytes) -> bytes:
+        flipped = bytearray(data)
+        flipped[position] ^= 1 << bit
+        return bytes(flipped)
+
+    return change
+
+
+def test_a_directory_that_was_closed_is_sound(store: Store) -> None:
+    write_directory(store)
+    assert len(logs(store)) > 3
+    assert check(store) == []
+    assert check(store, FOLDER) == []
+
+
+def test_a_directory_that_is_in_use_is_sound_and_stays_in_use(store: Store) -> None:
+    directory, log = write_directory(store, close=False)
+    assert check(store) == []
+    append(log, batch(), leader_epoch=2)
+    directory.close([log])
+    assert check(store) == []
+
+
+def test_a_directory_whose_broker_was_killed_is_sound(memory: Store) -> None:
+    directory, _ = write_directory(memory, close=False)
+    directory.release()
+    assert check(memory) == []
+
+
+def test_every_flipped_bit_of_a_log_file_is_found(memory: Store) -> None:
+    write_directory(memory, batches=12)
+    path = logs(memory)[0]
+    size_bytes = memory.files.size(memory.path(path))
+    first_batch, second_batch = 100, 230
+    assert size_bytes > second_batch
+    for position in (*range(first_batch), *range(first_batch, second_batch, 7), size_bytes - 1):
+        for bit in (0, 7):
+            rewrite(memory, path, flip(position, bit))
+            assert problems(memory), f"bit {bit} of byte {position}"
+            rewrite(memory, path, flip(position, bit))
+    assert problems(memory) == []
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot"])
+def test_every_flipped_bit_of_the_files_beside_it_is_found(memory: Store, suffix: str) -> None:
+    write_directory(memory)
+    names = [name for name in memory.files.list(memory.path(FOLDER)) if name.endswith(suffix)]
+    assert len(names) > 2
+    for name in names[:2]:
+        path = f"{FOLDER}/{name}"
+        assert memory.files.size(memory.path(path)) > 0 or suffix == ".snapshot"
+        for position in range(memory.files.size(memory.path(path))):
+            rewrite(memory, path, flip(position))
+            assert [finding.path for finding in problems(memory)] == [memory.path(path)], position
+            rewrite(memory, path, flip(position))
+
+
+def test_damage_is_told_with_position_and_offsets(memory: Store) -> None:
+    write_directory(memory)
+    whole = memory.files.read(memory.path(logs(memory)[1]))
+    base = int(os.path.basename(logs(memory)[1]).split(".")[0])
+    second = 12 + int.from_bytes(whole[8:12], "big")
+    rewrite(memory, logs(memory)[1], flip(second + 80))
+    (finding,) = problems(memory)
+    assert finding.path == memory.path(logs(memory)[1])
+    assert (finding.position, finding.first_offset, finding.last_offset) == (second, base + 2, base + 3)
+    assert "checksum" in finding.what
+
+
+def test_damage_at_the_end_of_a_rolled_segment_goes_up_to_the_next(memory: Store) -> None:
+    write_directory(memory)
+    following = int(os.path.basename(logs(memory)[2]).split(".")[0])
+    rewrite(memory, logs(memory)[1], lambda data: data[:-3])
+    (finding,) = [each for each in problems(memory) if each.path.endswith(".log")]
+    assert (finding.first_offset, finding.last_offset) == (following - 2, following - 1)
+
+
+def test_a_torn_end_after_a_crash_is_a_note_and_a_finding_after_a_clean_stop(memory: Store) -> None:
+    directory, _ = write_directory(memory, close=False)
+    directory.release()
+    rewrite(memory, logs(memory)[-1], lambda data: data[:-3])
+    (note,) = check(memory)
+    assert note.note and "the next start cuts them off" in note.what
+    memory.files.open(memory.path("data/.kafka_cleanshutdown"), create=True).close()
+    assert [finding.note for finding in check(memory) if finding.path.endswith(".log")] == [False]
+
+
+def test_a_missing_segment_is_found_unless_the_log_is_compacted(memory: Store) -> None:
+    write_directory(memory)
+    gone = logs(memory)[1]
+    first = int(os.path.basename(gone).split(".")[0])
+    last = int(os.path.basename(logs(memory)[2]).split(".")[0]) - 1
+    for suffix in (".log", ".index", ".timeindex"):
+        memory.files.remove(memory.path(gone.removesuffix(".log") + suffix))
+    (finding,) = problems(memory)
+    assert (finding.first_offset, finding.last_offset) == (first, last)
+    rewrite(memory, "data/cleaner-offset-checkpoint", lambda _: b"0\n1\nt 0 40\n")
+    assert problems(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("file_name", "contents", "words"),
+    [
+        ("data/recovery-point-offset-checkpoint", b"0\nx\n", "does not"),
+        ("data/replication-offset-checkpoint", b"0\n1\nt 0 1000\n", "high watermark says 1000, but the log ends at 48"),
+        ("data/log-start-offset-checkpoint", b"0\n1\nt 0 1000\n", "log start offset says 1000"),
+        ("data/meta.properties", b"version=9\n", "version 9"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches say epoch 1, the file says 0"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n2\n1 0\n0 20\n", "cannot follow"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"7\n", "cannot be read"),
+        (f"{FOLDER}/partition.metadata", b"version: 0\ntopic_id: x", "does not name a topic id"),
+        (f"{FOLDER}/{100:020d}.snapshot", b"\0\1\x48\x67\x4b\xc7\0\0\0\0", "offset 100, but the log ends at 48"),
+    ],
+)
+def test_small_files_that_are_wrong(memory: Store, file_name: str, contents: bytes, words: str) -> None:
+    write_directory(memory)
+    if file_name.endswith("leader-epoch-checkpoint") and contents == b"7\n":
+        contents = b"7\n0\n"
+    rewrite(memory, file_name, lambda _: contents)
+    (finding,) = problems(memory)
+    assert words in finding.what
+
+
+def test_missing_indexes(memory: Store) -> None:
+    write_directory(memory)
+    memory.files.remove(memory.path(logs(memory)[0].removesuffix(".log") + ".index"))
+    (finding,) = problems(memory)
+    assert finding.path.endswith(".index") and finding.what == "it is missing"
+
+
+def test_leftovers_are_notes(memory: Store) -> None:
+    write_directory(memory)
+    for name in ("00000000000000000007.log.deleted", "00000000000000000000.log.cleaned", "x.tmp", f"{7:020d}.index"):
+        rewrite(memory, f"{FOLDER}/{name}", lambda data: data)
+    memory.files.make_directory(memory.path("data/u-0.0123-delete"))
+    found = check(memory)
+    assert len(found) == 5 and all(finding.note for finding in found)
+
+
+def test_partitions_of_one_topic_with_two_ids(memory: Store) -> None:
+    directory = take(memory)
+    opened = [directory.open_log("t", index, bytes([index + 1]) * 16, LogConfig(), NOW_MS) for index in (0, 1)]
+    directory.close(opened)
+    (finding,) = problems(memory)
+    assert "another id" in finding.what
+
+
+def test_an_aborted_transaction_needs_its_marker(memory: Store) -> None:
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    append(log, batch(2))
+    marker = batch(1, key=b"\0\0\0\0", size_bytes=6, producer_id=3, producer_epoch=0, transactional=True, control=True)
+    append(log, marker, from_client=False)
+    roll(log)
+    directory.close([log])
+    entry = b"\0\0" + b"".join(number.to_bytes(8, "big") for number in (3, 0, 2, 3))
+    path = f"{FOLDER}/{0:020d}.txnindex"
+    rewrite(memory, path, lambda _: entry)
+    assert problems(memory) == []
+    for position in (0, 9, 17, 25):
+        rewrite(memory, path, flip(position, 2))
+        assert [finding.path for finding in problems(memory)] == [memory.path(path)], position
+        rewrite(memory, path, flip(position, 2))
+
+
+def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(memory: Store) -> None:
+    _, log = write_directory(memory, close=False)
+    place = find_place(memory.files, memory.path("data"))
+    seen = 0
+
+    def progress(size_bytes: int) -> None:
+        nonlocal seen
+        if not seen:
+            old = list(log.segments)[1:3]
+            log.detach(list(log.segments)[:3])
+            log.delete_segments(old)
+        seen += size_bytes
+
+    found: list[object] = []
+    check_place(memory.files, place, found.append, progress, found.append)
+    assert found == [] and seen > 0
+
+
+def test_what_cannot_be_read_does_not_end_the_check(memory: Store) -> None:
+    write_directory(memory)
+    place = find_place(memory.files, memory.path("data"))
+    place = place._replace(folders=[memory.path("data/gone-0"), *place.folders])
+    refused: list[Unreadable] = []
+    checked = check_place(memory.files, place, lambda _: None, lambda _: None, refused.append)
+    assert [each.path for each in refused] == [memory.path("data/gone-0")]
+    assert len(checked) == 1
+    assert log_bytes(memory.files, find_place(memory.files, memory.path("data"))) > 1000
+
+
+def test_what_is_no_data_directory_is_refused(store: Store) -> None:
+    store.files.make_directory(store.path("other"))
+    with pytest.raises(NotADirectoryError):
+        find_place(store.files, store.path("other"))
+    with pytest.raises(OSError):
+        find_place(OsFiles(), store.path("absent"))
