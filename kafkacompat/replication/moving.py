@@ -8,10 +8,12 @@ with a copy beside it, which counts for nothing, or two whole logs, of which the
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredList, succeed
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock, succeed
 
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.partition import Partition
@@ -28,24 +30,30 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Result = TypeVar("Result")
+
 STEP_BYTES = 4 << 20
 """What a step copies at most: the directory's other partitions wait for it when they need a segment."""
 
 PAUSE_BELOW_BYTES = 1 << 20
 """With so little left appends may be paused."""
 
-
 UNLIMITED = LONG_MAX
 """The rate, in bytes a second, that is none."""
+
+
+class GivenUpError(Exception):
+    """A move is over before it came to its end."""
 
 
 class Move:
     """One partition on its way from its directory to another.
 
-    ``begun`` fires when the copy's folder is there, or fails; ``ended`` when nothing is left to do.
+    ``begun`` fires when the copy's folder is there, or fails; ``ended`` when nothing is left to do. One step of one
+    move to a directory is made at a time, which ``turns`` sees to.
     """
 
-    def __init__(self, partition: Partition, source: Directory, target: Directory) -> None:
+    def __init__(self, partition: Partition, source: Directory, target: Directory, turns: DeferredLock) -> None:
         self.partition = partition
         self.source = source
         self.target = target
@@ -55,6 +63,8 @@ class Move:
         self.cancelled = False
         self.stopped = False
         self._paused = False
+        self._turns = turns
+        self._waiting: Deferred[DeferredLock] | None = None
 
     @property
     def offset_lag(self) -> int:
@@ -80,26 +90,57 @@ class Move:
         ``rate`` tells how many bytes a second may be copied at the moment.
         """
         try:
-            await self.target.disk.run(self.copy.create)
+            await self._in_turn(lambda: self.target.disk.run(self.copy.create))
             self.begun.callback(None)
             while not self.is_over:
-                if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
-                    bytes_per_second = max(rate(), 1)
-                    # Small enough that nobody waits long for the end of a move that is given up.
-                    step_bytes = min(STEP_BYTES, bytes_per_second)
-                    self.target.space.take(step_bytes)
-                    await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
-                    if bytes_per_second < UNLIMITED:
-                        await _after(step_bytes / bytes_per_second, clock)
-                elif self.partition.pause():
-                    self._paused = True
-                    return await self.target.disk.run(self.target.storage.adopt, self.copy)
-                else:
-                    # Behind the segment that is being made.
-                    await self.source.disk.run(_nothing)
+                bytes_per_second = max(rate(), 1)
+                moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))
+                if moved is not None:
+                    return moved
+                if bytes_per_second < UNLIMITED:
+                    await _after(copied_bytes / bytes_per_second, clock)
+        except GivenUpError:
+            if not self.begun.called:
+                refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the move of {self.partition!r} was given up")
+                self.begun.errback(refusal)
         except Exception as problem:
             self._failed(problem, failed)
         return None
+
+    async def _in_turn(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Work for a moment, and let the others in between: those who need a segment wait for one step only."""
+        self._waiting = self._turns.acquire()
+        try:
+            await self._waiting
+        except CancelledError:
+            raise GivenUpError from None
+        try:
+            if self.is_over:
+                # Each in a turn of the reactor of its own: a directory that fails ends thousands.
+                await self.source.disk.run(_nothing)
+                raise GivenUpError
+            return await work()
+        finally:
+            self._turns.release()
+
+    async def _step(self, bytes_per_second: int) -> tuple[Log | None, int]:
+        """Copy some bytes, and tell how many at most, or adopt the copy."""
+        if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
+            step_bytes = min(STEP_BYTES, bytes_per_second)  # the end of a move that is given up waits for a step
+            self.target.space.take(step_bytes)
+            await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
+            return None, step_bytes
+        if self.partition.pause():
+            self._paused = True
+            return await self.target.disk.run(self.target.storage.adopt, self.copy), 0
+        # Behind the segment that is being made.
+        await self.source.disk.run(_nothing)
+        return None, 0
+
+    def stop_waiting(self) -> None:
+        """Notice at once that the move is over."""
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def _failed(self, problem: Exception, failed: Callable[[Directory, BaseException], None]) -> None:
         if not self.begun.called:
@@ -137,6 +178,7 @@ class Moves:
         self._clock = clock
         self._failed = failed
         self._moves: dict[tuple[str, int], Move] = {}
+        self._turns: defaultdict[Directory, DeferredLock] = defaultdict(DeferredLock)
 
     def __iter__(self) -> Iterator[Move]:
         return iter(list(self._moves.values()))
@@ -171,7 +213,7 @@ class Moves:
         if any(each.offline for each in self._directories):
             reason = "a log directory is offline: nothing is moved until all of them work"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-        move = self._moves[name] = Move(partition, home, target)
+        move = self._moves[name] = Move(partition, home, target, self._turns[target])
         begun: Deferred[None] = Deferred()
         move.begun.chainDeferred(begun)
         Deferred.fromCoroutine(self._run(name, move)).addErrback(
@@ -233,12 +275,14 @@ class Moves:
         if move is None:
             return succeed(None)
         move.cancelled = True
+        move.stop_waiting()
         return _when(move.ended)
 
     def stop(self) -> Deferred[None]:
         """Make no further steps; fires when none is under way. The next start begins again."""
         for move in self:
             move.stopped = True
+            move.stop_waiting()
         return DeferredList([_when(move.ended) for move in self]).addCallback(lambda _: None)
 
 
