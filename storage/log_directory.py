@@ -15,6 +15,7 @@ from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets
 from kafkacompat.storage.cluster_metadata import FOLDER
 from kafkacompat.storage.directory_claim import claim, take
 from kafkacompat.storage.filesystem import DiskUsage, Files, Lock
+from kafkacompat.storage.legacy_segments import convert_legacy
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_copy import LogCopy
@@ -31,7 +32,6 @@ from kafkacompat.storage.partition_folders import (
     segment_bases,
 )
 from kafkacompat.storage.partition_metadata import read_partition_metadata
-from kafkacompat.storage.partition_survey import PartitionSurvey, survey
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -124,11 +124,6 @@ class LogDirectory:
         except CorruptCheckpointError as error:
             raise LogDirectoryError(f"{error}; restore the file or remove the partition's folder") from error
 
-    def survey(self) -> list[tuple[StoredPartition, PartitionSurvey]]:
-        """Every partition that has a log here, with what its files say."""
-        found = [(stored, survey(self._files, self.folder(*stored[:2]))) for stored in self.partitions()]
-        return [(stored, surveyed) for stored, surveyed in found if surveyed is not None]
-
     def folder(self, topic: str, partition: int) -> str:
         """Where a partition's files are, or would be."""
         return os.path.join(self.path, f"{topic}-{partition}")
@@ -158,6 +153,7 @@ class LogDirectory:
         if not self._files.is_directory(folder):
             self._forget_checkpoints(name)
             return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
+        convert_legacy(self._files, folder, config.max_decompressed_bytes, may_be_torn=not self.clean_shutdown)
         return Log.open(
             self._files,
             folder,
@@ -176,7 +172,7 @@ class LogDirectory:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""
         log.release()
         self._deleted.add((log.topic, log.partition))
-        self._put_aside(log.directory, DELETE_SUFFIX)
+        put_aside(self._files, self.path, log.directory, DELETE_SUFFIX)
 
     def _forget_checkpoints(self, name: tuple[str, int]) -> None:
         """A new log must not be taken for the one of its name that was deleted: the offsets say another thing."""
@@ -188,16 +184,11 @@ class LogDirectory:
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
         self._unopened.discard((topic, partition))
-        return self._put_aside(self.folder(topic, partition), STRAY_SUFFIX)
+        return put_aside(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
 
     def set_stray_aside(self, topic: str, partition: int) -> str | None:
         """As `set_aside`, unless the folder holds no log and only has a name like a partition's."""
-        if not segment_bases(self._files, self.folder(topic, partition)):
-            return None
-        return self.set_aside(topic, partition)
-
-    def _put_aside(self, folder: str, suffix: str) -> str:
-        return put_aside(self._files, self.path, folder, suffix)
+        return self.set_aside(topic, partition) if segment_bases(self._files, self.folder(topic, partition)) else None
 
     def remove_deleted(self) -> None:
         """Remove the folders of deleted partitions."""
@@ -232,14 +223,14 @@ class LogDirectory:
         """Remove a copy that is not wanted any more."""
         copy.close()
         if self._files.is_directory(copy.directory):
-            self._put_aside(copy.directory, DELETE_SUFFIX)
+            put_aside(self._files, self.path, copy.directory, DELETE_SUFFIX)
             self.remove_deleted()
 
     def take_copies(self) -> list[tuple[str, int]]:
         """Remove what copies a process before this one left; returns of which partitions they were."""
         found = copies(self._files, self.path)
         for folder in found:
-            self._put_aside(folder, DELETE_SUFFIX)
+            put_aside(self._files, self.path, folder, DELETE_SUFFIX)
         self.remove_deleted()
         return list(found.values())
 

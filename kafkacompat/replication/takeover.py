@@ -13,7 +13,9 @@ from kafkacompat.metadata.store import StoreError
 from kafkacompat.storage import takeover_mark
 from kafkacompat.storage.cluster_metadata import FOLDER, cluster_metadata_values
 from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.log_directory import LogDirectory
 from kafkacompat.storage.meta_properties import LogDirectoryError
+from kafkacompat.storage.partition_survey import survey
 from kafkacompat.wire.primitives import MalformedError
 
 if TYPE_CHECKING:
@@ -47,10 +49,7 @@ class Takeover:
         """What a new store begins with; raises LogDirectoryError."""
         found: list[FoundPartition] = []
         for directory in directories:
-            found += [
-                FoundPartition(*stored, *survey)
-                for stored, survey in await directory.disk.run(directory.storage.survey)
-            ]
+            found += await directory.disk.run(_found, self._files, directory.storage)
         self._inheritance = Inheritance(self._config, found, await self._kraft(), self._rng)
         if found:
             words = "%s is new: topics, with %d folders of partitions, are taken over from log.dirs; offsets committed \
@@ -91,6 +90,12 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
 {takeover_mark.FILE_NAME} there to go on as if Kafka had not run"
                 raise StoreError(f"Apache Kafka has run on {path} since this broker did: {ways}")
             await disk.run(takeover_mark.mark, self._files, path)
+
+
+def _found(files: Files, storage: LogDirectory) -> list[FoundPartition]:
+    """The partitions that have a log in a directory."""
+    surveys = ((stored, survey(files, storage.folder(*stored[:2]))) for stored in storage.partitions())
+    return [FoundPartition(*stored, *surveyed) for stored, surveyed in surveys if surveyed is not None]
 
 
 def _read(files: Files, path: str) -> KraftCluster:

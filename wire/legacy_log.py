@@ -1,0 +1,73 @@
+"""Messages of formats 0 and 1 as they lie in a log, written as record batches that keep their offsets and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafkacompat.wire.batch_header import LOG_APPEND_TIME, MAGIC_V2, BatchHeader, assemble
+from kafkacompat.wire.batch_records import record_bytes
+from kafkacompat.wire.compression import compress
+from kafkacompat.wire.message_set import Message, unwrap
+
+MAX_MESSAGES_A_BATCH = 100
+MAX_BATCH_BYTES = 16_384
+"""Where messages that were not compressed together are no longer put into one batch."""
+
+
+def record_batches(entries: Iterable[Message], max_decompressed_bytes: int) -> Iterator[bytes]:
+    """Make a batch of each wrapper, in its codec, and batches of the messages between them.
+
+    Raises KafkaError and MalformedError for a wrapper that cannot be unpacked to at most *max_decompressed_bytes*.
+    """
+    plain: list[Message] = []
+    size_bytes = 0
+    for entry in entries:
+        if plain and (entry.codec or size_bytes > MAX_BATCH_BYTES or not _fits(plain, entry)):
+            yield _batch(plain, 0)
+            plain, size_bytes = [], 0
+        if entry.codec:
+            yield _batch(_unwrapped(entry, max_decompressed_bytes), entry.codec)
+        else:
+            plain.append(entry)
+            size_bytes += len(entry.key or b"") + len(entry.value or b"")
+    if plain:
+        yield _batch(plain, 0)
+
+
+def _fits(messages: Sequence[Message], entry: Message) -> bool:
+    """Whether a message can be in a batch with others: a batch has one kind of time, and of a broker's one time."""
+    last = messages[-1]
+    alike = (last.magic, last.is_log_append_time) == (entry.magic, entry.is_log_append_time)
+    same_time = not entry.is_log_append_time or last.timestamp == entry.timestamp
+    return alike and same_time and len(messages) < MAX_MESSAGES_A_BATCH
+
+
+def _unwrapped(wrapper: Message, max_bytes: int) -> Sequence[Message]:
+    messages = list(unwrap(wrapper, max_bytes))
+    # The wrapper has the offset of its last message; inside of format 1 they count from the first one.
+    shift = wrapper.offset - messages[-1].offset if wrapper.magic else 0
+    return [message._replace(offset=message.offset + shift) for message in messages]
+
+
+def _batch(messages: Sequence[Message], codec: int) -> bytes:
+    first, last = messages[0], messages[-1]
+    records = (
+        record_bytes(each.offset - first.offset, first.timestamp, (each.timestamp, each.key, each.value, ()))
+        for each in messages
+    )
+    header = BatchHeader(
+        base_offset=first.offset,
+        length=0,
+        partition_leader_epoch=-1,
+        magic=MAGIC_V2,
+        crc=0,
+        attributes=codec | (LOG_APPEND_TIME if first.is_log_append_time else 0),
+        last_offset_delta=last.offset - first.offset,
+        base_timestamp=first.timestamp,
+        max_timestamp=max(each.timestamp for each in messages),
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        record_count=len(messages),
+    )
+    return assemble(header, compress(codec, b"".join(records)))
