@@ -194,6 +194,10 @@ class OsFiles:
         """See Files.modified_ms."""
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        """See Files.set_modified_ms."""
+        os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+
     def exists(self, path: str) -> bool:
         """See Files.exists."""
         return os.path.lexists(path)

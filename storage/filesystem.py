@@ -78,6 +78,9 @@ class Files(Protocol):
     def modified_ms(self, path: str) -> int:
         """Time of the last write, milliseconds since 1970."""
 
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        """Let a file have been written last at a time."""
+
     def exists(self, path: str) -> bool:
         """Whether there is a file or a directory of that name."""
 

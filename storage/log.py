@@ -15,6 +15,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.log_compaction import LogCompaction
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_reading import LogReading
@@ -57,7 +58,7 @@ class AppendResult(NamedTuple):
     end: OffsetPosition
 
 
-class Log(LogReading, LogMaintenance):
+class Log(LogReading, LogMaintenance, LogCompaction):
     """One partition's log."""
 
     @classmethod

@@ -49,6 +49,8 @@ class LogState:
         self.log_end_offset = loaded.log_end_offset
         self.recovery_point = loaded.recovery_point
         """Everything before this offset would survive a power failure."""
+        self.cleaner_offset: int | None = None
+        """Where the last compaction stopped; None before the first one."""
         self.leader_epochs = loaded.leader_epochs
         self.producer_state = loaded.producer_state
         self.truncated_bytes = loaded.truncated_bytes

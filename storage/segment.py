@@ -151,6 +151,15 @@ class Segment(SegmentFiles):
         file.release()
         self.first_timestamp = first[1].max_timestamp if first else -1
 
+    def learn_first_timestamp(self) -> None:
+        """Look up the first batch's maximum timestamp, 0 where it has none. [disk]"""
+        file = self.pin()
+        try:
+            first = next(scan_headers(file.file, 0, self.size_bytes), None)
+        finally:
+            file.release()
+        self.first_timestamp = max(0, first[1].max_timestamp) if first else 0
+
     def take_over(self, other: Segment) -> None:
         """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
         self.start_over()

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 FUNCTIONS = {
+    "compact": "kafkacompat.storage.compaction",
     "down_convert": "kafkacompat.wire.conversion",
     "up_convert": "kafkacompat.wire.conversion",
 }

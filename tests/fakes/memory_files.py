@@ -144,6 +144,7 @@ class MemoryFiles:
         self.cold = False
         self.life = 0
         self.open_handles = 0
+        self.free_bytes = _DISK_BYTES // 2
         self.locked: set[str] = set()
         self.last_write: tuple[_Contents, int, int] | None = None
 
@@ -236,6 +237,10 @@ class MemoryFiles:
         """See Files.modified_ms."""
         return self._file(path).modified_ms
 
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        """See Files.set_modified_ms."""
+        self._file(path).modified_ms = time_ms
+
     def exists(self, path: str) -> bool:
         """See Files.exists."""
         try:
@@ -297,7 +302,7 @@ class MemoryFiles:
     def disk_usage(self, path: str) -> DiskUsage:
         """See Files.disk_usage."""
         self._find(path)
-        return DiskUsage(_DISK_BYTES, _DISK_BYTES // 2)
+        return DiskUsage(_DISK_BYTES, self.free_bytes)
 
 
 def _error(code: int, path: str) -> OSError:

@@ -1,0 +1,40 @@
+"""The batches of a segment file, believed only if their checksums say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.window import CHUNK_BYTES, Window
+from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, MAGIC_V2, BatchHeader, read_header
+
+
+class CorruptBatchError(Exception):
+    """A log holds what is no sound batch, so nobody knows what to keep of it."""
+
+
+def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Yield the header and the bytes of each batch of a segment that holds nothing but ``offsets``.
+
+    Raises CorruptBatchError at the first that is none.
+    """
+    window = Window(file)
+    position, next_offset = 0, offsets.start
+    while position < size_bytes:
+        header = _header(window, position, size_bytes, range(next_offset, offsets.stop))
+        if header is None or window.checksum(position + CRC_END, position + header.size_bytes) != header.crc:
+            raise CorruptBatchError(f"byte {position} of {name} begins no sound batch")
+        size = header.size_bytes
+        whole = window.get(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
+        yield header, whole
+        position, next_offset = position + size, header.last_offset + 1
+
+
+def _header(window: Window, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
+    """The header of a batch that could be one."""
+    if position + HEADER_SIZE > size_bytes:
+        return None
+    header = read_header(window.get(position, HEADER_SIZE))
+    sized = HEADER_SIZE <= header.size_bytes <= size_bytes - position
+    in_order = offsets.start <= header.base_offset <= header.last_offset < offsets.stop
+    return header if header.magic == MAGIC_V2 and sized and in_order else None

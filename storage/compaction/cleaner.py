@@ -1,0 +1,172 @@
+"""A compaction, from the first look at the keys to the last segment written. Runs where it may take long."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from kafkacompat.storage.compaction.batches import CorruptBatchError, checked_batches
+from kafkacompat.storage.compaction.filter import BatchFilter
+from kafkacompat.storage.compaction.grouping import groups
+from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress, Source
+from kafkacompat.storage.compaction.offset_map import OffsetMap
+from kafkacompat.storage.compaction.transactions import Transactions
+from kafkacompat.storage.compaction.writer import SegmentWriter
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.indexes import CorruptIndexError
+from kafkacompat.storage.segment_files import LOG_SUFFIX
+from kafkacompat.storage.transaction_index import TRANSACTION_INDEX_SUFFIX, AbortedTransaction, read_aborted
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.record_batch import BatchHeader, read_body
+from kafkacompat.wire.record_slices import record_slices
+
+STEP_BYTES = 1 << 20
+
+Step: TypeAlias = "Progress | CleanedSegment | CleaningResult"
+_Batch: TypeAlias = "tuple[BatchHeader, memoryview]"
+
+
+def compact(files: Files, job: CleaningJob) -> Iterator[Step]:
+    """Compact a log, step by step; the last step is the result.
+
+    What a step gives as cleaned is to be swapped in before the next: then a log of any size needs room for one segment
+    more. Raises CorruptBatchError, and OSError.
+    """
+    cleaning = _Cleaning(files, job)
+    try:
+        yield from cleaning.steps()
+    except (MalformedError, CorruptIndexError) as problem:
+        raise CorruptBatchError(f"{job.directory}: {problem}") from problem
+    finally:
+        cleaning.close()
+
+
+class _Cleaning:
+    def __init__(self, files: Files, job: CleaningJob) -> None:
+        self._files = files
+        self._job = job
+        most_keys = job.end_offset - job.first_dirty_offset
+        self._map = OffsetMap.of_bytes(job.map_bytes, job.load_factor, most_keys)
+        ends = [*(each.base_offset for each in job.sources[1:]), job.end_offset]
+        self._end_offsets = {each.base_offset: end for each, end in zip(job.sources, ends, strict=True)}
+        self._untold_bytes = self._read_bytes = self._written_bytes = 0
+
+    def close(self) -> None:
+        self._map.close()
+
+    def steps(self) -> Iterator[Step]:
+        job = self._job
+        aborted = self._aborted()
+        yield from self._learn_keys(
+            Transactions([each for each in aborted if each.last_offset >= job.first_dirty_offset])
+        )
+        end_offset = self._map.latest_offset + 1
+        batch_filter = BatchFilter(job, self._map, transactions := Transactions(aborted))
+        sources = [each for each in job.sources if each.base_offset < end_offset]
+        for group in groups(sources, [self._index_bytes(each) for each in sources], job.end_offset, job.config):
+            yield from self._clean(group, batch_filter, transactions)
+        yield CleaningResult(
+            end_offset,
+            batch_filter.records_read,
+            batch_filter.records_kept,
+            self._read_bytes,
+            self._written_bytes,
+            batch_filter.keyless,
+            len(self._map),
+        )
+
+    # What the segments' files say
+
+    def _path(self, base_offset: int, suffix: str) -> str:
+        return os.path.join(self._job.directory, f"{base_offset:020d}{suffix}")
+
+    def _aborted(self) -> list[AbortedTransaction]:
+        bases = [*(each.base_offset for each in self._job.sources), *self._job.bases]
+        found: list[AbortedTransaction] = []
+        for base_offset in bases:
+            found += read_aborted(self._files, self._path(base_offset, TRANSACTION_INDEX_SUFFIX))
+        return found
+
+    def _index_bytes(self, source: Source) -> int:
+        paths = [self._path(source.base_offset, suffix) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)]
+        return max(self._files.size(path) if self._files.exists(path) else 0 for path in paths)
+
+    def _offsets(self, source: Source) -> range:
+        return range(source.base_offset, self._end_offsets[source.base_offset])
+
+    def _batches(self, source: Source) -> Iterator[_Batch]:
+        path = self._path(source.base_offset, LOG_SUFFIX)
+        file = self._files.open(path)
+        try:
+            yield from checked_batches(file, path, source.size_bytes, self._offsets(source))
+        finally:
+            file.close()
+
+    def _count(self, read_bytes: int, written_bytes: int = 0) -> Iterator[Progress]:
+        self._read_bytes += read_bytes
+        self._written_bytes += written_bytes
+        self._untold_bytes += read_bytes + written_bytes
+        if self._untold_bytes >= STEP_BYTES:
+            yield Progress(self._untold_bytes)
+            self._untold_bytes = 0
+
+    # The first look: which offset is the last of each key
+
+    def _learn_keys(self, transactions: Transactions) -> Iterator[Step]:
+        """Fill the map from where the last compaction stopped, until it is full or all is seen."""
+        for source in self._job.sources:
+            end_offset = self._offsets(source).stop
+            if end_offset <= self._job.first_dirty_offset:
+                continue
+            for header, batch in self._batches(source):
+                if not self._learn(header, batch, transactions):
+                    return
+                yield from self._count(header.size_bytes)
+            self._map.latest_offset = end_offset - 1
+
+    def _learn(self, header: BatchHeader, batch: memoryview, transactions: Transactions) -> bool:
+        """Note the keys of a batch; False when they do not all have room."""
+        first_offset, offset_map = self._job.first_dirty_offset, self._map
+        if header.last_offset < first_offset:
+            return True
+        if header.is_control:
+            transactions.is_marker_of_nothing(header, batch)
+        elif not transactions.is_aborted(header):
+            body = bytes(read_body(batch, header, self._job.config.max_decompressed_bytes))
+            for _, _, delta, key, _ in record_slices(body, header.record_count):
+                offset = header.base_offset + delta
+                if key is not None and offset >= first_offset:
+                    if offset_map.is_full:
+                        return False
+                    offset_map.put(key, offset)
+                    offset_map.latest_offset = offset
+        offset_map.latest_offset = header.last_offset
+        return True
+
+    # The second look: everything but what a later record replaces
+
+    def _clean(self, group: Sequence[Source], batch_filter: BatchFilter, transactions: Transactions) -> Iterator[Step]:
+        writer = SegmentWriter(self._files, self._job, group[0].base_offset)
+        last = max((each for each in group if each.size_bytes), default=group[-1])
+        changed = len(group) > 1
+        try:
+            for source in group:
+                left_bytes = source.size_bytes
+                for header, batch in self._batches(source):
+                    left_bytes -= header.size_bytes
+                    # The last batch stays: so the segment ends where those ended that it replaces, which a start
+                    # that has to finish the replacing goes by.
+                    kept = batch_filter.filtered(header, batch, must_stay=source is last and not left_bytes)
+                    changed |= kept is not batch
+                    if kept is not None:
+                        writer.add(kept)
+                    yield from self._count(header.size_bytes, len(kept) if kept is not None else 0)
+            writer.complete(transactions.take_kept(), group[-1].modified_ms)
+        finally:
+            writer.close()
+        if changed:
+            yield CleanedSegment(group[0].base_offset, tuple(each.base_offset for each in group))
+        else:
+            writer.segment.remove_files()

@@ -1,0 +1,128 @@
+"""Which records of a batch stay, and the batch without the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkacompat.storage.compaction.job import CleaningJob
+from kafkacompat.storage.compaction.offset_map import OffsetMap
+from kafkacompat.storage.compaction.transactions import Transactions
+from kafkacompat.storage.validation import codec_levels
+from kafkacompat.wire.compression import compress
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import (
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+    assemble,
+    read_body,
+)
+from kafkacompat.wire.record_slices import moved_record, record_slices, timestamp_delta
+
+_OF_EMPTY = LOG_APPEND_TIME | TRANSACTIONAL | CONTROL
+"""The attributes that a batch without records keeps."""
+
+
+class _Kept(NamedTuple):
+    """Records of a batch that stay: where each lies, and whether one is a tombstone."""
+
+    slices: list[tuple[int, int]]
+    has_tombstones: bool
+
+
+class BatchFilter:
+    """Looks at the batches of a log in order.
+
+    `records_read`, `records_kept` and `keyless` count.
+    """
+
+    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: Transactions) -> None:
+        self._job = job
+        self._map = offset_map
+        self._transactions = transactions
+        self._levels = codec_levels(job.config)
+        self.records_read = self.records_kept = self.keyless = 0
+
+    def filtered(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
+        """What is left of a batch: the batch itself, one with fewer records, or None.
+
+        It stays without any records if it `must_stay`, or has its producer's last sequence number.
+        Raises MalformedError.
+        """
+        self.records_read += header.record_count
+        of_nothing = header.is_control and self._transactions.is_marker_of_nothing(header, batch)
+        if of_nothing:
+            horizon_ms = header.delete_horizon_ms
+            gone = horizon_ms is not None and horizon_ms <= self._job.now_ms
+        else:
+            gone = not header.is_control and self._transactions.is_aborted(header)
+        if gone or not header.record_count:
+            kept, body = _Kept([], False), b""
+        else:
+            body = bytes(read_body(batch, header, self._job.config.max_decompressed_bytes))
+            kept = self._all(body, header) if header.is_control else self._last_of_keys(body, header)
+        self.records_kept += len(kept.slices)
+        if not kept.slices:
+            if not (must_stay or self._is_last_of_producer(header)):
+                return None
+            return batch if not header.record_count else _emptied(header)
+        needs_horizon = (kept.has_tombstones or of_nothing) and header.delete_horizon_ms is None
+        if len(kept.slices) == header.record_count and not needs_horizon:
+            return batch
+        return self._rewritten(header, body, kept.slices, needs_horizon)
+
+    def _all(self, body: bytes, header: BatchHeader) -> _Kept:
+        return _Kept([(start, end) for start, end, *_ in record_slices(body, header.record_count)], False)
+
+    def _last_of_keys(self, body: bytes, header: BatchHeader) -> _Kept:
+        horizon_ms, base_offset = header.delete_horizon_ms, header.base_offset
+        tombstones_stay = horizon_ms is None or self._job.now_ms < horizon_ms
+        find, latest_offset = self._map.get, self._map.latest_offset
+        slices, has_tombstones = [], False
+        for start, end, delta, key, has_value in record_slices(body, header.record_count):
+            offset = base_offset + delta
+            if offset <= latest_offset:
+                if key is None:
+                    self.keyless += 1
+                    continue
+                if not (has_value or tombstones_stay) or offset < find(key):
+                    continue
+            slices.append((start, end))
+            has_tombstones |= not has_value
+        return _Kept(slices, has_tombstones)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self._job.producers.get(header.producer_id) if header.producer_id >= 0 else None
+        if last is None:
+            return False
+        if last.last_offset >= 0:
+            return header.last_offset == last.last_offset
+        return header.is_control and header.producer_epoch == last.producer_epoch
+
+    def _rewritten(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]], needs_horizon: bool) -> bytes:
+        base_timestamp, attributes = header.base_timestamp, header.attributes
+        if needs_horizon:
+            base_timestamp = self._job.now_ms + self._job.config.delete_retention_ms
+            attributes |= DELETE_HORIZON
+        shift_ms = header.base_timestamp - base_timestamp
+        max_timestamp = header.max_timestamp
+        if not header.is_log_append_time:
+            max_timestamp = header.base_timestamp + max(timestamp_delta(body, start) for start, _ in slices)
+        if shift_ms:
+            records = b"".join([moved_record(body, start, end, shift_ms) for start, end in slices])
+        else:
+            records = b"".join([body[start:end] for start, end in slices])
+        changed = header._replace(
+            attributes=attributes,
+            base_timestamp=base_timestamp,
+            max_timestamp=max_timestamp,
+            record_count=len(slices),
+        )
+        return assemble(changed, compress(header.codec, records, self._levels.get(header.codec)))
+
+
+def _emptied(header: BatchHeader) -> bytes:
+    """A batch without records, which keeps its offsets, its producer and its largest timestamp."""
+    return assemble(header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b"")

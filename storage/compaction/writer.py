@@ -1,0 +1,64 @@
+"""The segment that takes the place of others, while it is written."""
+
+from __future__ import annotations
+
+from kafkacompat.storage.compaction.job import CleaningJob
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.segment_files import CLEANED_SUFFIX, LOG_SUFFIX
+from kafkacompat.storage.transaction_index import TRANSACTION_INDEX_SUFFIX, AbortedTransaction, write_aborted
+from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import read_header
+
+WRITE_BYTES = 1 << 20
+SYNC_BYTES = 16 << 20
+"""So much is written at most before it is synced: a disk that has to take everything at once keeps others waiting."""
+
+
+class SegmentWriter:
+    """Writes the `.cleaned` files of a segment; `written_bytes` counts."""
+
+    def __init__(self, files: Files, job: CleaningJob, base_offset: int) -> None:
+        self._files = files
+        self._directory = job.directory
+        self._interval_bytes = job.config.index_interval_bytes
+        self.segment = Segment.create(files, job.directory, base_offset, SegmentCache(), CLEANED_SUFFIX)
+        self._pinned = self.segment.pin()
+        self._log = self._pinned.file
+        self._waiting: list[Buffer] = []
+        self._waiting_bytes = self._unsynced_bytes = 0
+
+    def add(self, batch: Buffer) -> None:
+        """Write a batch."""
+        header = read_header(batch)
+        self.segment.index_batch(header.size_bytes, header.last_offset, header.max_timestamp, self._interval_bytes)
+        self._waiting.append(batch)
+        self._waiting_bytes += header.size_bytes
+        if self._waiting_bytes >= WRITE_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._log.append((b"".join(self._waiting),), self._waiting_bytes)
+            self._unsynced_bytes += self._waiting_bytes
+            self._waiting, self._waiting_bytes = [], 0
+        if self._unsynced_bytes >= SYNC_BYTES:
+            self._log.sync()
+            self._unsynced_bytes = 0
+
+    def complete(self, aborted: list[AbortedTransaction], modified_ms: int) -> None:
+        """Put everything on the disk, as last written at a time."""
+        self._flush()
+        segment = self.segment
+        segment.finish()
+        self._log.sync()
+        segment.write_indexes()
+        write_aborted(self._files, segment.path(TRANSACTION_INDEX_SUFFIX), aborted)
+        self._files.set_modified_ms(segment.path(LOG_SUFFIX), modified_ms)
+        self._files.sync_directory(self._directory)
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._pinned.release()
+        self.segment.unload()

@@ -1,0 +1,101 @@
+"""Compacting a log as the broker does, step by step but at once, and looking at what is left."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.record_batch import BatchHeader, NewRecord, Record, build_batch, read_header, read_records
+from tests.storage.support import NOW_MS, Store, append, read, roll
+
+MAP_BYTES = 1 << 20
+COMPACTED: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
+
+
+class Left(NamedTuple):
+    """A batch that is in the log, and its records."""
+
+    header: BatchHeader
+    records: list[Record]
+
+
+def put(log: Log, *pairs: tuple[str | None, str | None], now_ms: int = NOW_MS, **kw: Any) -> int:
+    """Append a batch of keys and values (None: a tombstone); returns its first offset."""
+    records: list[NewRecord] = [
+        (now_ms, None if key is None else key.encode(), None if value is None else value.encode(), [])
+        for key, value in pairs
+    ]
+    return append(log, build_batch(records, **kw), now_ms=now_ms, from_client=False).base_offset
+
+
+def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = NOW_MS, producer_epoch: int = 0) -> int:
+    """Append a marker."""
+    key, value = bytes((0, 0, 0, commit)), bytes(6)
+    marker = build_batch(
+        [(now_ms, key, value, [])],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
+    return append(log, marker, now_ms=now_ms, from_client=False).base_offset
+
+
+def compact_log(
+    store: Store, log: Log, *, now_ms: int = NOW_MS, map_bytes: int = MAP_BYTES, load_factor: float = 0.9
+) -> CleaningResult | None:
+    """Compact what can be compacted; None when there is nothing."""
+    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    if what is None:
+        return None
+    job = log.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    for step in compact(store.files, job):
+        if isinstance(step, CleanedSegment):
+            swap(log, step)
+        elif isinstance(step, CleaningResult):
+            log.cleaner_offset = step.end_offset
+            return step
+    raise AssertionError
+
+
+def swap(log: Log, cleaned: CleanedSegment) -> None:
+    """Put a compacted segment in its place."""
+    segment = log.prepare_swap(cleaned)
+    replaced = log.swap_segments(cleaned, segment)
+    log.complete_swap(segment, replaced)
+    log.remove_replaced(replaced)
+
+
+def roll_and_compact(store: Store, log: Log, **kw: Any) -> CleaningResult | None:
+    """Compact everything that is in the log."""
+    if log.segments.active.size_bytes:
+        roll(log)
+    return compact_log(store, log, **kw)
+
+
+def left(log: Log) -> list[Left]:
+    """Every batch of the log, read fetch by fetch."""
+    found: list[Left] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        data = read(log, offset, 1)
+        if not data:
+            break
+        found.append(Left(header := read_header(data), list(read_records(data))))
+        offset = header.last_offset + 1
+    return found
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
+
+
+def records(log: Log) -> list[tuple[int, str | None, str | None]]:
+    """Offset, key and value of every record that is not a marker."""
+    return [
+        (each.offset, _text(each.key), _text(each.value))
+        for batch in left(log)
+        if not batch.header.is_control
+        for each in batch.records
+    ]

@@ -1,0 +1,240 @@
+"""What a compaction keeps: the last record of each key, its offset, and the order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.compaction import CorruptBatchError
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
+from tests.storage.compaction.support import (
+    COMPACTED,
+    compact_log,
+    end_transaction,
+    left,
+    put,
+    records,
+    roll_and_compact,
+)
+from tests.storage.support import NOW_MS, Store, append, contents, create, name, read, reopen, rewrite, roll
+
+DAY_MS = 86_400_000
+
+
+def test_the_last_record_of_each_key_stays_where_it_was(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"), ("b", "1"), ("a", "2"))
+    put(log, ("c", "1"))
+    put(log, ("b", "2"), ("d", "1"))
+    result = roll_and_compact(store, log)
+    assert records(log) == [(2, "a", "2"), (3, "c", "1"), (4, "b", "2"), (5, "d", "1")]
+    assert result is not None
+    assert (result.end_offset, result.records_read, result.records_kept, result.keys) == (6, 6, 4, 4)
+    assert (log.log_start_offset, log.log_end_offset) == (0, 6)
+
+
+def test_the_active_segment_is_not_looked_at(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"))
+    roll(log)
+    put(log, ("a", "2"))
+    compact_log(store, log)
+    assert records(log) == [(0, "a", "1"), (1, "a", "2")]
+
+
+def test_old_records_give_way_to_new_ones_in_later_compactions(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    for round_ in range(4):
+        put(log, ("a", str(round_)), ("b", str(round_)), (f"only {round_}", "x"))
+        roll_and_compact(store, log)
+    assert records(log) == [
+        (2, "only 0", "x"),
+        (5, "only 1", "x"),
+        (8, "only 2", "x"),
+        (9, "a", "3"),
+        (10, "b", "3"),
+        (11, "only 3", "x"),
+    ]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_batches_keep_their_codec_their_header_and_their_checksum(store: Store, codec: Codec) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"), ("b", "1" * 500), codec=codec, producer_id=7, producer_epoch=2, base_sequence=0)
+    put(log, ("a", "2"), ("x", "y"), codec=codec, producer_id=7, producer_epoch=2, base_sequence=2)
+    before = left(log)
+    roll_and_compact(store, log)
+    after = left(log)
+    first = after[0].header
+    assert first == before[0].header._replace(length=first.length, crc=first.crc, record_count=1)
+    assert after[0].records == before[0].records[1:]
+    assert after[1] == before[1]
+    for batch in after:
+        assert crc_matches(read(log, batch.header.base_offset, 1), batch.header)
+
+
+def test_the_largest_timestamp_is_that_of_what_is_left(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    batch: list[NewRecord] = [(NOW_MS, b"a", b"1", []), (NOW_MS + 9, b"b", b"1", []), (NOW_MS + 5, b"c", b"1", [])]
+    append(log, build_batch(batch), now_ms=NOW_MS)
+    put(log, ("b", "2"), now_ms=NOW_MS)
+    roll_and_compact(store, log)
+    assert [each.header.max_timestamp for each in left(log)] == [NOW_MS + 5, NOW_MS]
+    assert [each.timestamp for each in left(log)[0].records] == [NOW_MS, NOW_MS + 5]
+
+
+def test_log_append_times_stay(store: Store) -> None:
+    log = create(store, message_timestamp_type="LogAppendTime", **COMPACTED)
+    put(log, ("a", "1"), ("b", None), now_ms=NOW_MS)
+    put(log, ("a", "2"), now_ms=NOW_MS + 1)
+    roll_and_compact(store, log)
+    assert [each.records[0].timestamp for each in left(log)] == [NOW_MS, NOW_MS + 1]
+
+
+def test_records_without_keys_go(store: Store) -> None:
+    log = create(store)
+    put(log, (None, "1"), ("a", "1"))
+    log.config = LogConfig(**COMPACTED)
+    result = roll_and_compact(store, log)
+    assert records(log) == [(1, "a", "1")]
+    assert result is not None
+    assert result.keyless == 1
+
+
+# Tombstones
+
+
+def test_a_tombstone_stays_until_its_time_has_come_after_the_first_compaction(store: Store) -> None:
+    log = create(store, delete_retention_ms=1000, **COMPACTED)
+    put(log, ("a", "1"), ("b", "1"))
+    put(log, ("a", None), ("c", "1"))
+    roll_and_compact(store, log)
+    assert records(log) == [(1, "b", "1"), (2, "a", None), (3, "c", "1")]
+    (_, marked) = left(log)
+    assert marked.header.delete_horizon_ms == NOW_MS + 1000
+    assert [each.timestamp for each in marked.records] == [NOW_MS, NOW_MS]
+    put(log, ("x", "1"))
+    roll_and_compact(store, log, now_ms=NOW_MS + 999)
+    assert records(log)[1] == (2, "a", None)
+    assert left(log)[1] == marked
+    put(log, ("x", "2"))
+    roll_and_compact(store, log, now_ms=NOW_MS + 1000)
+    assert records(log) == [(1, "b", "1"), (3, "c", "1"), (5, "x", "2")]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_timestamps_survive_the_delete_horizon(store: Store, codec: Codec) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", None), ("b", "x" * 300), codec=codec)
+    (before,) = left(log)
+    roll_and_compact(store, log)
+    (after,) = left(log)
+    assert after.records == before.records
+    assert after.header.base_timestamp == NOW_MS + DAY_MS
+
+
+# Producers
+
+
+def test_the_last_batch_of_each_producer_stays_without_records(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"), ("b", "1"), producer_id=7, producer_epoch=1, base_sequence=0)
+    put(log, ("a", "2"), ("b", "2"), producer_id=7, producer_epoch=1, base_sequence=2)
+    put(log, ("a", "3"), ("b", "3"))
+    roll_and_compact(store, log)
+    emptied, last = left(log)
+    header = emptied.header
+    assert emptied.records == []
+    assert (header.base_offset, header.last_offset, header.base_sequence) == (2, 3, 2)
+    assert (header.producer_id, header.producer_epoch, header.max_timestamp) == (7, 1, NOW_MS)
+    assert [each.offset for each in last.records] == [4, 5]
+    for snapshot in store.files.list(store.path("t-0")):
+        if snapshot.endswith(".snapshot"):
+            store.files.remove(store.path("t-0", snapshot))
+    again = reopen(store, **COMPACTED)
+    assert again.producer_state.producers[7].batches[-1].last_sequence == 3
+    put(again, ("c", "1"), producer_id=7, producer_epoch=1, base_sequence=4)
+
+
+def test_it_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"), producer_id=7, producer_epoch=1, base_sequence=0)
+    put(log, ("a", "2"))
+    roll_and_compact(store, log)
+    assert [each.header.base_offset for each in left(log)] == [0, 1]
+    log.producer_state.producers.clear()
+    put(log, ("b", "2"))
+    roll_and_compact(store, log)
+    assert [each.header.base_offset for each in left(log)] == [1, 2]
+
+
+# Transactions
+
+
+def transactional(producer_id: int = 7, base_sequence: int = 0) -> dict[str, Any]:
+    return {
+        "producer_id": producer_id,
+        "producer_epoch": 0,
+        "base_sequence": base_sequence,
+        "transactional": True,
+    }
+
+
+def test_committed_records_count_and_their_marker_goes_when_they_are_gone_and_its_time_has_come(store: Store) -> None:
+    log = create(store, delete_retention_ms=1000, **COMPACTED)
+    put(log, ("a", "1"), **transactional())
+    end_transaction(log, 7, commit=True)
+    put(log, ("a", "2"), **transactional(base_sequence=1))
+    end_transaction(log, 7, commit=True)
+    roll_and_compact(store, log)
+    assert records(log) == [(2, "a", "2")]
+    # The first marker's transaction had a batch in this compaction.
+    assert [each.header.base_offset for each in left(log)] == [1, 2, 3]
+    put(log, ("b", "1"))
+    roll_and_compact(store, log)
+    assert [each.header.delete_horizon_ms for each in left(log)] == [NOW_MS + 1000, None, None, None]
+    put(log, ("c", "1"))
+    roll_and_compact(store, log, now_ms=NOW_MS + 1000)
+    assert [each.header.base_offset for each in left(log)] == [2, 3, 4, 5]
+
+
+# What cannot be believed
+
+
+@pytest.mark.parametrize("position", [5, 10, 16, 17, 30, 65, -1])
+def test_a_bad_batch_stops_it_and_nothing_has_changed(store: Store, position: int) -> None:
+    log = create(store, **COMPACTED)
+    for value in range(3):
+        put(log, ("a", str(value)))
+    roll(log)
+    rewrite(store, name(0, ".log"), lambda data: flipped(data, 2 * len(data) // 3 + position))
+    before = contents(store)
+    with pytest.raises(CorruptBatchError):
+        compact_log(store, log)
+    log.remove_cleaned()
+    assert contents(store) == before
+
+
+def flipped(data: bytes, position: int) -> bytes:
+    changed = bytearray(data)
+    changed[position] ^= 0x81
+    return bytes(changed)
+
+
+def test_what_is_left_is_found_by_offset_and_time_after_a_restart(store: Store) -> None:
+    log = create(store, index_interval_bytes=0, **COMPACTED)
+    for value in range(20):
+        put(log, ("ab"[value % 2], str(value)), (f"k{value}", "x" * 50), now_ms=NOW_MS + 1000 * value)
+    roll_and_compact(store, log)
+    expected = left(log)
+    log.close()
+    again = reopen(store, clean=True, **COMPACTED)
+    assert left(again) == expected
+    for batch in expected:
+        assert read_header(read(again, batch.header.base_offset)) == batch.header
+    found = again.offset_for_timestamp(NOW_MS + 7000)
+    assert found is not None
+    assert found.offset == 15
