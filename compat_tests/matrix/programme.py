@@ -17,6 +17,7 @@ from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, c
 PARTITIONS = 4
 COUNT = 1000
 FEW = 100
+SHOWN_WORDS = 250
 SHOWN_NOTES = 6
 
 OK, FAILED, NOT_APPLICABLE, NOT_SERVED = "ok", "failed", "n/a", "not served yet"
@@ -106,7 +107,7 @@ class Programme:
             return Cell(OK)
         except (ClientError, WrongAnswerError) as problem:
             self._end_main()
-            return Cell(FAILED, _why(problem, recording))
+            return Cell(FAILED, why(problem, recording))
         finally:
             outcome.wire.add(recording)
             if self._main is None:
@@ -243,9 +244,13 @@ def refuse_unasked(step: str, recording: Recording) -> None:
         raise WrongAnswerError(f"the client never sent {spoken_name(needed)}")
 
 
-def _why(problem: Exception, recording: Recording) -> str:
+def why(problem: Exception, recording: Recording) -> str:
+    """Return the client's words, cut to what a page can hold, and in brackets what went before on the wire."""
+    words = str(problem)
+    if len(words) > SHOWN_WORDS:
+        words = f"{words[:SHOWN_WORDS]}..."
     notes = "; ".join(recording.notes[:SHOWN_NOTES])
-    return f"{problem} [{notes}]" if notes else str(problem)
+    return f"{words} [{notes}]" if notes else words
 
 
 def _numbers(members: list[Driver]) -> set[int]:

@@ -175,8 +175,7 @@ def _runs(results: Mapping[str, Result]) -> Iterator[str]:
 def _plain(words: str) -> str:
     """Keep a client's own words from being taken for markup, and on one line."""
     one_line = " ".join(words.split())
-    shown = one_line if len(one_line) <= 400 else f"{one_line[:397]}..."
-    return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in shown)
+    return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in one_line)
 
 
 __all__ = ["KAFKA", "OK", "OURS", "PAGE", "RESULTS", "load", "page", "store"]

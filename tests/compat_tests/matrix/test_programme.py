@@ -18,6 +18,7 @@ from compat_tests.matrix.programme import (
     WrongAnswerError,
     foregone,
     refuse_unasked,
+    why,
 )
 from compat_tests.matrix.recording import Recording
 
@@ -62,3 +63,12 @@ def test_a_feature_that_was_not_used_on_the_wire_is_not_claimed(step: str) -> No
 
 def test_other_steps_need_no_api_of_their_own() -> None:
     refuse_unasked(PLAIN, Recording())
+
+
+def test_what_went_before_on_the_wire_is_told_however_much_the_client_says() -> None:
+    recording = Recording()
+    assert why(WrongAnswerError("refused"), recording) == "refused"
+    recording.note("Produce v0: connection closed")
+    told = why(WrongAnswerError("x" * 1000), recording)
+    assert told.endswith("xxx... [Produce v0: connection closed]")
+    assert len(told) < 300
