@@ -273,7 +273,7 @@ class Broker:
 
     async def _close_directories(self) -> None:
         """Each by itself: one that fails must not keep the others from being written down."""
-        await gatherResults([directory.commit.finish() for directory in self.directories])
+        await self.replica_manager.settle()
         closing = []
         for directory, logs in self.replica_manager.by_directory():
             self._directories.remove(directory)

@@ -197,6 +197,13 @@ class ReplicaManager:
                 logs[home].append(partition.log)
         return list(logs.items())
 
+    async def settle(self) -> None:
+        """Make no further moves, and let every append that waits be answered, before the directories are closed."""
+        await self.moves.stop()
+        while any(partition.is_in_line for partition in self):
+            await gatherResults([directory.disk.run(_nothing) for directory in self.directories])
+        await gatherResults([directory.commit.finish() for directory in self.directories])
+
     def wake_fetches(self) -> None:
         """Answer every waiting fetch with what there is."""
         for partition in self:
@@ -245,3 +252,7 @@ def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         return failure
 
     return directory.disk.run(opened.flush).addCallbacks(lambda _: opened, not_synced)
+
+
+def _nothing() -> None:
+    """Done when everything before it is."""

@@ -72,6 +72,11 @@ class Node:
             for disk in self.disks:
                 disk.work()
 
+    def sync(self) -> None:
+        """Let the reactor have its next turn, in which a group commit begins, and every disk do what waits."""
+        self.clock.advance(0)
+        self.work()
+
     def open(self, image: TopicImage) -> None:
         """Open a topic; what is left open of it is in `replicas`."""
         done: list[object] = []
@@ -84,9 +89,15 @@ class Node:
         self.work()
         for directory, logs in self.replicas.by_directory():
             directory.storage.close(logs)
-        after = Node(*(each.storage.path for each in self.directories), files=self.files, config=self.config)
+        after = self.next_process()
         after.open(image)
         return after
+
+    def next_process(self) -> Node:
+        """The next process over the same files; no topic is open."""
+        paths = [each.storage.path for each in self.directories]
+        always = self.directories[0].commit.always
+        return Node(*paths, files=self.files, config=self.config, syncs_always=always)
 
     def append(self, partition: Partition, size_bytes: int = 100) -> AppendResult:
         """Append a batch of one record now; the disk may have to make a segment first."""
@@ -94,7 +105,7 @@ class Node:
         appended: Appended = partition.append(self.batch(size_bytes), self.now_ms)
         if isinstance(appended, Deferred):
             appended.addCallback(results.append)
-            self.work()
+            self.sync()
         else:
             results.append(appended)
         return results[0]
