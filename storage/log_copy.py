@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import write_indexes
-from kafkacompat.storage.indexes import OffsetIndex, TimeIndex
+from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.partition_metadata import write_partition_metadata
@@ -23,6 +23,7 @@ from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import Snapshots
+from kafkacompat.storage.transaction_index import TRANSACTION_INDEX_SUFFIX, read_aborted, write_aborted
 
 CHUNK_BYTES = 1 << 20
 SYNC_BYTES = 8 << 20
@@ -151,8 +152,16 @@ class LogCopy:
         self._sync(self._open(base_offset))
         self.close()
         write_indexes(self._files, self._segment(base_offset).path, self._indexes(segment))
+        self._copy_transaction_index(segment)
         copy = self._complete[base_offset] = Segment.load(self._files, self.directory, base_offset, self._cache)
         copy.modified_ms = segment.modified_ms
+
+    def _copy_transaction_index(self, segment: Segment) -> None:
+        try:
+            aborted = read_aborted(self._files, segment.path(TRANSACTION_INDEX_SUFFIX))
+        except (OSError, CorruptIndexError) as error:
+            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+        write_aborted(self._files, self._segment(segment.base_offset).path(TRANSACTION_INDEX_SUFFIX), aborted)
 
     def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
@@ -177,6 +186,7 @@ class LogCopy:
         active = self.source.segments.active
         self._sync(self._open(active.base_offset))
         self.close()
+        self._copy_transaction_index(active)
         copy = self._segment(active.base_offset)
         copy.take_over(active)
         self._complete[active.base_offset] = copy
@@ -199,9 +209,11 @@ class LogCopy:
             LeaderEpochs(self._files, directory, source.leader_epochs.entries),
             source.producer_state,
         )
-        return Log(
+        log = Log(
             self._files, directory, source.topic, source.partition, source.topic_id, source.config, loaded, self._cache
         )
+        log.cleaner_offset = source.cleaner_offset
+        return log
 
     def close(self) -> None:
         """Give the open file back."""

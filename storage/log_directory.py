@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, replace_file, write_offsets
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, replace_file
 from kafkacompat.storage.cluster_metadata import FOLDER
+from kafkacompat.storage.directory_checkpoints import DirectoryCheckpoints
 from kafkacompat.storage.directory_claim import claim, take
 from kafkacompat.storage.filesystem import DiskUsage, Files, Lock
 from kafkacompat.storage.legacy_segments import convert_legacy
@@ -39,9 +40,6 @@ from kafkacompat.wire.primitives import ZERO_UUID
 __all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-LOG_START_OFFSETS = "log-start-offset-checkpoint"
-HIGH_WATERMARKS = "replication-offset-checkpoint"
 
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
 
@@ -65,11 +63,7 @@ class LogDirectory:
         self.directory_id = directory_id
         self.clean_shutdown = clean_shutdown
         """Whether the process before this one wrote everything down."""
-        self._recovery_points = self._read(RECOVERY_POINTS)
-        self._log_start_offsets = self._read(LOG_START_OFFSETS)
-        self.high_watermarks = self._read(HIGH_WATERMARKS)
-        """(topic, partition) -> high watermark, as of the last checkpoint."""
-        self._deleted: set[tuple[str, int]] = set()
+        self.checkpoints = DirectoryCheckpoints(files, path)
         self._unopened: set[tuple[str, int]] = set()
 
     @classmethod
@@ -94,13 +88,6 @@ class LogDirectory:
         except BaseException:
             lock.release()
             raise
-
-    def _read(self, name: str) -> dict[tuple[str, int], int]:
-        try:
-            return read_offsets(self._files, os.path.join(self.path, name))
-        except CorruptCheckpointError:
-            # As in Kafka: without the checkpoint more has to be read, nothing is lost.
-            return {}
 
     def disk_usage(self) -> DiskUsage:
         """Total and free bytes of the file system it lies on."""
@@ -151,10 +138,12 @@ class LogDirectory:
         if self._files.is_directory(folder) and self._topic_id(folder) not in (topic_id, ZERO_UUID):
             self.set_aside(topic, partition)
         if not self._files.is_directory(folder):
-            self._forget_checkpoints(name)
+            # A new log must not be taken for the one of its name that was deleted: the offsets say another thing.
+            self._unopened.discard(name)
+            self.checkpoints.write_without(name)
             return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
         convert_legacy(self._files, folder, config.max_decompressed_bytes, may_be_torn=not self.clean_shutdown)
-        return Log.open(
+        log = Log.open(
             self._files,
             folder,
             topic,
@@ -162,24 +151,19 @@ class LogDirectory:
             topic_id,
             config,
             clean_shutdown=self.clean_shutdown,
-            recovery_point=self._recovery_points.get(name, 0),
-            log_start_offset=self._log_start_offsets.get(name, 0),
+            recovery_point=self.checkpoints.recovery_points.get(name, 0),
+            log_start_offset=self.checkpoints.log_start_offsets.get(name, 0),
             now_ms=now_ms,
             cache=self._cache,
         )
+        log.cleaner_offset = self.checkpoints.cleaner_offsets.get(name)
+        return log
 
     def delete_log(self, log: Log) -> None:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""
         log.release()
-        self._deleted.add((log.topic, log.partition))
+        self.checkpoints.forget((log.topic, log.partition))
         put_aside(self._files, self.path, log.directory, DELETE_SUFFIX)
-
-    def _forget_checkpoints(self, name: tuple[str, int]) -> None:
-        """A new log must not be taken for the one of its name that was deleted: the offsets say another thing."""
-        self._unopened.discard(name)
-        if name in self._deleted or name in self._log_start_offsets or name in self._recovery_points:
-            self._deleted.add(name)
-            self._write_checkpoints()
 
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
@@ -211,10 +195,12 @@ class LogDirectory:
         folder = self.folder(topic, partition)
         if self._files.is_directory(folder):
             self.set_aside(topic, partition)
-        self._deleted.discard(name)
-        self._recovery_points[name] = self.high_watermarks[name] = copy.end_offset
-        self._note_log_start_offset(copy.source)
-        self._write_checkpoints()
+        checkpoints = self.checkpoints
+        checkpoints.take(name)
+        checkpoints.recovery_points[name] = checkpoints.high_watermarks[name] = copy.end_offset
+        checkpoints.note_log_start_offset(copy.source)
+        checkpoints.note_cleaner_offset(copy.source)
+        checkpoints.write()
         self._files.rename(copy.directory, folder)
         self._files.sync_directory(self.path)
         return copy.open(folder)
@@ -236,7 +222,7 @@ class LogDirectory:
 
     def progress(self, topic: str, partition: int) -> tuple[int, int, int]:
         """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer."""
-        start_offset = self._log_start_offsets.get((topic, partition), 0)
+        start_offset = self.checkpoints.log_start_offsets.get((topic, partition), 0)
         return *last_segment(self._files, self.folder(topic, partition)), start_offset
 
     # --- checkpoints ---
@@ -247,36 +233,16 @@ class LogDirectory:
         Without `high_watermarks` a log is taken to be replicated to its end.
         """
         for log in logs:
-            name = (log.topic, log.partition)
-            self._recovery_points[name] = log.recovery_point
-            self.high_watermarks[name] = (high_watermarks or {}).get(name, log.log_end_offset)
-            self._note_log_start_offset(log)
-        self._write_checkpoints()
-
-    def _write_checkpoints(self) -> None:
-        """Write all three; what they still say of deleted partitions goes."""
-        for offsets in (self._recovery_points, self._log_start_offsets, self.high_watermarks):
-            for name in self._deleted:
-                offsets.pop(name, None)
-        self._write(RECOVERY_POINTS, self._recovery_points)
-        self._write(LOG_START_OFFSETS, self._log_start_offsets)
-        self._write(HIGH_WATERMARKS, self.high_watermarks)
-        self._deleted.clear()
+            self.checkpoints.note(log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset))
+        self.checkpoints.write()
 
     def save_log_start_offset(self, log: Log) -> None:
         """Make a log's new beginning survive a crash."""
-        self._note_log_start_offset(log)
-        self._write(LOG_START_OFFSETS, self._log_start_offsets)
+        self.checkpoints.write_log_start_offset(log)
 
-    def _note_log_start_offset(self, log: Log) -> None:
-        name = (log.topic, log.partition)
-        if log.log_start_offset > log.segments[0].base_offset:
-            self._log_start_offsets[name] = log.log_start_offset
-        else:
-            self._log_start_offsets.pop(name, None)
-
-    def _write(self, name: str, offsets: Mapping[tuple[str, int], int]) -> None:
-        write_offsets(self._files, os.path.join(self.path, name), offsets)
+    def save_cleaner_offset(self, log: Log) -> None:
+        """Note where the last compaction of a log stopped."""
+        self.checkpoints.write_cleaner_offset(log)
 
     def close(self, logs: Iterable[Log]) -> None:
         """Take leave: close the logs, write the checkpoints and the clean shutdown marker, give up the lock.

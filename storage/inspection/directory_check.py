@@ -7,11 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets
+from kafkacompat.storage.directory_checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+)
 from kafkacompat.storage.directory_claim import LOCK
 from kafkacompat.storage.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition, Circumstances, check_partition
-from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
 from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties
 from kafkacompat.storage.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, segment_bases
@@ -20,8 +26,7 @@ from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.walk import LARGEST_OFFSET
 from kafkacompat.wire.primitives import ZERO_UUID
 
-CLEANED_TO = "cleaner-offset-checkpoint"
-CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANED_TO)
+CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)
 
 _ASIDE = {
     DELETE_SUFFIX: "the folder of a deleted partition; the next start removes it",
@@ -94,7 +99,7 @@ class DirectoryState(NamedTuple):
             synced_to,
             self.checkpoints[LOG_START_OFFSETS].get(name, 0),
             self.checkpoints[HIGH_WATERMARKS].get(name, 0),
-            name in self.checkpoints[CLEANED_TO],
+            name in self.checkpoints[CLEANER_OFFSETS],
             self.live,
         )
 

@@ -89,7 +89,7 @@ def test_logs_are_made_opened_and_listed(store: Store) -> None:
     again = take(store)
     log = again.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
     assert log.log_end_offset == 3
-    assert again.high_watermarks == {("a-b", 3): 3}
+    assert again.checkpoints.high_watermarks == {("a-b", 3): 3}
     assert again.disk_usage().free_bytes > 0
     again.close([log])
 
@@ -236,7 +236,7 @@ def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
     assert folder.startswith("t-0.")
     again = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
     assert again.log_end_offset == 0
-    assert directory.high_watermarks == {}
+    assert directory.checkpoints.high_watermarks == {}
     assert len(region.pread(0, 1000)) == region.size_bytes
     region.release()
     directory.remove_deleted()

@@ -11,8 +11,8 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.checkpoints import read_offsets
+from kafkacompat.storage.directory_checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.log_directory import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
