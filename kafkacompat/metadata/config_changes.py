@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -112,12 +113,18 @@ def _changed_list(configs: dict[str, str], resource: ResourceType, change: Confi
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     current = configs.get(change.name, format_value(known.default_value) or "")
     items = [item for item in current.split(",") if item]
-    for item in value.split(","):
-        if change.operation == Operation.SUBTRACT and item in items:
-            items.remove(item)
-        elif change.operation == Operation.APPEND and item not in items:
-            items.append(item)
-    return ",".join(items)
+    given = value.split(",")
+    if change.operation == Operation.APPEND:
+        present = set(items)
+        return ",".join([*items, *dict.fromkeys(item for item in given if item not in present)])
+    taken = Counter(given)
+    return ",".join(item for item in items if not _take(taken, item))
+
+
+def _take(taken: Counter[str], item: str) -> bool:
+    """Whether an element goes: as many of its kind, the first ones, as were named."""
+    taken[item] -= 1
+    return taken[item] >= 0
 
 
 def _check_configs(

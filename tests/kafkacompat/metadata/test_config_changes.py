@@ -126,6 +126,20 @@ def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
     assert on.configs[ResourceType.BROKER, ""] == on.configs[ResourceType.BROKER, "1"]
 
 
+def test_lists_of_any_length_are_changed_in_little_time() -> None:
+    many = ",".join(map(str, range(100_000)))
+    assert change(draft(), "cleanup.policy", Operation.SUBTRACT, f"{many},delete") == {"cleanup.policy": ""}
+    with pytest.raises(KafkaError, match="more than 32767"):
+        change(draft(), "cleanup.policy", Operation.APPEND, many)
+
+
+def test_of_elements_that_stand_there_twice_as_many_go_as_were_named() -> None:
+    key = "leader.replication.throttled.replicas"
+    given = {key.replace(".", "_"): "1:1,2:1,1:1,3:1,1:1"}
+    assert change(draft(**given), key, Operation.SUBTRACT, "1:1,9:9,1:1") == {key: "2:1,3:1,1:1"}
+    assert change(draft(**given), key, Operation.APPEND, "4:1,1:1,4:1") == {key: "1:1,2:1,1:1,3:1,1:1,4:1"}
+
+
 def test_the_configuration_in_effect() -> None:
     effective = EffectiveConfig(CONFIG)
     assert effective.log_config({}).retention_ms == 604_800_000
