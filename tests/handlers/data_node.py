@@ -38,8 +38,14 @@ def batch(count: int = 1, *, timestamp: int = NOW_MS, codec: int = 0, value: byt
 class DataNode:
     """Node 1 with t of two partitions, u and the offsets topic of one, each in leader epoch EPOCH."""
 
-    def __init__(self, config: LogConfig | None = None, paths: Sequence[str] = (), **properties: str) -> None:
-        self.node = Node(*paths, config=config)
+    def __init__(
+        self,
+        config: LogConfig | None = None,
+        paths: Sequence[str] = (),
+        syncs_always: bool = False,
+        **properties: str,
+    ) -> None:
+        self.node = Node(*paths, config=config, syncs_always=syncs_always)
         for image in (topic("t", 2, T_ID), topic("u", 1, U_ID), topic("__consumer_offsets", 1, OFFSETS_ID)):
             self.node.open(image)
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -210,3 +211,35 @@ def test_a_topic_deleted_meanwhile_is_told_to_those_in_line() -> None:
     node.delete(topic("t", 2, T_ID))
     found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
     assert codes(found) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
+    node = DataNode(ONE_BATCH, syncs_always=True)
+    first = node.send(request(batch(), batch()), 9)
+    assert isinstance(first, Pending) and not first.in_order
+    in_line = node.send(request(batch(), batch()), 9)
+    assert isinstance(in_line, Pending) and in_line.in_order
+    assert not has_fired(first.response)
+    while node.node.disks[0].waiting or node.node.clock.getDelayedCalls():
+        node.node.sync()
+    for pending, offset in ((first, 0), (in_line, 1)):
+        found = outcome(pending.response).responses[0].partition_responses
+        assert [(each.error_code, each.base_offset) for each in found] == [(0, offset)] * 2
+
+
+def test_nobody_waits_for_a_sync_without_acks() -> None:
+    node = DataNode(syncs_always=True)
+    assert node.send(request(batch(), acks=0), 9) is None
+    partition = node.node.replicas.find("t", 0)
+    assert partition.high_watermark.offset == 0
+    node.node.sync()
+    assert partition.high_watermark.offset == 1
+
+
+def test_a_failed_sync_is_told_to_the_producer() -> None:
+    node = DataNode(syncs_always=True)
+    pending = node.send(request(batch(), batch()), 9)
+    node.node.files.fail_on("sync", errno.ENOSPC)
+    node.node.sync()
+    assert codes(outcome(pending.response).responses[0].partition_responses) == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+    assert codes(ask(node, request(batch()))) == [ErrorCode.KAFKA_STORAGE_ERROR]

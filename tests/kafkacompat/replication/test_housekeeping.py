@@ -12,6 +12,7 @@ from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.checkpoints import read_offsets
 from kafkacompat.storage.directory_checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
+from kafkacompat.storage.log import OffsetPosition
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -228,6 +229,34 @@ def test_an_idle_producer_is_forgotten_after_producer_id_expiration_ms() -> None
     world.node.clock.advance(2)
     world.housekeeping.expire_producers()
     assert list(world.partition.log.producer_state.producers) == []
+
+
+def test_a_checkpoint_for_which_there_is_no_room_is_written_later(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.node.append(world.partition)
+    world.node.files.fail_on("append", errno.ENOSPC)
+    for expected in ({}, {("t", 0): 1}):
+        world.housekeeping.checkpoint().addErrback(lambda _: None)
+        world.node.work()
+        assert world.checkpointed(HIGH_WATERMARKS) == expected
+    assert not world.node.directories[0].offline
+
+
+def test_a_checkpoint_that_cannot_be_written_takes_the_directory_offline() -> None:
+    world = World()
+    world.node.files.fail_on("sync", errno.EIO)
+    world.housekeeping.checkpoint().addErrback(lambda _: None)
+    world.node.work()
+    assert world.node.directories[0].offline
+
+
+def test_the_high_watermark_is_written_down_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.node.append(world.partition)
+    monkeypatch.setattr(world.partition, "high_watermark", OffsetPosition(0, 0, 0))
+    world.housekeeping.checkpoint()
+    world.node.work()
+    assert world.checkpointed(HIGH_WATERMARKS) == {("t", 0): 0}
 
 
 # The timers
