@@ -198,8 +198,10 @@ class LogCopy:
     def open(self, directory: str) -> Log:
         """The complete copy as a log, once its folder is called *directory*. [loop]"""
         segments = [self._complete[base] for base in sorted(self._complete)]
+        corrupt = self.source.corrupt
         for segment in segments:
             segment.relocate(directory)
+            segment.corrupt = corrupt.get(segment.base_offset, ())
         source = self.source
         loaded = LoadedLog(
             Segments(segments),

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable
+
+from kafkacompat.storage.corruption import BadBatch, CorruptDataError, find_bad_batches
 from kafkacompat.storage.log_state import PASSING_ERRORS, LogState
+from kafkacompat.storage.lookup import DamagedError
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition, find_max_timestamp, find_timestamp, read_region
+from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
 
 
 class LogReading(LogState):
@@ -26,7 +35,8 @@ class LogReading(LogState):
         be cut. None when there is nothing to read, or not enough room for a batch. The caller releases the region.
 
         Raises KafkaError OFFSET_OUT_OF_RANGE outside [log_start_offset, log_end_offset], and, unless `may_block`,
-        ColdDataError when finding the place would wait for the disk: then call `warm` and read again.
+        ColdDataError when finding the place would wait for the disk: then call `warm` and read again. CorruptDataError
+        where a batch is known to be damaged; a region ends in front of one, and reading goes on behind it.
         """
         if self.offline:
             raise self._offline_error()
@@ -44,20 +54,66 @@ class LogReading(LogState):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error
 
     def warm(self, offset: int) -> None:
-        """Bring what finding `offset` takes into memory. [disk]"""
-        region = self.read(offset, 0)
+        """Bring what finding `offset` takes into memory; where that meets damage, find out how far it goes. [disk]"""
+        try:
+            region = self.read(offset, 0)
+        except CorruptDataError as error:
+            if error.behind is None:
+                self.examine(self.segments[max(0, self.segments.floor(offset))])
+            return
         if region is not None:
             region.release()
 
     def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """The first record that is no earlier than `timestamp` (ms); None when all are earlier. [disk]"""
-        with self._disk_operation(repeatable=True):
-            return find_timestamp(self.segments, timestamp, self.log_start_offset, self.config.max_decompressed_bytes)
+        return self._searched(find_timestamp, timestamp, self.log_start_offset)
 
     def max_timestamp(self) -> FoundRecord | None:
         """The first record with the log's largest timestamp; None when no record has a timestamp. [disk]"""
+        return self._searched(find_max_timestamp)
+
+    def _searched(self, search: Callable[..., FoundRecord | None], *arguments: int) -> FoundRecord | None:
         with self._disk_operation(repeatable=True):
-            return find_max_timestamp(self.segments, self.config.max_decompressed_bytes)
+            try:
+                return search(self.segments, *arguments, self.config.max_decompressed_bytes, self.examine)
+            except DamagedError as error:
+                raise CorruptDataError(f"{self.directory}: {error}", None) from error
+
+    # --- damage ---
+
+    def examine(self, segment: Segment) -> None:
+        """Read a segment in which damage was met, and remember what is bad; where nothing is, its indexes were. [disk]"""
+        size_bytes, last_offset = segment.size_bytes, self.last_offset_of(segment)
+        file = segment.pin()
+        try:
+            found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
+        finally:
+            file.release()
+        if found:
+            self.remember_corrupt(segment, found)
+        elif segment.sealed and not segment.corrupt:
+            log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
+            segment.index_again()
+
+    def last_offset_of(self, segment: Segment) -> int:
+        """The largest offset that a segment can hold. [loop]"""
+        following = next((each for each in self.segments if each.base_offset > segment.base_offset), None)
+        return (following.base_offset if following is not None else self.log_end_offset) - 1
+
+    def remember_corrupt(self, segment: Segment, found: Iterable[BadBatch]) -> None:
+        """Note damaged batches: reads of them are refused from now on. Each is told of once. [any thread]"""
+        known = {bad.position: bad for bad in segment.corrupt}
+        for bad in found:
+            if bad.position not in known:
+                place = segment.path(LOG_SUFFIX), bad.position, bad.end - 1, bad.first_offset, bad.last_offset
+                log.error("%s is damaged: bytes %d to %d, offsets %d to %d, are answered with CORRUPT_MESSAGE", *place)
+            known[bad.position] = bad
+        segment.corrupt = tuple(sorted(known.values()))
+
+    @property
+    def corrupt(self) -> dict[int, tuple[BadBatch, ...]]:
+        """The batches known to be damaged, by the base offset of their segment. [loop]"""
+        return {each.base_offset: each.corrupt for each in self.segments if each.corrupt}
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """(offset, time in ms): where segments begin and when each was last written, oldest first. [loop]

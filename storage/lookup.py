@@ -25,6 +25,10 @@ class ColdDataError(Exception):
     """The answer lies on the disk only, and the caller would not wait for it."""
 
 
+class DamagedError(Exception):
+    """A header that leads nowhere: what lies there cannot be a batch."""
+
+
 class BatchPlace(NamedTuple):
     """Where a batch lies in its segment."""
 
@@ -36,18 +40,25 @@ class BatchPlace(NamedTuple):
 def find_batch(file: File, offset: int, position: int, end: int, *, may_block: bool) -> BatchPlace | None:
     """The first batch from `position` (a batch's beginning) whose last offset is >= `offset`; None before `end`.
 
-    Raises ColdDataError when the disk would have to be waited for and `may_block` is False.
+    Raises ColdDataError when the disk would have to be waited for and `may_block` is False, DamagedError when the way does
+    not lead to `end` from batch to batch.
     """
     chunk, chunk_position = _read(file, position, may_block), position
     while position + _BATCH_START.size <= end:
         if position + _BATCH_START.size > chunk_position + len(chunk):
             chunk, chunk_position = _read(file, position, may_block), position
             if len(chunk) < _BATCH_START.size:
-                return None
+                if not may_block:
+                    raise ColdDataError  # it goes on in a page that is not in memory
+                break
         base_offset, length, _, _, _, _, last_delta = _BATCH_START.unpack_from(chunk, position - chunk_position)
+        if length < SMALLEST_BATCH - LENGTH_PREFIX or position + LENGTH_PREFIX + length > end:
+            break
         if base_offset + last_delta >= offset:
             return BatchPlace(position, LENGTH_PREFIX + length, base_offset)
         position += LENGTH_PREFIX + length
+    if position != end:
+        raise DamagedError(f"byte {position} begins no batch that ends before byte {end}")
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.storage.corruption import is_sound
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import scan_headers
@@ -59,6 +60,8 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
             if not header.is_control:
                 state.add(header, header.base_offset)
                 continue
+            if not is_sound(file.file, batch_position, header):
+                continue  # what it would end cannot be told
             for record in read_records(file.file.pread(header.size_bytes, batch_position)):
                 state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))
     finally:

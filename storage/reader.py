@@ -7,9 +7,11 @@ consumer at the tail costs no lookup at all.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
-from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.corruption import is_sound, spans
+from kafkacompat.storage.lookup import DamagedError, scan_headers
 from kafkacompat.storage.segment import FileRegion, Segment
 from kafkacompat.storage.segment_file import SegmentFile
 from kafkacompat.storage.segments import Segments
@@ -78,7 +80,7 @@ def read_region(
             return None
         at_upper = segment.base_offset == upper.segment_base_offset
         end = upper.position if at_upper else segment.size_bytes
-        known = recent.get(offset) if segment is segments.active else None
+        known = recent.get(offset) if segment is segments.active and not segment.corrupt else None
         file = segment.pin(may_block=may_block)
         try:
             place = known or _find(segment, file, offset, may_block)
@@ -86,7 +88,8 @@ def read_region(
             file.release()
             raise
         if place is not None:
-            return _region(file, place, end, max_bytes, at_least_one_batch)
+            bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
+            return _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
         file.release()
     return None
 
@@ -109,27 +112,54 @@ def _region(
     return None
 
 
+Examine: TypeAlias = "Callable[[Segment], None]"
+"""Reads a segment in which damage was met, so that it is known afterwards."""
+
+
 def find_timestamp(
-    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int
+    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
 ) -> FoundRecord | None:
-    """The first record at or after `start_offset` that is no earlier than `timestamp`; reads the disk."""
+    """The first record at or after `start_offset` that is no earlier than `timestamp`; reads the disk.
+
+    Batches that are damaged are passed over. Raises DamagedError where the way round them is not to be found.
+    """
     for segment in segments:
         if segment.latest_ms >= timestamp:
-            return _search(segment, timestamp, start_offset, max_decompressed_bytes)
+            return _search(segment, timestamp, start_offset, max_decompressed_bytes, examine)
     return None
 
 
-def _search(segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int) -> FoundRecord | None:
+def _search(
+    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
+) -> FoundRecord | None:
+    try:
+        return _search_sound(segment, timestamp, start_offset, max_decompressed_bytes)
+    except DamagedError:
+        examine(segment)
+    return _search_sound(segment, timestamp, start_offset, max_decompressed_bytes)
+
+
+def _search_sound(
+    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int
+) -> FoundRecord | None:
     offset_index, time_index = segment.indexes()
     position = offset_index.lookup(max(time_index.lookup(timestamp), start_offset))
     file = segment.pin()
     try:
-        for batch_position, header in scan_headers(file.file, position, segment.size_bytes):
-            if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
+        for start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
+            reached = start
+            for batch_position, header in scan_headers(file.file, start, end):
+                reached = batch_position + header.size_bytes
+                if header.max_timestamp < timestamp or header.last_offset < start_offset:
+                    continue
+                if not is_sound(file.file, batch_position, header):
+                    raise DamagedError(f"the batch at byte {batch_position} does not match its checksum")
                 batch = file.file.pread(header.size_bytes, batch_position)
                 found = _first_record(batch, header, timestamp, start_offset, max_decompressed_bytes)
                 if found is not None:
                     return found
+            if reached != end:
+                raise DamagedError(f"byte {reached} begins no batch")
     finally:
         file.release()
     return None
@@ -149,9 +179,9 @@ def _first_record(
     return None
 
 
-def find_max_timestamp(segments: Segments, max_decompressed_bytes: int) -> FoundRecord | None:
-    """The first record of the batch that first reached the log's largest timestamp; reads the disk."""
+def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine: Examine) -> FoundRecord | None:
+    """The first record of the batch that first reached the log's largest timestamp; reads the disk. See find_timestamp."""
     latest = max(segments, key=lambda segment: segment.max_timestamp)
     if latest.max_timestamp < 0:
         return None
-    return _search(latest, latest.max_timestamp, latest.base_offset, max_decompressed_bytes)
+    return _search(latest, latest.max_timestamp, latest.base_offset, max_decompressed_bytes, examine)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
+from kafkacompat.storage.corruption import CorruptDataError, spans
 from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, write_indexes
 from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
-from kafkacompat.storage.lookup import BatchPlace, ColdDataError, find_batch, scan_headers
+from kafkacompat.storage.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
 from kafkacompat.storage.segment_files import LOG_SUFFIX, SUFFIXES, SegmentFiles
 from kafkacompat.wire.primitives import Buffer
@@ -131,6 +132,13 @@ class Segment(SegmentFiles):
         scratch.finish()
         return scratch.indexes()
 
+    def index_again(self) -> None:
+        """Build the indexes of a sealed segment from its log file, because those it has do not lead to its batches. [disk]"""
+        indexes = self._indexes_from_log()
+        with self._cache.lock:
+            self._offset_index, self._time_index = indexes
+        self.write_indexes()
+
     def start_over(self) -> None:
         """Become active with empty indexes; the caller indexes what the file holds."""
         self.sealed = False
@@ -234,9 +242,22 @@ class Segment(SegmentFiles):
     # --- finding and cutting ---
 
     def find(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
-        """The batch that holds `offset`, or the next one before position `end`."""
+        """The batch that holds `offset`, or the next one before position `end`.
+
+        Raises CorruptDataError where a damaged batch is in the place of it or on the way to it.
+        """
         position = self.indexes(may_block=may_block)[0].lookup(offset)
-        return find_batch(file.file, offset, position, end, may_block=may_block)
+        try:
+            for start, stop, bad in spans(self.corrupt, position, end):
+                place = find_batch(file.file, offset, start, stop, may_block=may_block) if start < stop else None
+                if place is not None:
+                    return place
+                if bad is not None and offset <= bad.last_offset:
+                    detail = f"{self.path(LOG_SUFFIX)} is damaged at byte {bad.position}"
+                    raise CorruptDataError(detail, bad)
+        except DamagedError as error:
+            raise CorruptDataError(f"{self.path(LOG_SUFFIX)} is damaged: {error}", None) from error
+        return None
 
     def cut(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it, and become active; returns the offset reached. [disk]"""
@@ -244,9 +265,10 @@ class Segment(SegmentFiles):
         offset_index, time_index = self.indexes()
         file = self.pin()
         try:
-            place = self.find(offset, self.size_bytes, file)
+            place = self._find_or_damage(offset, file)
             if place is not None:
                 self.size_bytes, offset = place.position, min(offset, place.base_offset)
+                self.corrupt = tuple(bad for bad in self.corrupt if bad.end <= self.size_bytes)
                 file.file.truncate(self.size_bytes)
                 file.file.sync()
             offset_index.truncate_to(offset)
@@ -256,6 +278,14 @@ class Segment(SegmentFiles):
             file.release()
         self._unindexed_bytes = 0
         return offset
+
+    def _find_or_damage(self, offset: int, file: SegmentFile) -> BatchPlace | None:
+        try:
+            return self.find(offset, self.size_bytes, file)
+        except CorruptDataError as error:
+            if error.bad is None:
+                raise
+            return BatchPlace(error.bad.position, error.bad.size_bytes, error.bad.first_offset)
 
     def _measure_timestamps(self, file: File) -> None:
         offset_index, time_index = self.indexes()

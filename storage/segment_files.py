@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from kafkacompat.storage.corruption import BadBatch
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.lookup import ColdDataError
@@ -28,6 +29,7 @@ class SegmentFiles:
         "_file",
         "_files",
         "base_offset",
+        "corrupt",
         "modified_ms",
         "sealed",
         "size_bytes",
@@ -40,6 +42,8 @@ class SegmentFiles:
         self._file: SegmentFile | None = None
         self._ending = ending
         self.base_offset = base_offset
+        self.corrupt: tuple[BadBatch, ...] = ()
+        """Batches that are known to be damaged, by position. Replaced as a whole, so any thread may look."""
         self.size_bytes = 0
         """Length of the log file as far as it is written."""
         self.modified_ms = -1

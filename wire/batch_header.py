@@ -90,8 +90,8 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
 
 
 def crc_matches(batch: Buffer, header: BatchHeader) -> bool:
-    """Tell whether the bytes of *batch* are those the checksum was taken of."""
-    return crc32c(memoryview(batch)[CRC_END : header.size_bytes]) == header.crc
+    """Tell whether the bytes of *batch* are those the checksum was taken of; the format's number lies in front of them."""
+    return header.magic == MAGIC_V2 and crc32c(memoryview(batch)[CRC_END : header.size_bytes]) == header.crc
 
 
 def batches(data: Buffer) -> Iterator[memoryview]:

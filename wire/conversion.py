@@ -18,6 +18,7 @@ from kafkacompat.wire.batch_header import (
     BatchHeader,
     assemble,
     batches,
+    crc_matches,
     read_header,
 )
 from kafkacompat.wire.compression import Codec, TooLargeError, compress
@@ -163,6 +164,8 @@ def down_convert(
     try:
         for batch in batches(data):
             header = read_header(batch)
+            if not crc_matches(batch, header):
+                raise _corrupt(header, MalformedError("it does not match its checksum"))
             body = _unpack(batch, header, max_decompressed_bytes)
             converted = _down_convert(body, header, magic, first_offset)
             out += converted[: max_bytes - len(out)] if out else converted

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import batches, crc_matches, read_header
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.storage.log import Log
     from kafkacompat.wire.primitives import Buffer
+
+log = logging.getLogger(__name__)
 
 PIECE_BYTES = 256 * 1024
 
@@ -46,21 +51,52 @@ class ReplicatedOffsetsLog:
         return result.addCallback(lambda _: None) if isinstance(result, Deferred) else succeed(None)
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """See OffsetsLog; reading happens while the partition is being loaded and may wait for the disk."""
+        """See OffsetsLog; reading happens while the partition is being loaded and may wait for the disk.
+
+        Batches that are damaged are left out: what their groups committed before counts for them again.
+        """
         found = self._replicas.find(OFFSETS_TOPIC, partition)
-        offset = found.log.log_start_offset
+        offset, examined = found.log.log_start_offset, -1
         while True:
-            # The log may be another one each time: the partition may move to another directory meanwhile.
-            region = found.log.read(offset, PIECE_BYTES)
-            if region is None:
-                return
-            try:
-                piece = region.pread(0, region.size_bytes)
-            finally:
-                region.release()
             begin = offset
-            for batch in batches(piece):
-                offset = read_header(batch).last_offset + 1
-                yield batch
+            # The log may be another one each time: the partition may move to another directory meanwhile.
+            try:
+                piece = _read(found.log, offset)
+                if piece is None:
+                    return
+                for batch in _sound(piece, offset, found.log.log_end_offset):
+                    offset = read_header(batch).last_offset + 1
+                    yield batch
+            except CorruptDataError as problem:
+                if problem.behind is not None:
+                    offset = problem.behind
+                    log.error("%r: the records from %d to %d are lost to damage", found, begin, offset - 1)
             if offset == begin:
-                raise MalformedError(f"{OFFSETS_TOPIC}-{partition} has no whole batch at offset {offset}")
+                if examined == offset:
+                    raise MalformedError(f"{OFFSETS_TOPIC}-{partition} cannot be read at offset {offset}")
+                examined = offset
+                found.log.examine(found.log.segments[max(0, found.log.segments.floor(offset))])
+
+
+def _read(found: Log, offset: int) -> bytes | None:
+    region = found.read(offset, PIECE_BYTES)
+    if region is None:
+        return None
+    try:
+        return region.pread(0, region.size_bytes)
+    finally:
+        region.release()
+
+
+def _sound(piece: bytes, offset: int, end_offset: int) -> Iterator[memoryview]:
+    """The whole batches up to the first one that is damaged; the first one holds *offset* or follows it."""
+    try:
+        for batch in batches(piece):
+            header = read_header(batch)
+            # No checksum covers the base offset.
+            if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):
+                return
+            yield batch
+            offset = header.last_offset + 1
+    except MalformedError:
+        return

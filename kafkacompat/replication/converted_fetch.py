@@ -69,6 +69,8 @@ async def _convert(
             continue
         outcome = next(following)
         if isinstance(outcome, KafkaError):
+            if outcome.code == ErrorCode.CORRUPT_MESSAGE and each.partition is not None:
+                each.partition.examine(each.wanted.fetch_offset)
             if outcome.code in OURS_TO_REPAIR:
                 log.error("%s-%d cannot be converted: %s", *each.wanted.key, outcome.detail)
             converted.append(FetchedPartition(each.wanted, each.partition, outcome.code, None))

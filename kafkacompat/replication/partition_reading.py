@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.replication.partition_read import PartitionRead
+from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.storage.log import FoundRecord, Log, OffsetPosition
+from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from kafkacompat.disk import Disk
     from kafkacompat.replication.free_space import FreeSpace
     from kafkacompat.replication.group_commit import GroupCommit
+
+log = logging.getLogger(__name__)
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -86,7 +91,7 @@ class PartitionReading:
         """Find what a consumer may see from *offset* on, as a region of a file.
 
         Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, and ColdDataError when
-        the place is not in memory: `warm` brings it there.
+        the place is not in memory: `warm` brings it there. CORRUPT_MESSAGE where a batch is known to be damaged.
         """
         self.check_epoch(current_leader_epoch)
         if last_fetched_epoch >= 0:
@@ -95,6 +100,10 @@ class PartitionReading:
                 return self._found(None, diverging)
         try:
             region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
+        except CorruptDataError as problem:
+            if problem.behind is None:
+                raise ColdDataError from problem  # `warm` finds out how far the damage goes
+            raise
         except KafkaError as problem:
             self._check_failure(problem)
             raise
@@ -117,6 +126,12 @@ class PartitionReading:
     def warm(self, offset: int) -> Deferred[None]:
         """Bring into memory what finding *offset* takes."""
         return self._look_up(self.log.warm, offset)
+
+    def examine(self, offset: int) -> None:
+        """Find out what is damaged where *offset* lies: somebody could not read the contents there."""
+        segments = self.log.segments
+        examining = self.disk.run(self.log.examine, segments[max(0, segments.floor(offset))])
+        examining.addErrback(lambda failure: log.error("%r: %s", self, failure.getErrorMessage()))
 
     def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
         """The first record at or after a time (ms), unless consumers may not see it yet."""

@@ -106,3 +106,28 @@ def test_a_partition_that_is_not_here_cannot_be_read() -> None:
     with pytest.raises(KafkaError) as caught:
         next(World(made=False).log.read(0))
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def damage(world: World, position: int) -> None:
+    path = f"{world.node.replicas.find(OFFSETS_TOPIC, 0).log.directory}/{0:020d}.log"
+    file = world.node.files.open(path)
+    data = bytearray(file.pread(file.size(), 0))
+    data[position] ^= 0x10
+    file.truncate(0)
+    file.append((data,), len(data))
+    file.close()
+
+
+@pytest.mark.parametrize("byte", [0, 8, 16, 25, 70])
+@pytest.mark.parametrize("index", [0, 1, 3])
+def test_a_damaged_batch_is_left_out_and_remembered(byte: int, index: int) -> None:
+    world = World()
+    values = [b"one", b"two", b"three", b"four"]
+    sizes = [len(world.batch(value)) for value in values]
+    for value in values:
+        world.log.append(0, world.batch(value))
+    damage(world, sum(sizes[:index]) + byte)
+    assert world.values(0) == [value for value in values if value != values[index]]
+    (bad,) = world.node.replicas.find(OFFSETS_TOPIC, 0).log.corrupt[0]
+    assert (bad.first_offset, bad.last_offset) == (index, index)
+    assert world.values(0) == [value for value in values if value != values[index]]

@@ -1,0 +1,73 @@
+"""Batches of a log that are known to be damaged: what a reader may not believe, and where it goes on behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.walk import Bounds, walk
+from kafkacompat.storage.window import Window
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import CRC_END, MAGIC_V2, BatchHeader
+
+
+class BadBatch(NamedTuple):
+    """Bytes of a segment's file that are no sound batch, and the offsets that are missing with them, both ends included."""
+
+    position: int
+    size_bytes: int
+    first_offset: int
+    last_offset: int
+
+    @property
+    def end(self) -> int:
+        """Position behind it."""
+        return self.position + self.size_bytes
+
+
+class CorruptDataError(KafkaError):
+    """CORRUPT_MESSAGE, with what is damaged; that is None where nobody has looked yet how far it goes."""
+
+    def __init__(self, detail: str, bad: BadBatch | None) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, detail)
+        self.bad = bad
+
+    @property
+    def behind(self) -> int | None:
+        """The offset behind the damage."""
+        return None if self.bad is None else self.bad.last_offset + 1
+
+
+class Spans(NamedTuple):
+    """From where to where batches can be read, and then, if that ends at one, the bad batch."""
+
+    start: int
+    end: int
+    bad: BadBatch | None
+
+
+def spans(known: Sequence[BadBatch], position: int, end: int) -> Iterator[Spans]:
+    """What lies between a position and an end, cut up by the bad batches that are known there."""
+    for bad in known:
+        if bad.end > position:
+            yield Spans(position, max(position, bad.position), bad)
+            position = bad.end
+    yield Spans(position, max(position, end), None)
+
+
+def find_bad_batches(file: File, base_offset: int, size_bytes: int, last_offset: int) -> list[BadBatch]:
+    """Read a segment of offsets up to *last_offset* through."""
+    found = (each for each in walk(file, Bounds(size_bytes, last_offset), base_offset) if each.problem)
+    return [
+        BadBatch(
+            each.position, each.size_bytes, each.base_offset, each.last_offset if each.last_offset >= 0 else last_offset
+        )
+        for each in found
+    ]
+
+
+def is_sound(file: File, position: int, header: BatchHeader) -> bool:
+    """Whether a batch matches its checksum; its length must lie in the file. Takes little memory whatever it claims."""
+    end = position + header.size_bytes
+    return header.magic == MAGIC_V2 and Window(file).checksum(position + CRC_END, end) == header.crc
