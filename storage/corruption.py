@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import File
-from kafkacompat.storage.walk import Bounds, walk
+from kafkacompat.storage.walk import Bounds, Stretch, walk
 from kafkacompat.storage.window import Window
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import CRC_END, MAGIC_V2, BatchHeader
@@ -58,13 +58,17 @@ def spans(known: Sequence[BadBatch], position: int, end: int) -> Iterator[Spans]
 
 def find_bad_batches(file: File, base_offset: int, size_bytes: int, last_offset: int) -> list[BadBatch]:
     """Read a segment of offsets up to *last_offset* through."""
-    found = (each for each in walk(file, Bounds(size_bytes, last_offset), base_offset) if each.problem)
     return [
-        BadBatch(
-            each.position, each.size_bytes, each.base_offset, each.last_offset if each.last_offset >= 0 else last_offset
-        )
-        for each in found
+        bad_batch(each, last_offset)
+        for each in walk(file, Bounds(size_bytes, last_offset), base_offset)
+        if each.problem
     ]
+
+
+def bad_batch(stretch: Stretch, last_offset: int) -> BadBatch:
+    """What there is to remember of a stretch that is damaged; *last_offset* ends one that nothing sound follows."""
+    last = stretch.last_offset if stretch.last_offset >= 0 else last_offset
+    return BadBatch(stretch.position, stretch.size_bytes, stretch.base_offset, last)
 
 
 def is_sound(file: File, position: int, header: BatchHeader) -> bool:

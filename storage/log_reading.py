@@ -59,7 +59,7 @@ class LogReading(LogState):
             region = self.read(offset, 0)
         except CorruptDataError as error:
             if error.behind is None:
-                self.examine(self.segments[max(0, self.segments.floor(offset))])
+                self.find_way(self.segments[max(0, self.segments.floor(offset))])
             return
         if region is not None:
             region.release()
@@ -75,25 +75,28 @@ class LogReading(LogState):
     def _searched(self, search: Callable[..., FoundRecord | None], *arguments: int) -> FoundRecord | None:
         with self._disk_operation(repeatable=True):
             try:
-                return search(self.segments, *arguments, self.config.max_decompressed_bytes, self.examine)
+                return search(self.segments, *arguments, self.config.max_decompressed_bytes, self.find_way)
             except DamagedError as error:
                 raise CorruptDataError(f"{self.directory}: {error}", None) from error
 
     # --- damage ---
 
-    def examine(self, segment: Segment) -> None:
-        """Read a segment in which damage was met, and remember what is bad; where nothing is, its indexes were. [disk]"""
+    def find_way(self, segment: Segment) -> None:
+        """After headers led nowhere: find out what is damaged, the batches or, if these are sound, the indexes. [disk]"""
+        if not self.examine(segment) and segment.sealed and not segment.corrupt:
+            log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
+            segment.index_again()
+
+    def examine(self, segment: Segment) -> bool:
+        """Read a segment through and remember what is damaged; whether anything is. [disk]"""
         size_bytes, last_offset = segment.size_bytes, self.last_offset_of(segment)
         file = segment.pin()
         try:
             found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
         finally:
             file.release()
-        if found:
-            self.remember_corrupt(segment, found)
-        elif segment.sealed and not segment.corrupt:
-            log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
-            segment.index_again()
+        self.remember_corrupt(segment, found)
+        return bool(found)
 
     def last_offset_of(self, segment: Segment) -> int:
         """The largest offset that a segment can hold. [loop]"""

@@ -75,7 +75,7 @@ class ReplicatedOffsetsLog:
                 if examined == offset:
                     raise MalformedError(f"{OFFSETS_TOPIC}-{partition} cannot be read at offset {offset}")
                 examined = offset
-                found.log.examine(found.log.segments[max(0, found.log.segments.floor(offset))])
+                found.log.find_way(found.log.segments[max(0, found.log.segments.floor(offset))])
 
 
 def _read(found: Log, offset: int) -> bytes | None:

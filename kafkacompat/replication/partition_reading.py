@@ -48,6 +48,7 @@ class PartitionReading:
     def __init__(self, opened: Log, home: Home, leader_epoch: int) -> None:
         self.log = opened
         self.leader_epoch = leader_epoch
+        self._examined = -1
         self.high_watermark: OffsetPosition = opened.end_position()
         self._live_in(home)
 
@@ -129,6 +130,9 @@ class PartitionReading:
 
     def examine(self, offset: int) -> None:
         """Find out what is damaged where *offset* lies: somebody could not read the contents there."""
+        if offset == self._examined:
+            return  # once is enough: it was not the checksum
+        self._examined = offset
         segments = self.log.segments
         examining = self.disk.run(self.log.examine, segments[max(0, segments.floor(offset))])
         examining.addErrback(lambda failure: log.error("%r: %s", self, failure.getErrorMessage()))

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 FUNCTIONS = {
     "compact": "kafkacompat.storage.compaction",
     "down_convert": "kafkacompat.wire.conversion",
+    "scrub": "kafkacompat.storage.scrub",
     "up_convert": "kafkacompat.wire.conversion",
 }
 """What may be called, and the module that has it, imported at the first call.

@@ -72,6 +72,9 @@ kafkacompat.acks.after | string | kafka | fsync, kafka | U | When a record count
     the disk
 kafkacompat.disk.reserve.bytes | long | 67108864 | 0.. | U | Free space that producers leave to offset commits, checkpoints
     and deletion
+kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every rolled segment is read through in search of
+    damage; -1 is never
+kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert records for clients older than 0.11,
     started when first needed
 """

@@ -1,0 +1,126 @@
+"""The scrub: what it reads, how fast, and what becomes of what it finds."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkacompat.replication.partition import Partition
+from kafkacompat.replication.scrubbing import FIRST_DELAY_S, Scrubbing
+from kafkacompat.storage.corruption import CorruptDataError
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.disk import ManualDisk
+from tests.fakes.workers import ManualWorkers
+from tests.kafkacompat.replication.node import Node, topic
+
+INTERVAL_MS = 3_600_000
+RECORDS = build_batch([(1_700_000_000_000, b"k", b"v" * 100, [])])
+SEGMENT_BATCHES = 5
+
+
+class World:
+    """A partition with rolled segments of five batches each on a real disk, and a scrub that reads two batches a second."""
+
+    def __init__(self, folder: Path, batches: int = 12, interval_ms: int = INTERVAL_MS) -> None:
+        files: Any = OsFiles()
+        self.node = Node(str(folder), files=files, config=LogConfig(segment_bytes=len(RECORDS) * SEGMENT_BATCHES))
+        self.node.open(topic())
+        self.partition: Partition = self.node.replicas.find("t", 0)
+        for _ in range(batches):
+            self.partition.append(RECORDS, self.node.now_ms)
+            self.node.work()
+        self.disk = ManualDisk()
+        self.workers = ManualWorkers(self.disk)
+        self.scrubbing = Scrubbing(self.node.clock, self.node.replicas, self.workers, interval_ms, len(RECORDS) * 2)
+        self.scrubbing.start()
+
+    def segment(self, slot: int) -> Path:
+        return Path(self.partition.log.segments[slot].path(".log"))
+
+    def damage(self, slot: int, batch: int, byte: int = 80) -> None:
+        path = self.segment(slot)
+        data = bytearray(path.read_bytes())
+        data[batch * len(RECORDS) + byte] ^= 1
+        path.write_bytes(data)
+
+    def step(self, seconds: float) -> int:
+        """Let time pass; returns how many pieces were read then."""
+        before = len(self.workers.calls)
+        self.node.clock.advance(seconds)
+        self.disk.work()
+        return len(self.workers.calls) - before
+
+
+def test_a_round_reads_every_rolled_segment_once_at_its_rate(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert [each.sealed for each in world.partition.log.segments] == [True, True, False]
+    assert world.step(FIRST_DELAY_S - 1) == 0
+    assert world.step(1) == 1
+    # Five batches are three pieces of two, two and one; each second has room for two.
+    pieces = [world.step(0.5) for _ in range(20)]
+    assert sum(pieces) + 1 == 6
+    assert pieces[:3] == [0, 1, 0]
+    assert world.step(INTERVAL_MS / 1000 - 30) == 0
+    assert world.step(30) == 1
+
+
+def test_damage_is_remembered_and_told_and_the_round_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(tmp_path)
+    world.damage(0, 1)
+    world.damage(1, 4, byte=9)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(FIRST_DELAY_S + 20):
+            world.step(1)
+    assert [(bad.first_offset, bad.last_offset) for bads in world.partition.log.corrupt.values() for bad in bads] == [
+        (1, 1),
+        (9, 9),
+    ]
+    assert len(caplog.messages) == 2 and "offsets 1 to 1" in caplog.messages[0]
+    with pytest.raises(CorruptDataError):
+        world.partition.read(9, 1000, at_least_one_batch=True)
+    found = world.partition.read(8, 1000, at_least_one_batch=True)
+    assert found.size_bytes == len(RECORDS)
+    assert world.partition.read(10, 1000, at_least_one_batch=True).size_bytes == 2 * len(RECORDS)
+
+
+def test_a_segment_that_is_gone_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(tmp_path)
+    world.damage(0, 0)
+    world.node.clock.advance(FIRST_DELAY_S)
+    log = world.partition.log
+    gone = [log.segments[0]]
+    log.detach(gone)
+    log.delete_segments(gone)
+    with caplog.at_level(logging.ERROR):
+        world.disk.work()
+        for _ in range(20):
+            world.step(1)
+    assert log.corrupt == {} and caplog.messages == []
+    assert len(world.workers.calls) == 1 + 3
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(tmp_path)
+    world.segment(0).rename(tmp_path / "elsewhere")
+    with caplog.at_level(logging.ERROR):
+        for _ in range(FIRST_DELAY_S + 20):
+            world.step(1)
+    (message,) = caplog.messages
+    assert "cannot be read" in message
+    assert len(world.workers.calls) == 1 + 3
+
+
+def test_it_stops_at_once_and_never_begins_when_told_so(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.node.clock.advance(FIRST_DELAY_S)
+    world.scrubbing.stop()
+    assert world.workers.closed
+    assert world.step(100) == 1  # what was given to the process already
+    assert world.node.clock.getDelayedCalls() == []
+    never = World(tmp_path / "other", interval_ms=-1)
+    assert never.step(10 * INTERVAL_MS) == 0
