@@ -29,11 +29,13 @@ from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.replication.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.fetch_sessions import FetchSessions
 from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.replication.scrubbing import Scrubbing
 from kafkacompat.replication.takeover import Takeover
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
@@ -53,8 +55,6 @@ log = logging.getLogger(__name__)
 
 # What keeps a broker from starting for a reason that its user can do something about.
 START_ERRORS = (LogDirectoryError, StoreError, ListenError)
-
-MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 # How long clients may take to read their last answers before they are cut off.
 STOP_TIMEOUT_S = 5
@@ -107,7 +107,8 @@ class Broker:
     async def _start(self) -> None:
         check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        self.cluster_id = self._cluster_of_directories() or await self._cluster_of_store() or self._new_uuid()
+        cluster_id = self._cluster_of_directories() or await self._cluster_of_store()
+        self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
         await self._open_directories()
         self._build()
         takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)
@@ -119,6 +120,8 @@ class Broker:
         self.group_coordinator.start()
         await self._listen()
         self.housekeeping.start()
+        self.scrubbing.start()
+        self.log_cleaner.start()
         self._running = True
         self._bind_new()
 
@@ -133,9 +136,6 @@ class Broker:
         if not self._files.exists(str(self._store.path)):
             return None
         return decode_image(await self._store.load()).cluster_id or None
-
-    def _new_uuid(self) -> str:
-        return uuid_text(self._rng.randbytes(16))
 
     async def _open_directories(self) -> None:
         for path in self.config.log_dirs:
@@ -160,13 +160,12 @@ class Broker:
         self.metadata = ImageHolder()
         assert self._store is not None
         self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
-        self.replica_manager = ReplicaManager(
-            self.directories, lambda topic: self.controller.log_config_of(topic), clock
+        self.replica_manager = ReplicaManager(self.directories, lambda name: self.controller.log_config_of(name), clock)
+        self.replica_manager.moves.rate = lambda: self.controller.config.int(
+            "replica.alter.log.dirs.io.max.bytes.per.second"
         )
-        self.replica_manager.moves.rate = lambda: self.controller.config.int(MOVE_RATE)
-        offsets_log = ReplicatedOffsetsLog(
-            self.replica_manager, self.metadata, clock, config.int("offsets.topic.num.partitions")
-        )
+        partitions = config.int("offsets.topic.num.partitions")
+        offsets_log = ReplicatedOffsetsLog(self.replica_manager, self.metadata, clock, partitions)
         self.group_coordinator = GroupCoordinator(
             clock,
             GroupSettings.from_config(config),
@@ -183,6 +182,15 @@ class Broker:
         workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"), "conversion")
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
+        workers = ProcessWorkers(self._reactor, MOST_CLEANERS, "compaction")
+        self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
+        self.scrubbing = Scrubbing(
+            clock,
+            self.replica_manager,
+            ProcessWorkers(self._reactor, 1, "scrub"),
+            config.int("kafkacompat.scrub.interval.ms"),
+            config.int("kafkacompat.scrub.max.bytes.per.second"),
+        )
         self.server = self._build_server()
 
     def _build_server(self) -> Server:
@@ -261,11 +269,13 @@ class Broker:
         self._running = False
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
+        self.scrubbing.stop()
         self.group_coordinator.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()
         await self._clients_gone()
         self.conversions.close()
+        await self.log_cleaner.stop()
         try:
             await self._close_directories()
         finally:

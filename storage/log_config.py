@@ -58,3 +58,8 @@ class LogConfig:
     def compacted(self) -> bool:
         """Whether every record needs a key."""
         return "compact" in self.cleanup_policy
+
+    @property
+    def max_segment_ms(self) -> int:
+        """The age at which a new segment begins: compaction takes whole ones only, and may not come too late."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms

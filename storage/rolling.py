@@ -15,7 +15,7 @@ def must_roll(
     filled = active.size_bytes
     if filled > config.segment_bytes - size_bytes or last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
         return True
-    if filled and _age_ms(active, max_timestamp, now_ms) > config.segment_ms - _jitter_ms(active, config):
+    if filled and _age_ms(active, max_timestamp, now_ms) > config.max_segment_ms - _jitter_ms(active, config):
         return True
     if not filled:
         # Nothing would be won: the next segment has no more room in its indexes.

@@ -35,9 +35,11 @@ class Housekeeping:
     """The tasks and their timers; the intervals are Kafka's properties."""
 
     def __init__(self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager) -> None:
-        self._clock = clock
-        self._replicas = replicas
+        self.clock = clock
+        self.replicas = replicas
         self._loops: list[LoopingCall] = []
+        self.is_cleaning: Callable[[Partition], bool] = lambda _: False
+        """Whether a partition's segments are being replaced by compaction."""
         self._intervals: dict[str, Callable[[], object]] = {
             "log.retention.check.interval.ms": self.delete_expired_segments,
             "log.flush.scheduler.interval.ms": self.flush_old_data,
@@ -57,7 +59,7 @@ class Housekeeping:
         # Kafka's "never" is the largest long, which no timer takes.
         if interval_ms < LONG_MAX:
             loop = LoopingCall(self._guarded, name, task)
-            loop.clock = self._clock  # type: ignore[assignment]
+            loop.clock = self.clock  # type: ignore[assignment]
             loop.start(max(interval_ms, 1) / 1000, now=False)
             self._loops.append(loop)
 
@@ -75,12 +77,15 @@ class Housekeeping:
 
     def delete_expired_segments(self) -> None:
         """Retention: take what outlived its topic's limits out of the log, and the files off the disk later."""
-        for partition in list(self._replicas):
-            self._delete_expired(partition)
+        for partition in list(self.replicas):
+            self.delete_expired(partition)
 
-    def _delete_expired(self, partition: Partition) -> None:
+    def delete_expired(self, partition: Partition) -> None:
+        """The same for one partition, unless it is being compacted: then it is looked at behind that."""
+        if self.is_cleaning(partition):
+            return
         expired = partition.log.expired_segments(
-            high_watermark=partition.high_watermark.offset, now_ms=now_ms(self._clock)
+            high_watermark=partition.high_watermark.offset, now_ms=now_ms(self.clock)
         )
         if expired and expired[-1] is partition.log.segments.active:
             # It goes once a new one has taken its place: the next round finds it sealed.
@@ -92,7 +97,7 @@ class Housekeeping:
             # Renamed at once, so that a restart does not find them; removed when nobody reads them any more.
             partition.disk.run(partition.log.mark_deleted, expired).addErrback(partition.disk_failed)
             delay_s = partition.log.config.file_delete_delay_ms / 1000
-            self._clock.callLater(delay_s, self._delete_files, partition, expired)
+            self.clock.callLater(delay_s, self._delete_files, partition, expired)
 
     def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
         if not partition.closed:
@@ -101,34 +106,34 @@ class Housekeeping:
 
     def flush_old_data(self) -> None:
         """flush.ms: sync what has waited too long for its disk."""
-        now = now_ms(self._clock)
-        for partition in list(self._replicas):
+        now = now_ms(self.clock)
+        for partition in list(self.replicas):
             if partition.log.flush_is_overdue(now):
                 partition.flush().addErrback(lambda _: None)
 
     def checkpoint(self) -> Deferred[Any]:
         """Write what a restart should know: recovery points, log start offsets, high watermarks."""
-        high_watermarks = {(each.topic, each.index): each.high_watermark.offset for each in self._replicas}
+        high_watermarks = {(each.topic, each.index): each.high_watermark.offset for each in self.replicas}
         return gatherResults(
             [
                 directory.disk.run(directory.storage.checkpoint, logs, high_watermarks).addErrback(
                     _not_written, directory
                 )
-                for directory, logs in self._replicas.by_directory()
+                for directory, logs in self.replicas.by_directory()
             ],
             consumeErrors=True,
         )
 
     def watch_free_space(self) -> None:
         """Find out how much room there is in the log directories."""
-        for directory in self._replicas.directories:
+        for directory in self.replicas.directories:
             if not directory.offline:
                 directory.space.watch()
 
     def expire_producers(self) -> None:
         """Forget producers that have been idle for producer.id.expiration.ms."""
-        now = now_ms(self._clock)
-        for partition in list(self._replicas):
+        now = now_ms(self.clock)
+        for partition in list(self.replicas):
             partition.expire_producers(now)
 
 

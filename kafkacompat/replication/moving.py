@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock, succeed
 
 from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.pacing import Rest
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_copy import SourceError
@@ -98,7 +99,7 @@ class Move:
                 if moved is not None:
                     return moved
                 if bytes_per_second < UNLIMITED:
-                    await _after(copied_bytes / bytes_per_second, clock)
+                    await Rest(clock).begin(copied_bytes / bytes_per_second)
         except GivenUpError:
             if not self.begun.called:
                 refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the move of {self.partition!r} was given up")
@@ -154,12 +155,6 @@ class Move:
             failed(self.target, problem)
 
 
-def _after(delay_s: float, clock: Clock) -> Deferred[None]:
-    fired: Deferred[None] = Deferred()
-    clock.callLater(delay_s, fired.callback, None)
-    return fired
-
-
 def _nothing() -> None:
     """Done when everything before it is."""
 
@@ -174,6 +169,8 @@ class Moves:
         self, directories: Directories, clock: Clock, failed: Callable[[Directory, BaseException], None]
     ) -> None:
         self.rate: Callable[[], int] = lambda: UNLIMITED
+        self.quiet: Callable[[Partition], Deferred[None]] = lambda _: succeed(None)
+        """Has to see to it that nothing but appends changes a partition's log until its move is over."""
         self._directories = directories
         self._clock = clock
         self._failed = failed
@@ -223,6 +220,7 @@ class Moves:
 
     async def _run(self, name: tuple[str, int], move: Move) -> None:
         try:
+            await self.quiet(move.partition)
             moved = await move.run(self._failed, self.rate, self._clock)
             if moved is not None and not (move.cancelled or move.partition.closed or move.target.offline):
                 await self._swap(name, move, moved)

@@ -1,0 +1,294 @@
+"""Compaction by the clock: which log next, and each one's way through a worker process and back into its place.
+
+A worker process reads and writes; the directory's disk thread renames what was written, and the reactor thread swaps it in.
+While a log is compacted nothing else takes segments out of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from twisted.internet.defer import Deferred, DeferredList, succeed
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
+
+from kafkacompat.replication.pacing import Rest, Throttle
+from kafkacompat.storage.compaction import (
+    Cleanable,
+    CleanedSegment,
+    CleaningResult,
+    CorruptBatchError,
+    Progress,
+)
+from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.timers import Clock, now_ms
+from kafkacompat.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.replication.housekeeping import Housekeeping
+    from kafkacompat.replication.partition import Partition
+    from kafkacompat.storage.filesystem import Files
+    from kafkacompat.storage.segment import Segment
+    from kafkacompat.workers import Workers
+
+log = logging.getLogger(__name__)
+
+LOOKED_AT_ONCE = 200
+"""So many partitions are looked at before everybody else has a turn."""
+
+MOST_CLEANERS = 16
+"""So many logs at most are compacted at a time, whatever log.cleaner.threads says."""
+
+LEAST_BACKOFF_S = 0.1
+MOST_MAP_BYTES = 2**31 - 1
+
+
+class LogCleaner:
+    """Compacts the dirtiest log that is due, and then the next, up to log.cleaner.threads at a time.
+
+    ``workers`` does the work, over ``files``; ``config`` gives the properties as they are now. Retention leaves a log alone until
+    it is compacted, a move waits until its compaction is given up.
+    """
+
+    def __init__(
+        self,
+        housekeeping: Housekeeping,
+        workers: Workers,
+        files: Files,
+        config: Callable[[], BrokerConfig],
+    ) -> None:
+        self._replicas = replicas = housekeeping.replicas
+        self._workers = workers
+        self._files = files
+        self._clock = clock = housekeeping.clock
+        self._config = config
+        self._housekeeping = housekeeping
+        self._cleanings: dict[Partition, _Cleaning] = {}
+        self._uncleanable: WeakSet[Partition] = WeakSet()
+        self._not_before: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()
+        self._throttle = Throttle(clock)
+        self._rest = Rest(clock)
+        self._ended: Deferred[None] | None = None
+        self._stopping = False
+        housekeeping.is_cleaning = self.is_cleaning
+        replicas.moves.quiet = self.give_up
+
+    def start(self) -> None:
+        """Begin, unless log.cleaner.enable is false; the first look comes after log.cleaner.backoff.ms."""
+        if self._config().bool("log.cleaner.enable"):
+            self._ended = Deferred.fromCoroutine(self._run())
+
+    async def stop(self) -> None:
+        """Give up what is under way; done when nothing of it is, and no process left."""
+        self._stopping = True
+        self._rest.end()
+        await DeferredList([self.give_up(partition) for partition in list(self._cleanings)])
+        if self._ended is not None:
+            await self._ended
+        self._workers.close()
+
+    def is_cleaning(self, partition: Partition) -> bool:
+        """Whether its segments are being replaced."""
+        return partition in self._cleanings
+
+    def give_up(self, partition: Partition) -> Deferred[None]:
+        """Fires when nothing of a partition's compaction is under way."""
+        cleaning = self._cleanings.get(partition)
+        return succeed(None) if cleaning is None else cleaning.give_up()
+
+    # What next
+
+    async def _run(self) -> None:
+        await self._rest.begin(self._backoff_s())
+        while not self._stopping:
+            try:
+                chosen = await self._choose() if len(self._cleanings) < self._threads() else None
+            except Exception:
+                log.exception("looking for logs to compact failed")
+                chosen = None
+            if chosen is None:
+                await self._rest.begin(self._backoff_s())
+            elif not self._stopping:
+                self._start_cleaning(*chosen)
+
+    def _threads(self) -> int:
+        return self._config().int("log.cleaner.threads")
+
+    def _backoff_s(self) -> float:
+        return max(self._config().int("log.cleaner.backoff.ms") / 1000, LEAST_BACKOFF_S)
+
+    async def _choose(self) -> tuple[Partition, Cleanable] | None:
+        """The partition with the largest share of what was never compacted, among those that are due."""
+        best: tuple[float, Partition] | None = None
+        for count, partition in enumerate(list(self._replicas), 1):
+            if count % LOOKED_AT_ONCE == 0:
+                await deferLater(self._clock, 0)  # type: ignore[arg-type]
+            if not self._may_be_cleaned(partition):
+                continue
+            if unknown := partition.log.unknown_first_timestamps():
+                await partition.disk.run(partition.log.learn_first_timestamps, unknown)
+            found = self._due(partition)
+            if found is not None and (best is None or found.ratio > best[0]):
+                best = found.ratio, partition
+        if best is None or not self._may_be_cleaned(best[1]) or (found := self._due(best[1])) is None:
+            return None
+        return best[1], found
+
+    def _may_be_cleaned(self, partition: Partition) -> bool:
+        return (
+            partition.log.config.compacted
+            and not partition.closed
+            and partition not in self._uncleanable
+            and partition not in self._cleanings
+            and self._not_before.get(partition, 0) <= self._clock.seconds()
+            and all(move.partition is not partition for move in self._replicas.moves)
+        )
+
+    def _due(self, partition: Partition) -> Cleanable | None:
+        found = partition.log.cleanable(stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock))
+        return found if found is not None and found.is_due(partition.log.config) else None
+
+    # One compaction
+
+    def _start_cleaning(self, partition: Partition, what: Cleanable) -> None:
+        cleaning = self._cleanings[partition] = _Cleaning(partition, what, self._clock)
+        Deferred.fromCoroutine(self._clean(cleaning)).addErrback(
+            lambda failure: log.error("compacting %r failed", partition, exc_info=failure.value)
+        )
+
+    async def _clean(self, cleaning: _Cleaning) -> None:
+        partition = cleaning.partition
+        try:
+            result = await self._compact(cleaning)
+            if result is not None:
+                partition.log.cleaner_offset = result.end_offset
+                home = self._replicas.directories.home((partition.topic, partition.index))
+                if home is not None and not home.offline:
+                    await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
+                _tell(cleaning, result, self._clock.seconds())
+        except Exception as problem:
+            self._failed(partition, problem)
+        finally:
+            await self._tidy_up(partition)
+            del self._cleanings[partition]
+            cleaning.ended.callback(None)
+            self._rest.end()
+        if not (partition.closed or self._stopping):
+            self._housekeeping.delete_expired(partition)
+
+    async def _compact(self, cleaning: _Cleaning) -> CleaningResult | None:
+        """Take it step by step; None when it was given up."""
+        partition, result = cleaning.partition, None
+        map_bytes = min(self._config().int("log.cleaner.dedupe.buffer.size") // max(self._threads(), 1), MOST_MAP_BYTES)
+        load_factor = min(max(_number(self._config(), "log.cleaner.io.buffer.load.factor"), 0.01), 0.99)
+        now = now_ms(self._clock)
+
+        def begin(call: Callable[..., Any]) -> Iterator[Any]:
+            """In a worker's thread."""
+            job = partition.log.cleaning_job(cleaning.what, now_ms=now, map_bytes=map_bytes, load_factor=load_factor)
+            steps: Iterator[Any] = call("compact", self._files, job)
+            return steps
+
+        steps = await self._workers.run(begin)
+        try:
+            while not cleaning.is_over:
+                step = await self._workers.run(lambda _: next(steps, None))
+                if step is None:
+                    return result
+                if isinstance(step, Progress):
+                    rate = _number(self._config(), "log.cleaner.io.max.bytes.per.second")
+                    await cleaning.rest.begin(self._throttle.delay_s(step.io_bytes, rate))
+                elif isinstance(step, CleaningResult):
+                    result = step
+                elif not cleaning.is_over:
+                    await self._swap(partition, step)
+        finally:
+            await self._workers.run(lambda _: steps.close())
+        return None
+
+    async def _swap(self, partition: Partition, cleaned: CleanedSegment) -> None:
+        compacted = partition.log
+        segment = await partition.disk.run(compacted.prepare_swap, cleaned)
+        replaced = compacted.swap_segments(cleaned, segment)
+        await partition.disk.run(compacted.complete_swap, segment, replaced)
+        # Who reads them at the moment has them open.
+        self._clock.callLater(compacted.config.file_delete_delay_ms / 1000, self._remove, partition, replaced)
+
+    def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
+        if not partition.closed:
+            partition.disk.run(partition.log.remove_replaced, replaced).addErrback(partition.disk_failed)
+
+    async def _tidy_up(self, partition: Partition) -> None:
+        if not (partition.closed or partition.log.offline):
+            try:
+                await partition.disk.run(partition.log.remove_cleaned)
+            except KafkaError as problem:
+                self._failed(partition, problem)
+
+    def _failed(self, partition: Partition, problem: Exception) -> None:
+        if partition.closed or self._stopping:
+            return
+        self._not_before[partition] = self._clock.seconds() + self._backoff_s()
+        if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+            home = self._replicas.directories.home((partition.topic, partition.index))
+            assert home is not None
+            home.failed(problem)
+        elif partition.log.offline:
+            partition.disk_failed(Failure(problem))
+        elif isinstance(problem, KafkaError | OSError):
+            log.error("%r cannot be compacted now: %s", partition, problem)
+        else:
+            self._uncleanable.add(partition)
+            defect = None if isinstance(problem, CorruptBatchError) else problem
+            log.error("%r is not compacted until the next start: %s", partition, problem, exc_info=defect)
+
+
+class _Cleaning:
+    """One compaction under way; ``ended`` fires when it is not any more."""
+
+    def __init__(self, partition: Partition, what: Cleanable, clock: Clock) -> None:
+        self.partition = partition
+        self.what = what
+        self.begun_s = clock.seconds()
+        self.rest = Rest(clock)
+        self.ended: Deferred[None] = Deferred()
+        self._given_up = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further step shall be made."""
+        return self._given_up or self.partition.closed
+
+    def give_up(self) -> Deferred[None]:
+        """Make no further step; fires when none is under way."""
+        self._given_up = True
+        self.rest.end()
+        fired: Deferred[None] = Deferred()
+        self.ended.addCallback(lambda _: fired.callback(None))
+        return fired
+
+
+def _number(config: BrokerConfig, name: str) -> float:
+    value = config.value(name)
+    assert isinstance(value, float)
+    return value
+
+
+def _tell(cleaning: _Cleaning, result: CleaningResult, now_s: float) -> None:
+    log.info(
+        "compacted %r up to offset %d: %d of %d records are left (%d keys), %d bytes read and %d written in %.1f s",
+        cleaning.partition,
+        result.end_offset,
+        result.records_kept,
+        result.records_read,
+        result.keys,
+        result.bytes_read,
+        result.bytes_written,
+        now_s - cleaning.begun_s,
+    )
+    if result.keyless:
+        log.warning("%r had %d records without a key, which compaction drops", cleaning.partition, result.keyless)
