@@ -18,6 +18,7 @@ from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
     from kafkacompat.replication.partition import Partition
     from kafkacompat.replication.replica_manager import ReplicaManager
     from kafkacompat.storage.segment import Segment
@@ -31,16 +32,14 @@ FIRST_DELAY_S = 60
 
 
 class Scrubbing:
-    """Reads all rolled segments once in *interval_ms* (negative: never), at most *bytes_per_second* of them."""
+    """Reads all rolled segments as often and as fast as the properties `kafkacompat.scrub.*` say."""
 
-    def __init__(
-        self, clock: Clock, replicas: ReplicaManager, workers: Workers, interval_ms: int, bytes_per_second: int
-    ) -> None:
+    def __init__(self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager, workers: Workers) -> None:
         self._clock = clock
         self._replicas = replicas
         self._workers = workers
-        self._interval_s = interval_ms / 1000
-        self._bytes_per_second = bytes_per_second
+        self._interval_s = config.int("kafkacompat.scrub.interval.ms") / 1000
+        self._bytes_per_second = config.int("kafkacompat.scrub.max.bytes.per.second")
         self._running: Deferred[None] | None = None
 
     def start(self) -> None:

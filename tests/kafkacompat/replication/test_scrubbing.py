@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.config import BrokerConfig
 from kafkacompat.replication.partition import Partition
 from kafkacompat.replication.scrubbing import FIRST_DELAY_S, Scrubbing
 from kafkacompat.storage.corruption import CorruptDataError
@@ -36,7 +37,12 @@ class World:
             self.node.work()
         self.disk = ManualDisk()
         self.workers = ManualWorkers(self.disk)
-        self.scrubbing = Scrubbing(self.node.clock, self.node.replicas, self.workers, interval_ms, len(RECORDS) * 2)
+        config = {
+            "node.id": "1",
+            "kafkacompat.scrub.interval.ms": str(interval_ms),
+            "kafkacompat.scrub.max.bytes.per.second": str(len(RECORDS) * 2),
+        }
+        self.scrubbing = Scrubbing(self.node.clock, BrokerConfig(config), self.node.replicas, self.workers)
         self.scrubbing.start()
 
     def segment(self, slot: int) -> Path:
