@@ -35,6 +35,7 @@ class Row:
 # Row -> its limits.
 LIMITS = {
     "aiokafka-0.5.2": {"headers": "the client drops the headers of a record that has to wait for a full batch"},
+    "kafka-python-2.0.2-as-0.11": {"headers": "the client asks by Fetch v3, in whose format there are no headers"},
     "sarama-1.23.1": {"zstd": "the client sends zstd as Produce v3; brokers take it from v7 on (KIP-110)"},
 }
 
