@@ -224,7 +224,9 @@ class OldKafkaBroker(Broker):
         self._properties_file().write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
     def command(self) -> Sequence[str]:
-        arguments = [str(self._properties_file())]
+        # The file may say another port, of an earlier start.
+        zookeeper = f"zookeeper.connect={self.properties['zookeeper.connect']}"
+        arguments = [str(self._properties_file()), "--override", zookeeper]
         return java_command("kafka.Kafka", arguments, jvm=self.JVM, heap="1g", pom=self.POM)
 
     def stop(self, timeout_seconds: float = 30) -> int:

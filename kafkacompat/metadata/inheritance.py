@@ -32,8 +32,10 @@ INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer",
 MAX_MISSING_PARTITIONS = 1000
 """A folder of another kind may be named like a partition of a very high number."""
 
-PRODUCER_ID_LEAP = 1_000_000
-"""So many ids above the largest one in the logs may belong to producers that wrote nothing yet."""
+PRODUCER_ID_LEAP = 1 << 40
+"""How far our producer ids begin above those that are known: Kafka gave others to producers that wrote nothing yet,
+and will give more should it take the directories back. Two producers of one id would pass for one that repeats itself.
+"""
 
 Check = Callable[[Mapping[str, str]], None]
 
@@ -65,11 +67,11 @@ class Inheritance:
 
     @property
     def next_producer_id(self) -> int:
-        """The first producer id that nobody can have been given."""
-        largest = max((each.producer_id for each in self._found), default=-1)
-        if self._kraft is None and self._found:
-            return largest + 1 + PRODUCER_ID_LEAP
-        return max(largest + 1, self._kraft.next_producer_id if self._kraft else 0)
+        """The first producer id that nobody else is given; 0 where nobody was before."""
+        if not self._found:
+            return 0
+        given = self._kraft.next_producer_id if self._kraft else 0
+        return max(given, *(each.producer_id + 1 for each in self._found)) + PRODUCER_ID_LEAP
 
     def plan(self, draft: Draft) -> None:
         """Put everything into an empty draft."""

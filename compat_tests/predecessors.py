@@ -1,0 +1,187 @@
+"""Data directories that Apache Kafka of three ages left behind, each with the records that were put into it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
+from compat_tests.java_tools import SHORT_LIVED, java_command
+from compat_tests.waiting import until
+
+GROUP = "before-and-after"
+COMMITTED = 42
+SEVERAL, LONG, COMPACTED, GONE = "several", "long", "compacted", "gone"
+OLD_FORMATS = ("0.8.2", "0.10.0")
+"""Values of message.format.version whose logs hold messages of formats 0 and 1."""
+
+QUIET = {"log_level": 0, "error_cb": lambda _: None}
+
+
+class QuickKafkaBroker(KafkaBroker):
+    """Apache Kafka 4.3.1 with the quickest start, as it does not have to be fast here."""
+
+    def command(self) -> Sequence[str]:
+        return java_command("kafka.Kafka", [str(self._properties_file())], jvm=SHORT_LIVED, heap="1g")
+
+
+RELEASES: dict[str, type[Broker]] = {"0.11": Kafka011Broker, "2.8": Kafka28Broker, "4.3": QuickKafkaBroker}
+CODECS = {
+    "0.11": ("none", "gzip", "snappy", "lz4"),
+    "2.8": ("none", "gzip", "snappy", "lz4", "zstd"),
+    "4.3": ("none", "gzip", "snappy", "lz4", "zstd"),
+}
+PROPERTIES = {"log.segment.bytes": str(1 << 20), "offsets.topic.num.partitions": "3", "delete.topic.enable": "true"}
+
+
+class Stored(NamedTuple):
+    """A record as a consumer gets it; the timestamp is None where the format has no place for it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp: int | None
+
+
+@dataclass
+class Predecessor:
+    """A broker that ran, what lies in its partitions, and copies of its data directory."""
+
+    release: str
+    broker: Broker
+    records: dict[tuple[str, int], list[Stored]] = field(default_factory=dict)
+    images: dict[str, Path] = field(default_factory=dict)
+    """By "killed", which is how SIGKILL would have left it, and "stopped"."""
+
+    def copy(self, image: str, target: Path) -> Path:
+        """A data directory of its own for one test."""
+        return Path(shutil.copytree(self.images[image], target))
+
+    def topics(self) -> dict[str, int]:
+        """The topics that were not deleted, with their numbers of partitions."""
+        names = [topic for topic, _ in self.records]
+        return {"__consumer_offsets": 3, **{name: names.count(name) for name in names}}
+
+
+def run_predecessor(release: str, folder: Path) -> Predecessor:
+    """Run a Kafka, fill it, copy its directory, stop it, copy it again."""
+    broker = RELEASES[release](folder / "kafka", PROPERTIES)
+    left = Predecessor(release, broker)
+    broker.start()
+    try:
+        _fill(left)
+        left.images["killed"] = Path(shutil.copytree(broker.data_folder, folder / "killed"))
+    finally:
+        broker.stop()
+    left.images["stopped"] = Path(shutil.copytree(broker.data_folder, folder / "stopped"))
+    return left
+
+
+def _fill(left: Predecessor) -> None:
+    admin = AdminClient({"bootstrap.servers": left.broker.bootstrap, **QUIET})
+    old = {f"format-{version}": version for version in OLD_FORMATS if left.release == "0.11"}
+    topics = [
+        NewTopic(SEVERAL, 3, 1, config={"retention.ms": "987654321000", "max.message.bytes": "900000"}),
+        NewTopic(LONG, 1, 1),
+        NewTopic(COMPACTED, 1, 1, config={"cleanup.policy": "compact"}),
+        NewTopic(GONE, 2, 1),
+        *(NewTopic(name, 1, 1, config={"message.format.version": version}) for name, version in old.items()),
+    ]
+    _wait(admin.create_topics(topics))
+    for codec in CODECS[left.release]:
+        with_headers = [_record(codec, index, headers=(("h", b"%d" % index),)) for index in range(90)]
+        _produce(left, SEVERAL, 3, with_headers, {"compression.codec": codec, "enable.idempotence": True})
+        _produce(left, COMPACTED, 1, [_record(codec, index) for index in range(20)], {"compression.codec": codec})
+        for name in old if codec != "lz4" else ():
+            _produce(left, name, 1, [_record(codec, index) for index in range(150)], {"compression.codec": codec})
+    for name in (each for each, version in old.items() if version == OLD_FORMATS[0]):
+        left.records[name, 0] = [each._replace(timestamp=None) for each in left.records[name, 0]]
+    long = [_record("none", index, size_bytes=1100) for index in range(2200)]
+    _produce(left, LONG, 1, long, {"enable.idempotence": True, "batch.size": 16_000})
+    _produce(left, GONE, 2, [_record("none", index) for index in range(4)], {})
+    del left.records[GONE, 0], left.records[GONE, 1]
+    _wait(admin.delete_topics([GONE]))
+    commit(left.broker.bootstrap, COMMITTED)
+
+
+def _wait(futures: Mapping[str, Any]) -> None:
+    for future in futures.values():
+        future.result(30)
+
+
+def _record(codec: str, index: int, headers: tuple[tuple[str, bytes], ...] = (), size_bytes: int = 30) -> Stored:
+    value = b"%s %d " % (codec.encode(), index) + b"x" * size_bytes
+    return Stored(b"key-%d" % index, value, headers, RECENT_MS + index)
+
+
+def _produce(left: Predecessor, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
+    send(left.broker.bootstrap, topic, partitions, records, settings)
+    for index, record in enumerate(records):
+        left.records.setdefault((topic, index % partitions), []).append(record)
+
+
+def send(bootstrap: str, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
+    """Produce records to the partitions in turn."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, **settings, **QUIET})
+    for index, (key, value, headers, timestamp) in enumerate(records):
+        producer.produce(
+            topic, value, key, partition=index % partitions, headers=list(headers), timestamp=timestamp or 0
+        )
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+def commit(bootstrap: str, offset: int) -> None:
+    """Commit an offset of the first partition; a new coordinator takes its time."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, "enable.auto.commit": False, **QUIET})
+
+    def committed() -> bool:
+        try:
+            consumer.commit(offsets=[TopicPartition(SEVERAL, 0, offset)], asynchronous=False)
+        except KafkaException:
+            return False
+        return True
+
+    until(committed)
+    consumer.close()
+
+
+def committed_offset(bootstrap: str) -> int:
+    """What the group has committed there."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
+    (found,) = consumer.committed([TopicPartition(SEVERAL, 0)], timeout=30)
+    consumer.close()
+    return int(found.offset)
+
+
+def read(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], list[Stored]]:
+    """The records of partitions, from the beginning on, until there are as many of each as are asked for."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "check.crcs": True, **QUIET}
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for topic, index in partitions])
+    found: dict[tuple[str, int], list[Stored]] = {name: [] for name in partitions}
+
+    def enough() -> bool:
+        for message in consumer.consume(1000, 0.2):
+            assert message.error() is None, message.error()
+            found[message.topic(), message.partition()].append(_stored(message))
+        return all(len(found[name]) >= count for name, count in partitions.items())
+
+    until(enough)
+    consumer.close()
+    return found
+
+
+def _stored(message: Message) -> Stored:
+    kind, timestamp = message.timestamp()
+    return Stored(
+        message.key(), message.value(), tuple(message.headers() or ()), timestamp if kind and timestamp >= 0 else None
+    )

@@ -1,0 +1,125 @@
+"""Data directories that Apache Kafka 0.11, 2.8 and 4.3 left, stopped or killed, are ours from the first start on."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.brokers import Broker, KafkacompatBroker
+from compat_tests.predecessors import (
+    COMMITTED,
+    QUIET,
+    RELEASES,
+    SEVERAL,
+    Predecessor,
+    Stored,
+    commit,
+    committed_offset,
+    read,
+    run_predecessor,
+    send,
+)
+from compat_tests.test_storage_dump import complaints, dump
+
+NEW = [Stored(b"new-%d" % index, b"ours", (("h", b"x"),), RECENT_MS + 5000 + index) for index in range(30)]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Predecessor:
+    """What one run of Kafka left."""
+    return run_predecessor(request.param, tmp_path_factory.mktemp("predecessor"))
+
+
+def ours(left: Predecessor, image: str, folder: Path) -> KafkacompatBroker:
+    """Our broker over a copy of a directory, not started yet."""
+    broker = KafkacompatBroker(folder)
+    broker.prepare()
+    left.copy(image, broker.data_folder)
+    return broker
+
+
+def counts(left: Predecessor, more: int = 0) -> dict[tuple[str, int], int]:
+    return {name: len(records) + (more if name[0] == SEVERAL else 0) for name, records in left.records.items()}
+
+
+def folder_ids(data: Path) -> dict[str, str]:
+    """The topics' ids as partition.metadata tells them."""
+    found = ((path.parent.name.rpartition("-")[0], path.read_text()) for path in data.glob("*-0/partition.metadata"))
+    return {topic: text.split("topic_id: ")[1].strip() for topic, text in found if topic != "__cluster_metadata"}
+
+
+def topic_ids(bootstrap: str, names: list[str]) -> dict[str, str]:
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    described = admin.describe_topics(TopicCollection(names))
+    # librdkafka writes them in the alphabet that Kafka does not use.
+    texts = {name: str(future.result(30).topic_id) for name, future in described.items()}
+    return {name: text.replace("+", "-").replace("/", "_") for name, text in texts.items()}
+
+
+def topic_configs(bootstrap: str, name: str) -> dict[str, str]:
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    (future,) = admin.describe_configs([resource]).values()
+    return {key: entry.value for key, entry in future.result(30).items()}
+
+
+@pytest.mark.parametrize("image", ["stopped", "killed"])
+def test_everything_is_served_and_goes_on(left: Predecessor, image: str, tmp_path: Path) -> None:
+    broker = ours(left, image, tmp_path / "node")
+    ids = folder_ids(broker.data_folder)
+    with broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
+        listed = admin.list_topics(timeout=30).topics
+        assert {name: len(topic.partitions) for name, topic in listed.items()} == left.topics()
+        assert read(broker.bootstrap, counts(left)) == left.records
+        assert committed_offset(broker.bootstrap) == COMMITTED
+        assert ids.items() <= topic_ids(broker.bootstrap, list(left.topics())).items()
+        send(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        after = read(broker.bootstrap, counts(left, more=10))
+        assert after[SEVERAL, 0] == left.records[SEVERAL, 0] + NEW[::3]
+        check_configs(left, broker)
+    assert (len(ids) == len(left.topics())) == (left.release == "4.3")
+
+
+def check_configs(left: Predecessor, broker: Broker) -> None:
+    several, compacted = (topic_configs(broker.bootstrap, name) for name in (SEVERAL, "compacted"))
+    known = left.release == "4.3"
+    assert several["retention.ms"] == ("987654321000" if known else "-1")
+    assert several["max.message.bytes"] == ("900000" if known else "1048588")
+    assert compacted["cleanup.policy"] == ("compact" if known else "delete")
+    assert topic_configs(broker.bootstrap, "__consumer_offsets")["cleanup.policy"] == "compact"
+    assert ("the configs of these topics are not known" in broker.stderr()) != known
+
+
+def test_the_same_kafka_takes_it_back(left: Predecessor, tmp_path: Path) -> None:
+    """What we appended is there, what we committed counts, and it goes on at the next offset."""
+    broker = ours(left, "stopped", tmp_path / "node")
+    with broker:
+        send(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        commit(broker.bootstrap, COMMITTED + 1)
+    kafka = left.broker
+    shutil.rmtree(kafka.data_folder)
+    shutil.copytree(broker.data_folder, kafka.data_folder)
+    with kafka:
+        found = read(kafka.bootstrap, counts(left, more=10))
+        assert {index: found[SEVERAL, index] for index in range(3)} == {
+            index: left.records[SEVERAL, index] + NEW[index::3] for index in range(3)
+        }
+        assert {name: found[name] for name in found if name[0] != SEVERAL} == {
+            name: left.records[name] for name in found if name[0] != SEVERAL
+        }
+        assert committed_offset(kafka.bootstrap) == COMMITTED + 1
+        send(kafka.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        again = read(kafka.bootstrap, counts(left, more=20))
+        assert again[SEVERAL, 2] == left.records[SEVERAL, 2] + 2 * NEW[2::3]
+    if left.release == "4.3":
+        for index in range(3):
+            output, errors = dump(kafka.data_folder / f"{SEVERAL}-{index}", ["*.log"], "--deep-iteration")
+            assert complaints(errors) == []
+            assert set(re.findall(r"isvalid: (\w+)$", output, re.MULTILINE)) == {"true"}
