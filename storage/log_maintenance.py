@@ -9,7 +9,8 @@ from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
 from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segment_files import DELETED_SUFFIX
+from kafkacompat.storage.segment_files import DELETED_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.transaction_replay import truncate_aborted
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
@@ -177,6 +178,7 @@ class LogMaintenance(LogState):
         self.segments.replace(kept)
         # The log's beginning may lie inside the batch that is dropped; offsets before it are never given again.
         self.log_end_offset = max(kept[-1].cut(offset), min(offset, self.log_start_offset))
+        truncate_aborted(self._files, kept[-1].path(TXN_INDEX_SUFFIX), self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
         rebuilt = rebuild_producer_state(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkacompat.storage.corruption import is_sound
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
@@ -48,6 +50,23 @@ def _load_latest(snapshots: Snapshots, state: ProducerState, end_offset: int) ->
                 pass
         snapshots.remove(offset)
     return None
+
+
+def open_transactions(files: Files, directory: str, earlier: Sequence[Segment], offset: int) -> dict[int, int]:
+    """The transactions that are undecided where `earlier` segments end, at `offset`: producer id -> first offset. [disk]"""
+    snapshots = Snapshots(files, directory)
+    state, start = ProducerState(), earlier[0].base_offset if earlier else offset
+    for known in reversed([each for each in snapshots.offsets() if start <= each <= offset]):
+        try:
+            state.restore(snapshots.read(known))
+            start = known
+            break
+        except CorruptSnapshotError:
+            pass
+    for segment in Segments(earlier).since(start) if start < offset else ():
+        _replay(segment, state, start)
+    found = {each.producer_id: each.current_txn_first_offset for each in state.producers.values()}
+    return {producer_id: first_offset for producer_id, first_offset in found.items() if first_offset >= 0}
 
 
 def _replay(segment: Segment, state: ProducerState, start: int) -> None:

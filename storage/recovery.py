@@ -17,14 +17,16 @@ from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.leftovers import clean_folder
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import scan_headers
-from kafkacompat.storage.producer_recovery import rebuild_producer_state
+from kafkacompat.storage.producer_recovery import open_transactions, rebuild_producer_state
 from kafkacompat.storage.producer_state import ProducerState
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import LOG_SUFFIX
+from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.storage.sound_batches import sound_batches
+from kafkacompat.storage.transaction_index import write_aborted
+from kafkacompat.storage.transaction_replay import TransactionReplay
 
 
 class LoadedLog(NamedTuple):
@@ -104,12 +106,12 @@ class _Loader:
         first_suspect = len(bases)
         if trusted_below is not None:
             first_suspect = max([slot for slot, base in enumerate(bases) if base <= trusted_below], default=0)
-        segments = []
+        segments: list[Segment] = []
         for slot, base_offset in enumerate(bases):
             if slot < first_suspect:
-                segments.append(self._load_trusted(base_offset, trusted_below is not None))
+                segments.append(self._load_trusted(base_offset, trusted_below is not None, segments))
                 continue
-            segment, cut_bytes = self._recover(base_offset)
+            segment, cut_bytes = self._recover(base_offset, segments)
             segments.append(segment)
             if slot + 1 < len(bases):
                 # The last one stays open with its indexes in memory: it is the active one.
@@ -119,7 +121,7 @@ class _Loader:
                 break
         return segments
 
-    def _load_trusted(self, base_offset: int, unclean: bool) -> Segment:
+    def _load_trusted(self, base_offset: int, unclean: bool, earlier: list[Segment]) -> Segment:
         try:
             segment = Segment.load(self._files, self._directory, base_offset, self._cache)
             # A segment that was rolled away just before the crash may have its data on the disk but not its indexes.
@@ -127,19 +129,23 @@ class _Loader:
         except (FileNotFoundError, CorruptIndexError):
             believed = False
         if not believed:
-            segment = self._recover(base_offset)[0]
+            segment = self._recover(base_offset, earlier)[0]
             segment.seal()
         return segment
 
-    def _recover(self, base_offset: int) -> tuple[Segment, int]:
+    def _recover(self, base_offset: int, earlier: list[Segment]) -> tuple[Segment, int]:
         """Read a segment through; returns it, with its indexes rebuilt in memory, and how many bytes were cut off."""
         segment = Segment(self._files, self._directory, base_offset, self._cache)
         segment.measure()
         claimed_bytes = segment.size_bytes
         segment.start_over()
         file = segment.pin()
+        replay: TransactionReplay | None = None
         try:
             for header in sound_batches(file.file, claimed_bytes, base_offset):
+                if header.is_transactional or header.is_control:
+                    replay = replay or TransactionReplay(self._open_transactions(earlier, base_offset))
+                    replay.add(header, file.file.pread(header.size_bytes, segment.size_bytes))
                 segment.index_batch(
                     header.size_bytes, header.last_offset, header.max_timestamp, self._config.index_interval_bytes
                 )
@@ -152,8 +158,12 @@ class _Loader:
         finally:
             file.release()
         segment.finish()
+        write_aborted(self._files, segment.path(TXN_INDEX_SUFFIX), replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
+
+    def _open_transactions(self, earlier: list[Segment], offset: int) -> dict[int, int]:
+        return open_transactions(self._files, self._directory, earlier, offset)
 
     def _remove_from(self, bases: Iterable[int]) -> None:
         _remove(self._files, [Segment(self._files, self._directory, base, self._cache) for base in bases])
@@ -168,7 +178,7 @@ class _Loader:
         end_offset, end = self._measure(segments[-1])
         if end != segments[-1].size_bytes:
             segments[-1].unload()
-            segments[-1] = self._recover(segments[-1].base_offset)[0]
+            segments[-1] = self._recover(segments[-1].base_offset, segments[:-1])[0]
             end_offset, _ = self._measure(segments[-1])
         segments[-1].activate(now_ms)
         return end_offset

@@ -13,7 +13,6 @@ from kafkacompat.storage.checkpoints import overwrite_file
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import CorruptIndexError
 
-TRANSACTION_INDEX_SUFFIX = ".txnindex"
 VERSION = 0
 
 _ENTRY = Struct(">hqqqq")

@@ -16,8 +16,8 @@ from kafkacompat.storage.compaction.writer import SegmentWriter
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.indexes import CorruptIndexError
-from kafkacompat.storage.segment_files import LOG_SUFFIX
-from kafkacompat.storage.transaction_index import TRANSACTION_INDEX_SUFFIX, AbortedTransaction, read_aborted
+from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_body
 from kafkacompat.wire.record_slices import record_slices
@@ -86,7 +86,7 @@ class _Cleaning:
         bases = [*(each.base_offset for each in self._job.sources), *self._job.bases]
         found: list[AbortedTransaction] = []
         for base_offset in bases:
-            found += read_aborted(self._files, self._path(base_offset, TRANSACTION_INDEX_SUFFIX))
+            found += read_aborted(self._files, self._path(base_offset, TXN_INDEX_SUFFIX))
         return found
 
     def _index_bytes(self, source: Source) -> int:

@@ -6,17 +6,9 @@ from collections import deque
 from collections.abc import Iterable
 
 from kafkacompat.storage.transaction_index import AbortedTransaction
+from kafkacompat.storage.transaction_replay import ABORT, COMMIT, marker_type
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import BatchHeader, read_records
-
-ABORT, COMMIT = 0, 1
-_MARKER_TYPE = slice(2, 4)
-
-
-def marker_type(batch: Buffer) -> int | None:
-    """The type of a control batch's record; None for a batch that compaction emptied."""
-    record = next(read_records(batch), None)
-    return None if record is None else int.from_bytes((record.key or b"")[_MARKER_TYPE], "big")
+from kafkacompat.wire.record_batch import BatchHeader
 
 
 class Transactions:

@@ -6,8 +6,8 @@ from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import CLEANED_SUFFIX, LOG_SUFFIX
-from kafkacompat.storage.transaction_index import TRANSACTION_INDEX_SUFFIX, AbortedTransaction, write_aborted
+from kafkacompat.storage.segment_files import CLEANED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.transaction_index import AbortedTransaction, write_aborted
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 
@@ -54,7 +54,7 @@ class SegmentWriter:
         segment.finish()
         self._log.sync()
         segment.write_indexes()
-        write_aborted(self._files, segment.path(TRANSACTION_INDEX_SUFFIX), aborted)
+        write_aborted(self._files, segment.path(TXN_INDEX_SUFFIX), aborted)
         self._files.set_modified_ms(segment.path(LOG_SUFFIX), modified_ms)
         self._files.sync_directory(self._directory)
 

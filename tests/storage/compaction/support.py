@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
 from kafkacompat.storage.log import Log
+from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.record_batch import BatchHeader, NewRecord, Record, build_batch, read_header, read_records
-from tests.storage.support import NOW_MS, Store, append, read, roll
+from tests.storage.support import NOW_MS, Store, append, read, reopen, roll
 
 MAP_BYTES = 1 << 20
 COMPACTED: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
@@ -39,7 +40,28 @@ def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = N
         transactional=True,
         control=True,
     )
-    return append(log, marker, now_ms=now_ms, from_client=False).base_offset
+    batches = list(log.producer_state.producers[producer_id].batches)
+    offset = append(log, marker, now_ms=now_ms, from_client=False).base_offset
+    producer = log.producer_state.producers[producer_id]
+    producer.batches = batches
+    producer.end_transaction(producer_epoch, 0, now_ms)
+    return offset
+
+
+def index_aborted(store: Store, log: Log) -> None:
+    """Write the transaction indexes of all segments, as a start after a crash does."""
+    log.flush()
+    for name in store.files.list(log.directory):
+        if name.endswith(".snapshot"):
+            store.files.remove(store.path("t-0", name))
+    again = reopen(store)
+    again.release()
+
+
+def aborted_of(store: Store) -> dict[str, list[AbortedTransaction]]:
+    """What the transaction indexes say."""
+    names = [name for name in store.files.list(store.path("t-0")) if name.endswith(".txnindex")]
+    return {name[18:20]: read_aborted(store.files, store.path("t-0", name)) for name in names}
 
 
 def compact_log(

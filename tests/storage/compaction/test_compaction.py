@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.compaction import CorruptBatchError
+from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
 from tests.storage.compaction.support import (
     COMPACTED,
+    aborted_of,
     compact_log,
     end_transaction,
+    index_aborted,
     left,
     put,
     records,
@@ -199,6 +203,72 @@ def test_committed_records_count_and_their_marker_goes_when_they_are_gone_and_it
     put(log, ("c", "1"))
     roll_and_compact(store, log, now_ms=NOW_MS + 1000)
     assert [each.header.base_offset for each in left(log)] == [2, 3, 4, 5]
+
+
+def aborted_log(store: Store) -> Log:
+    """Two segments: an aborted transaction that reaches from one to the other, a committed one, and others' records."""
+    log = create(store, delete_retention_ms=1000, **COMPACTED)
+    put(log, ("a", "kept"))
+    put(log, ("a", "aborted"), **transactional(7))
+    put(log, ("c", "committed"), **transactional(8))
+    roll(log)
+    put(log, ("b", "aborted"), **transactional(7, base_sequence=1))
+    end_transaction(log, 8, commit=True)
+    end_transaction(log, 7, commit=False)
+    put(log, ("z", "1"))
+    roll(log)
+    index_aborted(store, log)
+    return log
+
+
+def test_aborted_records_go_and_count_for_no_key(store: Store) -> None:
+    log = aborted_log(store)
+    assert aborted_of(store) == {"03": [AbortedTransaction(7, 1, 5, 6)]}
+    compact_log(store, log)
+    assert records(log) == [(0, "a", "kept"), (2, "c", "committed"), (6, "z", "1")]
+    # Consumers at work may still need to know of it; the last batch of the producer stays anyway.
+    assert [each.header.base_offset for each in left(log)] == [0, 2, 3, 4, 5, 6]
+    assert aborted_of(store) == {"00": [AbortedTransaction(7, 1, 5, 6)]}
+
+
+def test_an_abort_marker_goes_when_its_records_are_gone_and_its_time_has_come(store: Store) -> None:
+    log = aborted_log(store)
+    log.producer_state.producers.clear()
+    compact_log(store, log)
+    put(log, ("y", "1"))
+    roll_and_compact(store, log)
+    assert {each.header.base_offset: each.header.delete_horizon_ms for each in left(log)} == {
+        0: None,
+        2: None,
+        4: None,
+        5: NOW_MS + 1000,
+        6: None,
+        7: None,
+    }
+    assert aborted_of(store) == {}
+    put(log, ("x", "1"))
+    roll_and_compact(store, log, now_ms=NOW_MS + 1000)
+    assert [each.header.base_offset for each in left(log)] == [0, 2, 4, 6, 7, 8]
+
+
+def test_the_index_is_built_again_after_a_crash(store: Store) -> None:
+    log = aborted_log(store)
+    compact_log(store, log)
+    log.release()
+    for name_ in store.files.list(store.path("t-0")):
+        if name_.endswith((".txnindex", ".snapshot")):
+            store.files.remove(store.path("t-0", name_))
+    reopen(store, **COMPACTED).close()
+    # It begins with the first batch that is left.
+    assert aborted_of(store) == {"00": [AbortedTransaction(7, 3, 5, 6)]}
+
+
+def test_a_shorter_log_has_a_shorter_index(store: Store) -> None:
+    log = aborted_log(store)
+    log.truncate_to(6)
+    assert aborted_of(store) == {"03": [AbortedTransaction(7, 1, 5, 6)]}
+    log.truncate_to(5)
+    assert aborted_of(store) == {}
 
 
 # What cannot be believed
