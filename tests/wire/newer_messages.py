@@ -16,8 +16,13 @@ _NEWER: dict[type[Struct], type[Struct]] = {}
 
 def lift(message: Struct, rng: random.Random) -> Any:
     """Return *message* with unknown tagged fields in it and in the structs under it; flexible versions only."""
-    cls = newer(type(message))
-    values = {name: _lifted(getattr(message, name), field, rng) for name, field in type(message).FIELDS.items()}
+    return _lift(message, type(message), rng)
+
+
+def _lift(message: Struct, declared: type[Struct], rng: random.Random) -> Any:
+    """As `lift`; a default that messages share is of a class of its own, which is not the one declared."""
+    cls = newer(declared)
+    values = {name: _lifted(getattr(message, name), field, rng) for name, field in declared.FIELDS.items()}
     added = [name for name in cls.FIELDS if name not in values and rng.random() < 0.5]
     return cls(**values, **{name: rng.randbytes(rng.choice(LENGTHS)) for name in added})
 
@@ -25,7 +30,7 @@ def lift(message: Struct, rng: random.Random) -> Any:
 def _lifted(value: Any, field: Field, rng: random.Random) -> Any:
     if value is not None and field.element is not None:
         return [_lifted(item, field.element, rng) for item in value]
-    return lift(value, rng) if isinstance(value, Struct) else value
+    return value if value is None or field.struct is None else _lift(value, field.struct, rng)
 
 
 def newer(cls: type[Struct]) -> type[Struct]:
