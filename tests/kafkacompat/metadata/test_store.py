@@ -114,3 +114,35 @@ def test_sqlite_makes_its_directory_or_says_why_not(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="Not a directory"):
         outcome(SqliteStore(str(tmp_path / "file" / "b"), ImmediateDisk()).load())
+
+
+def test_a_sound_store_is_left_where_it_is(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path), ImmediateDisk())
+    assert outcome(store.set_aside_if_damaged()) is None
+    assert not store.path.exists()
+    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
+    assert outcome(store.set_aside_if_damaged()) is None
+    assert [*outcome(store.load())] == ["/a"]
+
+
+@pytest.mark.parametrize("damage", ["no database", "pages"])
+def test_a_damaged_store_is_set_aside(tmp_path: Path, damage: str) -> None:
+    store = SqliteStore(str(tmp_path), ImmediateDisk())
+    outcome(store.compare_and_set([Change(f"/{index}", ABSENT, bytes(100)) for index in range(500)]))
+    outcome(store.close())
+    data = bytearray(store.path.read_bytes())
+    data[0 if damage == "no database" else 8192 :] = b"\x55" * (len(data) - (0 if damage == "no database" else 8192))
+    for number in (1, 2):
+        store.path.write_bytes(data)
+        name = outcome(store.set_aside_if_damaged())
+        assert name == f"{store.path}.damaged-{number}"
+        assert Path(name).read_bytes()[8192:] == data[8192:]
+        assert outcome(store.load()) == {}
+        outcome(store.close())
+
+
+def test_a_store_in_use_is_not_taken_for_damaged(tmp_path: Path) -> None:
+    first, second = (SqliteStore(str(tmp_path), ImmediateDisk()) for _ in range(2))
+    outcome(first.compare_and_set([Change("/a", ABSENT, b"1")]))
+    with pytest.raises(StoreError, match="locked"):
+        outcome(second.set_aside_if_damaged())

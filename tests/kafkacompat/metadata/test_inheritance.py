@@ -1,0 +1,130 @@
+"""What a new store begins with when there are partitions already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import ClientConfig, make_entity, user_entity
+from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.image import MetadataImage, PartitionImage
+from kafkacompat.metadata.inheritance import (
+    INTERNAL_CONFIGS,
+    KEEP_EVERYTHING,
+    PRODUCER_ID_LEAP,
+    FoundPartition,
+    Inheritance,
+    unconfigured,
+)
+from kafkacompat.metadata.kraft import KraftCluster
+from kafkacompat.wire.primitives import ZERO_UUID
+
+ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
+TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
+
+
+def found(topic: str, index: int, topic_id: bytes = ID, epoch: int = -1, producer_id: int = -1) -> FoundPartition:
+    return FoundPartition(topic, index, topic_id, epoch, producer_id)
+
+
+def kraft(*topics: tuple[str, bytes, Sequence[int]]) -> KraftCluster:
+    """Topics with the leader epochs of their partitions."""
+    made = KraftCluster()
+    for name, topic_id, epochs in topics:
+        made.topics[topic_id] = name
+        made.leader_epochs.update({(topic_id, index): epoch for index, epoch in enumerate(epochs)})
+    return made
+
+
+def inherit(
+    folders: Sequence[FoundPartition], cluster: KraftCluster | None = None
+) -> tuple[MetadataImage, Inheritance]:
+    draft = Draft(MetadataImage())
+    inheritance = Inheritance(BrokerConfig.load("node.id=1"), folders, cluster, Random(1))
+    inheritance.plan(draft)
+    return draft.image(), inheritance
+
+
+def test_nothing_comes_of_nothing() -> None:
+    image, inheritance = inherit([])
+    assert (image, inheritance.next_producer_id, inheritance.warnings) == (MetadataImage(), 0, [])
+
+
+def test_topics_come_from_folders_with_their_ids_and_epochs() -> None:
+    image, inheritance = inherit([found("t", 1, epoch=4), found("t", 0), found("u", 0, ZERO_UUID)])
+    topic = image.topics["t"]
+    assert topic.topic_id == ID
+    assert topic.partitions == tuple(
+        PartitionImage(index, 1, epoch, (1,), (1,), 0) for index, epoch in ((0, 0), (1, 4))
+    )
+    assert image.topics["u"].topic_id not in (ZERO_UUID, ID)
+    assert inheritance.warnings == []
+
+
+def test_unknown_configs_keep_everything_but_for_what_is_kafkas_own() -> None:
+    image, _ = inherit([found("t", 0), found("__consumer_offsets", 0, OTHER_ID)])
+    assert image.configs == {(TOPIC, "t"): KEEP_EVERYTHING, (TOPIC, "__consumer_offsets"): INTERNAL_CONFIGS}
+    assert unconfigured(image) == ["t"]
+
+
+def test_of_two_topics_of_a_name_the_one_with_more_folders_is_meant() -> None:
+    folders = [found("t", 0), found("t", 1), found("t", 2, OTHER_ID), found("t", 3, OTHER_ID), found("t", 4)]
+    image, inheritance = inherit(folders)
+    assert image.topics["t"].topic_id == ID
+    assert len(image.topics["t"].partitions) == 5
+    assert inheritance.warnings == ["partitions of t without a folder in any of log.dirs begin empty: 2, 3"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (found("photos", 20241231), "20241232 partitions, but 20241231 folders are missing"),
+        (found("my photos", 0), "other characters"),
+    ],
+)
+def test_folders_that_are_no_partitions_are_left_out(folder: FoundPartition, words: str) -> None:
+    image, inheritance = inherit([folder])
+    assert image.topics == {}
+    (warning,) = inheritance.warnings
+    assert words in warning
+
+
+def test_what_kafkas_controllers_say_counts() -> None:
+    """A topic they know has their partitions and at least their epochs; one they do not know was deleted."""
+    cluster = kraft(("t", ID, [3, 7]), ("empty", OTHER_ID, [0]))
+    cluster.configs = {(TOPIC, "t"): {"retention.ms": "5", "no.such": "1", "segment.bytes": "x"}}
+    folders = [found("t", 0, epoch=9), found("t", 1, epoch=2), found("t", 2), found("gone", 0, bytes(range(2, 18)))]
+    image, inheritance = inherit(folders, cluster)
+    assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {"t": 2, "empty": 1}
+    assert [each.leader_epoch for each in image.topics["t"].partitions] == [9, 7]
+    assert image.configs == {(TOPIC, "t"): {"retention.ms": "5"}}
+    assert unconfigured(image) == []
+    assert [warning.partition(":")[0] for warning in inheritance.warnings] == [
+        "partitions of empty without a folder in any of log.dirs begin empty",
+        "no.such=1 of topic t is left out",
+        "segment.bytes=x of topic t is left out",
+    ]
+
+
+def test_configs_of_brokers_and_what_is_set_for_clients_is_taken_over() -> None:
+    cluster = kraft()
+    cluster.configs = {(BROKER, ""): {"min.insync.replicas": "1"}, (BROKER, "1"): {"a": "b"}, (BROKER, "2"): {"a": "b"}}
+    cluster.clients = {
+        user_entity("u"): ClientConfig({"producer_byte_rate": 1.0}),
+        make_entity([("planet", "x")]): ClientConfig({"producer_byte_rate": 1.0}),
+    }
+    image, _ = inherit([], cluster)
+    assert image.configs == {(BROKER, ""): {"min.insync.replicas": "1"}, (BROKER, "1"): {"a": "b"}}
+    assert list(image.clients) == [user_entity("u")]
+
+
+def test_producer_ids_begin_far_from_those_that_kafka_gives() -> None:
+    cluster = kraft(("t", ID, [0]))
+    cluster.next_producer_id = 5000
+    assert inherit([found("t", 0, producer_id=70)])[1].next_producer_id == 71 + PRODUCER_ID_LEAP
+    assert inherit([found("t", 0, producer_id=70)], cluster)[1].next_producer_id == 5000 + PRODUCER_ID_LEAP
+    assert inherit([found("t", 0)])[1].next_producer_id == PRODUCER_ID_LEAP

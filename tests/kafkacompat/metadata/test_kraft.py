@@ -1,0 +1,109 @@
+"""What is taken from the records of Kafka's controllers."""
+
+from __future__ import annotations
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.client_entities import ClientConfig, make_entity, user_entity
+from kafkacompat.metadata.kraft import KraftCluster
+from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
+from kafkacompat.wire.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ClientQuotaRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    EntityData,
+    PartitionChangeRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
+    TopicRecord,
+    UserScramCredentialRecord,
+    write_metadata_record,
+)
+from kafkacompat.wire.schema import Message
+
+ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
+NO_OP = b"\x01\x14\x00\x00"
+
+
+def cluster(*records: Message) -> KraftCluster:
+    made = KraftCluster()
+    made.replay([NO_OP, *map(write_metadata_record, records)])
+    return made
+
+
+def config(name: str, value: str | None, topic: str = "t") -> ConfigRecord:
+    return ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic, name=name, value=value)
+
+
+def quota(value: float, *, remove: bool = False, user: str | None = "u") -> ClientQuotaRecord:
+    entity = [EntityData(entity_type="user", entity_name=user)]
+    return ClientQuotaRecord(entity=entity, key="producer_byte_rate", value=value, remove=remove)
+
+
+def test_a_change_that_names_a_leader_begins_an_epoch() -> None:
+    made = cluster(
+        TopicRecord(name="t", topic_id=ID),
+        PartitionRecord(topic_id=ID, partition_id=0, leader_epoch=3),
+        PartitionRecord(topic_id=ID, partition_id=1, leader_epoch=0),
+        PartitionChangeRecord(topic_id=ID, partition_id=0, leader=-1),
+        PartitionChangeRecord(topic_id=ID, partition_id=0, leader=1),
+        PartitionChangeRecord(topic_id=ID, partition_id=1, isr=[1]),
+        PartitionChangeRecord(topic_id=OTHER_ID, partition_id=1, leader=1),
+    )
+    assert made.topics == {ID: "t"}
+    assert made.leader_epochs == {(ID, 0): 5, (ID, 1): 0}
+
+
+def test_a_deleted_topic_leaves_nothing_to_the_next_of_its_name() -> None:
+    made = cluster(
+        TopicRecord(name="t", topic_id=ID),
+        PartitionRecord(topic_id=ID, partition_id=0, leader_epoch=3),
+        config("retention.ms", "1"),
+        RemoveTopicRecord(topic_id=ID),
+        TopicRecord(name="t", topic_id=OTHER_ID),
+    )
+    assert made.topics == {OTHER_ID: "t"}
+    assert (made.leader_epochs, made.configs) == ({}, {})
+
+
+def test_configs_are_set_and_taken_away() -> None:
+    made = cluster(config("a", "1"), config("b", "2"), config("a", None), config("b", "3"), config("a", "4", "other"))
+    assert made.configs == {(ResourceType.TOPIC, "t"): {"b": "3"}, (ResourceType.TOPIC, "other"): {"a": "4"}}
+
+
+def test_quotas_are_set_and_removed() -> None:
+    made = cluster(quota(10.0), quota(20.0), quota(1.0, user=None), quota(0.0, user=None, remove=True))
+    assert made.clients == {
+        make_entity([("user", "u")]): ClientConfig({"producer_byte_rate": 20.0}),
+        make_entity([("user", None)]): ClientConfig(),
+    }
+
+
+def test_credentials_are_set_and_removed_beside_quotas() -> None:
+    def credential(mechanism: int) -> UserScramCredentialRecord:
+        return UserScramCredentialRecord(
+            name="u", mechanism=mechanism, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+        )
+
+    made = cluster(
+        quota(10.0), credential(1), credential(2), credential(9), RemoveUserScramCredentialRecord(name="u", mechanism=1)
+    )
+    expected = {ScramMechanism.SHA_512: ScramCredential(b"s", b"k", b"v", 4096)}
+    assert made.clients == {user_entity("u"): ClientConfig({"producer_byte_rate": 10.0}, expected)}
+
+
+def test_producer_ids_only_grow() -> None:
+    assert (
+        cluster(ProducerIdsRecord(next_producer_id=2000), ProducerIdsRecord(next_producer_id=1000)).next_producer_id
+        == 2000
+    )
+
+
+def test_a_transaction_counts_when_it_ends_and_not_when_it_is_aborted() -> None:
+    begin, one, two = BeginTransactionRecord(), config("a", "1"), config("b", "2")
+    assert cluster(begin, one).configs == {}
+    assert cluster(begin, one, AbortTransactionRecord(), two).configs == {(ResourceType.TOPIC, "t"): {"b": "2"}}
+    assert cluster(begin, one, EndTransactionRecord()).configs == {(ResourceType.TOPIC, "t"): {"a": "1"}}
