@@ -16,13 +16,20 @@ from kafkacompat.wire.apis import api
 from kafkacompat.wire.compiler import encode, reader
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
+from kafkacompat.wire.metadata_records import RECORD_TYPES
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message
 from tests.wire.newer_messages import lift
 from tests.wire.random_messages import Mode, make_message
 
 RELEASES = (KAFKA_4, KAFKA_3)
-OTHERS = (RequestHeader, ResponseHeader, ConsumerProtocolSubscription, ConsumerProtocolAssignment)
+OTHERS = (
+    RequestHeader,
+    ResponseHeader,
+    ConsumerProtocolSubscription,
+    ConsumerProtocolAssignment,
+    *RECORD_TYPES.values(),
+)
 """Messages that belong to no API."""
 CHANGED = {"ReadShareGroupStateSummaryResponse": (0,)}
 """Versions that were not stable in 3.9.1 and look different since they are."""

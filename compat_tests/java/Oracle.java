@@ -37,6 +37,7 @@ public final class Oracle {
     static final ObjectMapper JSON = new ObjectMapper();
     static final HexFormat HEX = HexFormat.of();
     private static final String MESSAGES = "org.apache.kafka.common.message.";
+    private static final String METADATA = "org.apache.kafka.common.metadata.";
 
     /** What answers a question: it fills the answer in. */
     interface Answerer {
@@ -142,7 +143,7 @@ public final class Oracle {
 
         static Class<?> find(String name) throws ClassNotFoundException {
             boolean ofApi = name.endsWith("Request") || name.endsWith("Response") || name.endsWith("Header");
-            return Class.forName(MESSAGES + name + (ofApi ? "Data" : ""));
+            return Class.forName((name.endsWith("Record") ? METADATA : MESSAGES) + name + (ofApi ? "Data" : ""));
         }
 
         Message fromJson(JsonNode json) throws ReflectiveOperationException {
