@@ -70,3 +70,22 @@ def verify(paths: Sequence[str], as_json: bool) -> None:
     from kafkacompat.cli.log_verify import verify as run
 
     sys.exit(run(paths, as_json))
+
+
+@log.command()
+@_DIRECTORIES
+@click.option("--truncate", is_flag=True, help="Cut a log that is damaged at the first damaged batch.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option("--yes", is_flag=True, help="Do not ask before anything is taken out of a log.")
+def repair(paths: Sequence[str], truncate: bool, dry_run: bool, yes: bool) -> None:
+    """Put log directories in order that no broker uses.
+
+    Indexes and leader epochs that are wrong are built anew from the log; snapshots that are wrong are set aside. What is damaged in a log is
+    shown with its offsets. It stays as it is, and a broker answers CORRUPT_MESSAGE there, unless --truncate is given: then the log ends
+    before it. What is taken out is kept beside the log in files ending in .removed.
+
+    Ends as verify does, which is run again in the end.
+    """
+    from kafkacompat.cli.log_repair import repair as run
+
+    sys.exit(run(paths, truncate=truncate, dry_run=dry_run, yes=yes))

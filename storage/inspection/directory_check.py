@@ -41,6 +41,11 @@ class Place(NamedTuple):
     path: str | None
     folders: Sequence[str]
 
+    @property
+    def directory(self) -> str:
+        """The log directory, also that of a single partition's folder."""
+        return self.path if self.path is not None else os.path.dirname(os.path.abspath(self.folders[0]))
+
 
 def find_place(files: Files, path: str) -> Place:
     """Tell a log directory from a partition's folder. Raises OSError, and NotADirectoryError for what is neither."""
@@ -104,7 +109,7 @@ class DirectoryState(NamedTuple):
         )
 
 
-def read_state(files: Files, path: str, report: Report) -> DirectoryState:
+def read_state(files: Files, path: str, report: Report, live: bool) -> DirectoryState:
     """Read what belongs to a log directory as a whole, and tell what is wrong with it."""
     checkpoints, unreadable = {}, []
     for name in CHECKPOINTS:
@@ -118,18 +123,27 @@ def read_state(files: Files, path: str, report: Report) -> DirectoryState:
         read_meta_properties(files, path)
     except LogDirectoryError as error:
         report(Finding(os.path.join(path, META_PROPERTIES), str(error)))
-    live = is_locked(files, path)
     return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN)), checkpoints, unreadable)
 
 
 def check_place(
-    files: Files, place: Place, report: Report, progress: Progress, unreadable: Callable[[Unreadable], None]
+    files: Files,
+    place: Place,
+    report: Report,
+    progress: Progress,
+    unreadable: Callable[[Unreadable], None],
+    live: bool | None = None,
 ) -> list[CheckedPartition]:
-    """Check a log directory or a partition's folder; what the system does not let be read is told, and the rest goes on."""
-    state = read_state(files, place.path, report) if place.path is not None else None
+    """Check a log directory or a partition's folder; what the system does not let be read is told, and the rest goes on.
+
+    Whether a broker runs is found out unless *live* says so.
+    """
+    if live is None:
+        live = is_locked(files, place.directory)
+    state = read_state(files, place.path, report, live) if place.path is not None else None
     checked = []
     for folder in place.folders:
-        circumstances = state.of(folder) if state is not None else _alone(files, folder)
+        circumstances = state.of(folder) if state is not None else _alone(files, folder, live)
         try:
             checked.append(check_partition(files, folder, circumstances, report, progress))
         except OSError as error:
@@ -141,10 +155,9 @@ def check_place(
     return checked
 
 
-def _alone(files: Files, folder: str) -> Circumstances:
+def _alone(files: Files, folder: str, live: bool) -> Circumstances:
     """A folder without its log directory: nobody knows how its last segment was left."""
-    beside = os.path.dirname(os.path.abspath(folder))
-    return Circumstances(synced_to=segment_bases(files, folder)[-1], live=is_locked(files, beside))
+    return Circumstances(synced_to=segment_bases(files, folder)[-1], live=live)
 
 
 def _report_folders(files: Files, path: str, report: Report) -> None:

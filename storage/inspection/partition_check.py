@@ -55,11 +55,6 @@ class CheckedPartition:
         """Behind the last batch that is sound."""
         return self.segments[-1].end_offset if self.segments else 0
 
-    @property
-    def damaged(self) -> list[CheckedSegment]:
-        """The segments whose log files hold bytes that are no sound batches."""
-        return [segment for segment in self.segments if segment.damage]
-
 
 _LEFTOVERS = {
     DELETED_SUFFIX: "it was deleted; the next start removes it",
@@ -81,7 +76,8 @@ def check_partition(
         found.append(segment)
         if segment is not None:
             checked.segments.append(segment)
-            report_segment(segment, report, circumstances.synced_to)
+            segment.synced_to = circumstances.synced_to
+            report_segment(segment, report)
     _report_gaps(found, circumstances, report)
     _check_offsets(checked, circumstances, report)
     _check_epochs(files, checked, circumstances, report)

@@ -16,7 +16,7 @@ from kafkacompat.storage.inspection.index_check import (
     TransactionIndexCheck,
 )
 from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.walk import Bounds, Stretch, walk
+from kafkacompat.storage.walk import LARGEST_OFFSET, Bounds, Stretch, walk
 
 PROGRESS_BYTES = 1 << 20
 
@@ -50,8 +50,19 @@ class CheckedSegment:
     epochs: list[EpochRun] = field(default_factory=list)
     compacted: bool = False
     """Whether records were taken out of the middle of a batch, which only compaction does."""
+    synced_to: int = LARGEST_OFFSET
+    """Up to which offset everything was on the disk."""
     wrong_indexes: dict[str, str] = field(default_factory=dict)
     """By suffix, what is wrong with an index file; one that is missing too."""
+
+    def is_torn(self, stretch: Stretch) -> bool:
+        """Whether damage is what a crash leaves at the end of a log, of what no sync had reached."""
+        return stretch.end == self.size_bytes and stretch.base_offset >= self.synced_to
+
+    @property
+    def lost(self) -> list[Stretch]:
+        """The damage that no crash explains."""
+        return [stretch for stretch in self.damage if not self.is_torn(stretch)]
 
     def take(self, stretch: Stretch) -> None:
         """Count the next stretch."""
@@ -120,10 +131,10 @@ def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str,
     return checks
 
 
-def report_segment(checked: CheckedSegment, report: Report, unsynced_from: int) -> None:
-    """Tell what is wrong with a segment; a torn end at or behind offset *unsynced_from* is what a crash leaves."""
+def report_segment(checked: CheckedSegment, report: Report) -> None:
+    """Tell what is wrong with a segment."""
     for stretch in checked.damage:
-        torn = stretch.end == checked.size_bytes and stretch.base_offset >= unsynced_from
+        torn = checked.is_torn(stretch)
         what = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
         if torn:
             what += "; no sync had reached them, and the next start cuts them off"

@@ -1,0 +1,85 @@
+"""`kafkacompat log repair`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import click
+
+from kafkacompat.cli.columns import write_columns
+from kafkacompat.cli.log_verify import EXIT_FINDINGS, EXIT_SOUND, EXIT_UNREADABLE, progress_bar, show_findings
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.filesystem import DirectoryLockedError
+from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
+from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.inspection.partition_check import CheckedPartition
+from kafkacompat.storage.inspection.repair import Step, lock_directory, plan_repair
+from kafkacompat.storage.inspection.rows import Row
+
+
+def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
+    """Put directories in order; return the exit code: that of `verify` afterwards."""
+    files = OsFiles()
+    try:
+        places = [find_place(files, path) for path in paths]
+        with ExitStack() as held:
+            for place in places:
+                lock = lock_directory(files, place)
+                if lock is not None:
+                    held.callback(lock.release)
+            return max(_repair(files, place, truncate, dry_run, yes) for place in places)
+    except DirectoryLockedError as error:
+        click.echo(f"kafkacompat: a broker is running on {error}; stop it first", err=True)
+    except OSError as error:
+        click.echo(f"kafkacompat: {error}", err=True)
+    return EXIT_UNREADABLE
+
+
+def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bool) -> int:
+    partitions, wrong = _check(files, place)
+    steps = plan_repair(files, place, partitions, truncate)
+    lossy = [step for step in steps if step.lost is not None]
+    if steps:
+        click.echo("To do:")
+        write_columns((Row("step", _fields(step)) for step in steps), click.echo, click.echo)
+    if not truncate and any(segment.lost for partition in partitions for segment in partition.segments):
+        click.echo("Damaged logs are left as they are: --truncate cuts them at the first damaged batch.")
+    if not steps or dry_run:
+        return EXIT_FINDINGS if wrong else EXIT_SOUND
+    if lossy and not yes and not click.confirm("Take these offsets out of the logs?"):
+        return EXIT_FINDINGS
+    for step in steps:
+        step.run()
+        click.echo(f"done: {step.path}")
+    click.echo("Afterwards:")
+    changed = {partition.folder for partition in partitions}
+    _, wrong = _check(files, place._replace(folders=[folder for folder in place.folders if folder in changed]))
+    return EXIT_FINDINGS if wrong else EXIT_SOUND
+
+
+def _check(files: OsFiles, place: Place) -> tuple[list[CheckedPartition], bool]:
+    """What there is, and whether anything is wrong with it; both are shown. Raises OSError."""
+    findings: list[Finding] = []
+    unreadable: list[Unreadable] = []
+    with progress_bar() as bar:
+        task = bar.add_task("reading", total=log_bytes(files, place))
+        partitions = check_place(
+            files, place, findings.append, lambda size: bar.advance(task, size), unreadable.append, live=False
+        )
+    if unreadable:
+        raise unreadable[0].error
+    show_findings(findings, as_json=False)
+    wrong = any(not finding.note for finding in findings)
+    if not wrong:
+        click.echo(f"{place.path or place.folders[0]}: nothing is wrong")
+    return partitions, wrong
+
+
+def _fields(step: Step) -> dict[str, object]:
+    return {
+        "file": step.path,
+        "what": step.what,
+        "lost offsets": f"{step.lost[0]} to {step.lost[1]}" if step.lost is not None else None,
+        "kept in": step.kept_in or None,
+    }

@@ -1,0 +1,211 @@
+"""Putting a log directory in order that no broker holds: first a plan, then, if it is wanted, its steps.
+
+What is taken out of a log is kept beside it, in files ending in `.removed`, which no broker looks at. A step does what
+the plan says of it and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, write_offsets
+from kafkacompat.storage.directory_checkpoints import LOG_START_OFFSETS
+from kafkacompat.storage.directory_claim import LOCK
+from kafkacompat.storage.filesystem import Files, Lock
+from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, Place
+from kafkacompat.storage.inspection.partition_check import CheckedPartition
+from kafkacompat.storage.inspection.segment_check import CheckedSegment
+from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
+from kafkacompat.storage.leader_epochs import LeaderEpochs
+from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, Snapshots
+from kafkacompat.storage.transaction_index import read_aborted, write_aborted
+from kafkacompat.storage.walk import Bounds, walk
+
+REMOVED_SUFFIX = ".removed"
+
+_COPY_BYTES = 1 << 20
+_INDEX_INTERVAL_BYTES = 4096
+
+
+class Step(NamedTuple):
+    """One thing to do. With it go the offsets ``lost`` (first, last), and ``kept_in`` is the file that has them then."""
+
+    path: str
+    what: str
+    run: Callable[[], None]
+    lost: tuple[int, int] | None = None
+    kept_in: str = ""
+
+
+def lock_directory(files: Files, place: Place) -> Lock | None:
+    """Keep brokers out; None where there is no log directory. Raises DirectoryLockedError while one runs."""
+    path = os.path.join(place.directory, LOCK)
+    return files.lock(path) if place.path is not None or files.exists(path) else None
+
+
+def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartition], truncate: bool) -> list[Step]:
+    """What there is to do; damaged logs are cut only with *truncate*."""
+    ends: dict[tuple[str, int], int] = {}
+    steps: list[Step] = []
+    for partition in partitions:
+        planned = _PartitionPlan(files, partition, truncate)
+        steps += planned.steps()
+        if planned.cut is not None:
+            topic, _, number = os.path.basename(partition.folder).rpartition("-")
+            ends[topic, int(number)] = planned.end_offset
+    if place.path is None:
+        return steps
+    marker = os.path.join(place.path, CLEAN_SHUTDOWN)
+    if steps and files.exists(marker):
+        what = "remove it: the next start looks at what was changed here"
+        steps.insert(0, Step(marker, what, partial(_remove, files, marker)))
+    return [*steps, *_checkpoint_steps(files, place.path, ends)]
+
+
+def _remove(files: Files, path: str) -> None:
+    files.remove(path)
+    files.sync_directory(os.path.dirname(path))
+
+
+def _rename_aside(files: Files, path: str) -> None:
+    files.rename(path, path + REMOVED_SUFFIX)
+    files.sync_directory(os.path.dirname(path))
+
+
+def _checkpoint_steps(files: Files, directory: str, ends: Mapping[tuple[str, int], int]) -> Iterator[Step]:
+    """Where logs end earlier, checkpoints must not say that there is more."""
+    for name in CHECKPOINTS:
+        path = os.path.join(directory, name)
+        try:
+            offsets = read_offsets(files, path)
+        except CorruptCheckpointError:
+            yield Step(
+                path,
+                "set it aside; a start does without it",
+                partial(_rename_aside, files, path),
+                kept_in=path + REMOVED_SUFFIX,
+            )
+            continue
+        lowered = {each: min(offset, ends.get(each, offset)) for each, offset in offsets.items()}
+        if lowered != offsets and name != LOG_START_OFFSETS:
+            yield Step(path, "let it say where the logs that are cut end", partial(write_offsets, files, path, lowered))
+
+
+class _PartitionPlan:
+    """The steps for one partition; they come in an order in which a crash between two of them loses nothing."""
+
+    def __init__(self, files: Files, partition: CheckedPartition, truncate: bool) -> None:
+        self._files = files
+        self._partition = partition
+        self._folder = partition.folder
+        damaged = next((slot for slot, each in enumerate(partition.segments) if each.lost), None)
+        self.cut = partition.segments[damaged] if truncate and damaged is not None else None
+        self.end_offset = self.cut.lost[0].base_offset if self.cut is not None else partition.end_offset
+
+    def steps(self) -> Iterator[Step]:
+        kept = self._partition.segments
+        if self.cut is not None:
+            yield from self._truncation(self.cut)
+            kept = kept[: kept.index(self.cut) + 1]
+        for segment in kept:
+            if segment.wrong_indexes.keys() & {INDEX_SUFFIX, TIME_INDEX_SUFFIX} or segment is self.cut:
+                yield self._index(segment)
+        if self.cut is not None:
+            yield from self._transaction_index(self.cut, self.end_offset)
+        yield from self._snapshots(self.end_offset)
+        if self._partition.wrong_epochs or self.cut is not None:
+            yield self._epochs(kept, self.end_offset)
+
+    def _truncation(self, cut: CheckedSegment) -> Iterator[Step]:
+        """Later segments go first, the last one before the others: what is left is always the beginning of the log."""
+        segments = self._partition.segments
+        for segment in reversed(segments[segments.index(cut) + 1 :]):
+            kept_in = segment.path + REMOVED_SUFFIX
+            lost = (segment.base_offset, segment.end_offset - 1) if segment.end_offset > segment.base_offset else None
+            yield Step(segment.path, "take it out of the log", partial(self._set_aside, segment), lost, kept_in)
+        position, first_offset = cut.lost[0].position, cut.lost[0].base_offset
+        last_offset = max(cut.end_offset - 1, cut.damage[-1].last_offset, first_offset)
+        kept_in = f"{cut.path}.{position}{REMOVED_SUFFIX}"
+        what = f"cut it at byte {position}; offsets from {first_offset} on will be given to new records"
+        yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
+
+    def _set_aside(self, segment: CheckedSegment) -> None:
+        stem = segment.path.removesuffix(LOG_SUFFIX)
+        for suffix in ALL_SUFFIXES:
+            if self._files.exists(stem + suffix):
+                self._files.rename(stem + suffix, stem + suffix + REMOVED_SUFFIX)
+        self._files.sync_directory(self._folder)
+
+    def _cut(self, segment: CheckedSegment, position: int, kept_in: str) -> None:
+        source, kept = self._files.open(segment.path), self._files.open(kept_in, create=True)
+        try:
+            kept.truncate(0)
+            for start in range(position, segment.size_bytes, _COPY_BYTES):
+                data = source.pread(min(_COPY_BYTES, segment.size_bytes - start), start)
+                kept.append((data,), len(data))
+            kept.sync()
+            self._files.sync_directory(self._folder)
+            source.truncate(position)
+            source.sync()
+        finally:
+            source.close()
+            kept.close()
+
+    def _index(self, segment: CheckedSegment) -> Step:
+        path = segment.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX
+        return Step(path, "build it and the time index anew from the log", lambda: self._build_indexes(segment))
+
+    def _build_indexes(self, checked: CheckedSegment) -> None:
+        segment = Segment(self._files, self._folder, checked.base_offset, SegmentCache())
+        segment.start_over()
+        file = self._files.open(checked.path)
+        try:
+            for stretch in walk(file, Bounds(file.size()), checked.base_offset):
+                if stretch.problem:
+                    segment.size_bytes = stretch.end
+                else:
+                    segment.index_batch(
+                        stretch.size_bytes, stretch.last_offset, stretch.max_timestamp, _INDEX_INTERVAL_BYTES
+                    )
+        finally:
+            file.close()
+        segment.finish()
+        segment.write_indexes()
+        self._files.sync_directory(self._folder)
+
+    def _transaction_index(self, checked: CheckedSegment, end_offset: int) -> Iterator[Step]:
+        path = checked.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX
+        if self._files.exists(path):
+            what = "take out the transactions that ended behind the cut"
+            yield Step(path, what, partial(self._trim_transactions, path, end_offset))
+
+    def _trim_transactions(self, path: str, end_offset: int) -> None:
+        aborted = [each for each in read_aborted(self._files, path) if each.last_offset < end_offset]
+        write_aborted(self._files, path, aborted)
+
+    def _snapshots(self, end_offset: int) -> Iterator[Step]:
+        for offset in Snapshots(self._files, self._folder).offsets():
+            if offset in self._partition.bad_snapshots or offset > end_offset:
+                path = os.path.join(self._folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+                what = "set it aside; a start works out from the batches what it said"
+                yield Step(path, what, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
+
+    def _epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> Step:
+        path = os.path.join(self._folder, EPOCHS)
+        return Step(path, "write it anew from the batches", lambda: self._write_epochs(segments, end_offset))
+
+    def _write_epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> None:
+        epochs = LeaderEpochs(self._files, self._folder)
+        for segment in segments:
+            for run in segment.epochs:
+                if run.epoch > epochs.latest and run.first_offset < end_offset:
+                    epochs.assign(run.epoch, run.first_offset)
+        epochs.write()

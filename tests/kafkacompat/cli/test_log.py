@@ -1,0 +1,140 @@
+"""`kafkacompat log`: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kafkacompat.cli import main
+from kafkacompat.groups.offsets import CommittedOffset
+from kafkacompat.groups.records import offset_record, offset_tombstone
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.metadata_records import TopicRecord, write_metadata_record
+from kafkacompat.wire.record_batch import NewRecord, build_batch
+from tests.storage.inspection.support import write_directory
+from tests.storage.support import NOW_MS, Store
+
+END = 48
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["log", *arguments], input=stdin)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    write_directory(Store(OsFiles(), str(tmp_path)))
+    return tmp_path / "data"
+
+
+def logs(data: Path) -> list[Path]:
+    return sorted(data.glob("t-0/*.log"))
+
+
+def flip(path: Path, position: int) -> None:
+    contents = bytearray(path.read_bytes())
+    contents[position] ^= 1
+    path.write_bytes(contents)
+
+
+def test_dump_writes_a_table_for_each_file(data: Path) -> None:
+    result = run("dump", str(logs(data)[0]))
+    title, heads, first, *_ = result.output.splitlines()
+    assert title == f"Dumping {logs(data)[0]}"
+    assert heads.split()[:3] == ["baseOffset", "lastOffset", "count"]
+    assert first.split()[:5] == ["0", "1", "2", "0", "1"]
+    assert result.exit_code == 0
+
+
+def test_dump_takes_directories_and_kafkas_way_to_name_files(data: Path) -> None:
+    everything = run("dump", str(data))
+    for name in ("meta.properties", "recovery-point-offset-checkpoint", logs(data)[-1].name, "partition.metadata"):
+        assert name in everything.output
+    named = run("dump", "--files", f"{logs(data)[0]},{data / 'meta.properties'}")
+    assert named.output.count("Dumping ") == 2
+
+
+def test_dump_as_json_is_one_object_a_line(data: Path) -> None:
+    rows = [
+        json.loads(line) for line in run("dump", "--json", "--print-data-log", str(logs(data)[0])).stdout.splitlines()
+    ]
+    assert {row["kind"] for row in rows} == {"batch", "record"}
+    assert {row["file"] for row in rows} == {str(logs(data)[0])}
+    assert [row["key"] for row in rows if row["kind"] == "record"][:2] == ["k", "k"]
+
+
+def test_dump_of_nothing_and_of_what_is_not_there(tmp_path: Path) -> None:
+    assert run("dump").exit_code == 2
+    missing = run("dump", str(tmp_path / "00000000000000000000.log"))
+    assert missing.exit_code == 2 and "No such file" in missing.output
+    (tmp_path / "notes").touch()
+    assert "of no kind that is known" in run("dump", str(tmp_path / "notes")).output
+
+
+def test_control_characters_of_clients_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(build_batch([(NOW_MS, b"\x1b[2J", b"a\nb", [])]))
+    output = run("dump", "--print-data-log", str(path)).output
+    assert "\x1b" not in output and "\\x1b[2J" in output and "a\\nb" in output
+
+
+def test_decoders(tmp_path: Path) -> None:
+    committed = CommittedOffset(17, 3, "m", NOW_MS, -1, bytes(16))
+    key, value = offset_record("g", "t", 2, committed)
+    path = tmp_path / f"{0:020d}.log"
+    records: list[NewRecord] = [
+        (NOW_MS, key, value, []),
+        (NOW_MS, offset_tombstone("g", "t", 2)[0], None, []),
+        (NOW_MS, b"\0\x63", b"", []),
+    ]
+    path.write_bytes(build_batch(records))
+    lines = run("dump", "--json", "--offsets-decoder", "--skip-record-metadata", str(path)).stdout.splitlines()
+    found = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
+    about = '{"type":"1","data":{"group":"g","topic":"t","partition":2}}'
+    said = '{"version":"4","data":{"offset":17,"leaderEpoch":3,"metadata":"m","commitTimestamp":1700000000000}}'
+    assert found[:2] == [(about, said), (about, "<DELETE>")]
+    assert found[2] == ("Unknown record type 99 at offset 2, skipping.", None)
+    path.write_bytes(
+        build_batch([(NOW_MS, None, write_metadata_record(TopicRecord(name="x", topic_id=bytes(16))), [])])
+    )
+    assert '"type":"TOPIC_RECORD","version":0' in run("dump", "--cluster-metadata-decoder", str(path)).output
+
+
+def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
+    sound = run("verify", str(data))
+    assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
+    flip(logs(data)[1], 80)
+    found = run("verify", str(data))
+    assert found.exit_code == 1 and "WRONG" in found.stdout and str(logs(data)[1]) in found.stdout
+    (finding,) = [json.loads(line) for line in run("verify", "--json", str(data)).stdout.splitlines()]
+    assert (finding["path"], finding["position"], finding["note"]) == (str(logs(data)[1]), 0, False)
+    assert run("verify", str(tmp_path / "absent")).exit_code == 2
+    assert run("verify").exit_code == 2
+
+
+def test_repair_shows_before_it_does_and_asks_before_it_takes_away(data: Path) -> None:
+    flip(logs(data)[1], 80)
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    left = run("repair", str(data))
+    assert left.exit_code == 1 and "--truncate cuts them" in left.output
+    shown = run("repair", "--truncate", "--dry-run", str(data))
+    assert shown.exit_code == 1 and "lost offsets" in shown.output and ".removed" in shown.output
+    refused = run("repair", "--truncate", str(data), stdin="n\n")
+    assert refused.exit_code == 1
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
+    done = run("repair", "--truncate", str(data), stdin="y\n")
+    assert done.exit_code == 0 and "nothing is wrong" in done.output
+    assert run("verify", str(data)).exit_code == 0
+
+
+def test_repair_refuses_while_a_broker_runs(tmp_path: Path) -> None:
+    directory, log = write_directory(Store(OsFiles(), str(tmp_path)), close=False)
+    assert isinstance(log, Log)
+    refused = run("repair", str(tmp_path / "data"))
+    assert refused.exit_code == 2 and "stop it first" in refused.output
+    directory.close([log])
+    assert run("repair", str(tmp_path / "data")).exit_code == 0

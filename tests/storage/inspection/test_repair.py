@@ -1,0 +1,160 @@
+"""Repairing: what is planned is what happens, nothing else is lost, and the log opens again."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+import pytest
+
+from kafkacompat.storage.filesystem import DirectoryLockedError
+from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.findings import Finding
+from kafkacompat.storage.inspection.repair import REMOVED_SUFFIX, Step, lock_directory, plan_repair
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from tests.storage.inspection.support import FOLDER, problems, write_directory
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, stored_headers, take
+
+END = 48
+BATCH_RECORDS = 2
+
+
+def plan(store: Store, *, truncate: bool = False) -> list[Step]:
+    place = find_place(store.files, store.path("data"))
+    found: list[Finding] = []
+    partitions = check_place(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
+    return plan_repair(store.files, place, partitions, truncate)
+
+
+def names(steps: list[Step]) -> list[str]:
+    return [os.path.basename(step.path) for step in steps]
+
+
+def run(steps: list[Step]) -> None:
+    for step in steps:
+        step.run()
+
+
+def files(store: Store) -> dict[str, bytes]:
+    return {each: store.files.read(store.path(FOLDER, each)) for each in store.files.list(store.path(FOLDER))}
+
+
+def open_log(store: Store) -> Log:
+    return take(store).open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
+
+
+def flip(store: Store, file_name: str, position: int) -> None:
+    rewrite(
+        store,
+        f"{FOLDER}/{file_name}",
+        lambda data: data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :],
+    )
+
+
+def bases(store: Store) -> list[int]:
+    return [int(name.removesuffix(".log")) for name in files(store) if name.endswith(".log")]
+
+
+def test_a_sound_directory_needs_nothing(store: Store) -> None:
+    write_directory(store)
+    assert plan(store) == plan(store, truncate=True) == []
+
+
+def test_a_directory_in_use_is_refused(store: Store) -> None:
+    directory, log = write_directory(store, close=False)
+    place = find_place(store.files, store.path("data"))
+    with pytest.raises(DirectoryLockedError):
+        lock_directory(store.files, place)
+    with pytest.raises(DirectoryLockedError):
+        lock_directory(store.files, find_place(store.files, store.path(FOLDER)))
+    directory.close([log])
+    lock = lock_directory(store.files, place)
+    assert lock is not None
+    lock.release()
+
+
+def test_indexes_are_built_anew_and_nothing_else_changes(store: Store) -> None:
+    write_directory(store)
+    before = files(store)
+    first, second = bases(store)[:2]
+    flip(store, f"{first:020d}.index", 3)
+    store.files.remove(store.path(FOLDER, f"{second:020d}.timeindex"))
+    steps = plan(store)
+    assert names(steps) == [".kafka_cleanshutdown", f"{first:020d}.index", f"{second:020d}.index"]
+    assert all(step.lost is None for step in steps)
+    run(steps)
+    assert problems(store) == []
+    after = files(store)
+    assert after.keys() == before.keys()
+    assert {name for name in before if before[name] != after[name]} <= {
+        f"{base:020d}{suffix}" for base in (first, second) for suffix in (".index", ".timeindex")
+    }
+    assert [header.base_offset for header in stored_headers(open_log(store))] == list(range(0, END, BATCH_RECORDS))
+
+
+def test_snapshots_and_epochs(store: Store) -> None:
+    _, log = write_directory(store)
+    entries = log.leader_epochs.entries
+    snapshot = f"{END:020d}.snapshot"
+    flip(store, snapshot, 9)
+    rewrite(store, f"{FOLDER}/leader-epoch-checkpoint", lambda _: b"0\n1\n0 0\n")
+    steps = plan(store)
+    assert names(steps) == [".kafka_cleanshutdown", snapshot, "leader-epoch-checkpoint"]
+    run(steps)
+    assert problems(store) == []
+    log = open_log(store)
+    assert log.leader_epochs.entries == entries
+    assert log.producer_state.producers[5].batches[-1].last_offset == END - 1
+    duplicate = batch(2, timestamp=NOW_MS + 230, codec=3, producer_id=5, producer_epoch=0, base_sequence=END - 2)
+    assert append(log, duplicate, leader_epoch=2).duplicate
+
+
+def test_damage_stays_unless_it_shall_be_cut(store: Store) -> None:
+    write_directory(store)
+    flip(store, f"{bases(store)[1]:020d}.log", 80)
+    assert plan(store) == []
+
+
+@pytest.mark.parametrize("slot", [0, 2, -1])
+@pytest.mark.parametrize("byte", [8, 80, 200])
+def test_a_log_is_cut_at_the_first_damaged_batch_and_what_goes_is_kept(store: Store, slot: int, byte: int) -> None:
+    write_directory(store)
+    before = files(store)
+    base = bases(store)[slot]
+    flip(store, f"{base:020d}.log", byte)
+    damaged = store.files.read(store.path(FOLDER, f"{base:020d}.log"))
+    (finding,) = [each for each in problems(store) if each.path.endswith(".log")]
+    steps = plan(store, truncate=True)
+    lost = sorted(step.lost for step in steps if step.lost is not None)
+    assert lost[0][0] == finding.first_offset and lost[-1][1] == END - 1
+    assert all(left[1] + 1 == right[0] for left, right in pairwise(lost))
+    run(steps)
+    assert problems(store) == []
+    after = files(store)
+    cut = after[f"{base:020d}.log"]
+    assert cut + after[f"{base:020d}.log.{len(cut)}{REMOVED_SUFFIX}"] == damaged
+    for later in [each for each in before if each.endswith(".log") and int(each[:20]) > base]:
+        assert after[later + REMOVED_SUFFIX] == before[later]
+    log = open_log(store)
+    assert log.log_end_offset == finding.first_offset
+    expected = list(range(0, finding.first_offset, BATCH_RECORDS))
+    assert [header.base_offset for header in stored_headers(log)] == expected
+    assert append(log, batch(), leader_epoch=2).base_offset == finding.first_offset
+
+
+def test_what_a_crash_tore_is_left_to_the_next_start(memory: Store) -> None:
+    directory, _ = write_directory(memory, close=False)
+    directory.release()
+    rewrite(memory, f"{FOLDER}/{bases(memory)[-1]:020d}.log", lambda data: data[:-3])
+    assert plan(memory, truncate=True) == []
+
+
+def test_a_checkpoint_that_cannot_be_read_is_set_aside(store: Store) -> None:
+    write_directory(store)
+    rewrite(store, "data/replication-offset-checkpoint", lambda _: b"9\n0\n")
+    steps = plan(store)
+    assert names(steps) == ["replication-offset-checkpoint"]
+    run(steps)
+    assert problems(store) == []
+    assert store.files.read(store.path("data/replication-offset-checkpoint.removed")) == b"9\n0\n"
