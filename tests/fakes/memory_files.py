@@ -1,117 +1,22 @@
 """A file system in memory that can lose what was not synced, fail on demand, and be crashed.
 
-It knows two truths for each file and folder: what a process sees, and what is on the disk. `sync` and
-`sync_directory` copy the first to the second; `crash` copies back.
+It knows two truths for each file and folder (memory_tree.py): what a process sees, and what is on the disk. `sync` and
+`sync_directory` copy the first to the second; `crash` copies back. `after` is another file system: what a power failure
+in this instant leaves.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
-from kafkacompat.wire.primitives import Buffer
-
-
-@dataclass(eq=False)
-class _Contents:
-    """A file; several open handles may share it."""
-
-    data: bytearray = field(default_factory=bytearray)
-    on_disk: bytes = b""
-    modified_ms: int = 0
-
-
-@dataclass(eq=False)
-class _Folder:
-    names: dict[str, _Node] = field(default_factory=dict)
-    on_disk: dict[str, _Node] = field(default_factory=dict)
-
-
-_Node: TypeAlias = "_Contents | _Folder"
+from tests.fakes.memory_file import MemoryFile
+from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, fallen, lose
 
 _DISK_BYTES = 1 << 40
-
-
-class MemoryFile:
-    """An open file; unusable after a crash."""
-
-    def __init__(self, files: MemoryFiles, contents: _Contents) -> None:
-        self._files = files
-        self._contents = contents
-        self._life = files.life
-        self._closed = False
-        files.open_handles += 1
-
-    def _use(self) -> bytearray:
-        if self._closed or self._life != self._files.life:
-            raise OSError(errno.EBADF, "the file is closed")
-        return self._contents.data
-
-    def append(self, parts: Sequence[Buffer], size_bytes: int) -> None:
-        """See File.append."""
-        data = self._use()
-        written = b"".join(parts)
-        assert len(written) == size_bytes
-        start = len(data)
-        taken = self._files.fail("append", len(written))
-        data += written[: len(written) if taken is None else taken.count]
-        self._contents.modified_ms = self._files.now_ms
-        self._files.last_write = (self._contents, start, len(data) - start)
-        if taken is not None:
-            raise taken.error
-
-    def pread(self, size_bytes: int, position: int) -> bytes:
-        """See File.pread."""
-        data = self._use()
-        self._files.fail_plainly("pread")
-        return bytes(data[position : position + size_bytes])
-
-    def pread_nowait(self, size_bytes: int, position: int) -> Buffer | None:
-        """See File.pread_nowait; `MemoryFiles.cold` decides."""
-        return None if self._files.cold else self.pread(size_bytes, position)
-
-    def is_resident(self, position: int, size_bytes: int) -> bool:
-        """See File.is_resident."""
-        self._use()
-        return not self._files.cold
-
-    def load(self, position: int, size_bytes: int) -> None:
-        """See File.load."""
-        self._use()
-        self._files.cold = False
-
-    def sync(self) -> None:
-        """See File.sync."""
-        data = self._use()
-        self._files.fail_plainly("sync")
-        self._contents.on_disk = bytes(data)
-        if self._files.last_write is not None and self._files.last_write[0] is self._contents:
-            self._files.last_write = None
-
-    def truncate(self, size_bytes: int) -> None:
-        """See File.truncate."""
-        data = self._use()
-        self._files.fail_plainly("truncate")
-        del data[size_bytes:]
-        data.extend(bytes(size_bytes - len(data)))
-
-    def size(self) -> int:
-        """See File.size."""
-        return len(self._use())
-
-    def fileno(self) -> int:
-        """There is no descriptor."""
-        raise OSError(errno.EBADF, "a file in memory has no descriptor")
-
-    def close(self) -> None:
-        """See File.close."""
-        if not self._closed and self._life == self._files.life:
-            self._closed = True
-            self._files.open_handles -= 1
 
 
 class MemoryLock:
@@ -138,7 +43,7 @@ class MemoryFiles:
     """The whole file system; `cold` says that nothing is in the page cache."""
 
     def __init__(self) -> None:
-        self._root = _Folder()
+        self._root = Folder()
         self._failures: dict[str, Callable[[int], Failure | None]] = {}
         self.now_ms = 0
         self.cold = False
@@ -146,7 +51,9 @@ class MemoryFiles:
         self.open_handles = 0
         self.free_bytes = _DISK_BYTES // 2
         self.locked: set[str] = set()
-        self.last_write: tuple[_Contents, int, int] | None = None
+        self.last_write: tuple[Contents, int, int] | None = None
+        self.before_change: Callable[[str], None] = lambda operation: None
+        """Told of each operation before it changes anything."""
 
     # --- making it fail ---
 
@@ -180,7 +87,7 @@ class MemoryFiles:
         """
         last_write, written = self.last_write, bytes(self.last_write[0].data) if self.last_write else b""
         if lose_unsynced:
-            _lose(self._root)
+            lose(self._root)
         if tear_last_write is not None and last_write is not None:
             contents, start, size_bytes = last_write
             contents.data = bytearray(written[: start + min(tear_last_write, size_bytes)])
@@ -190,25 +97,32 @@ class MemoryFiles:
         self._failures.clear()
         self.last_write = None
 
+    def after(self, failure: PowerFailure) -> MemoryFiles:
+        """What the next process finds when the power fails now; this file system goes on as it is."""
+        found = MemoryFiles()
+        found._root = fallen(self._root, failure)
+        found.now_ms = self.now_ms
+        return found
+
     # --- the file system ---
 
-    def _find(self, path: str) -> _Node:
-        node: _Node = self._root
+    def _find(self, path: str) -> Node:
+        node: Node = self._root
         for name in _parts(path):
-            if not isinstance(node, _Folder) or name not in node.names:
+            if not isinstance(node, Folder) or name not in node.names:
                 raise _error(errno.ENOENT, path)
             node = node.names[name]
         return node
 
-    def _folder(self, path: str) -> _Folder:
+    def _folder(self, path: str) -> Folder:
         node = self._find(path)
-        if not isinstance(node, _Folder):
+        if not isinstance(node, Folder):
             raise _error(errno.ENOTDIR, path)
         return node
 
-    def _file(self, path: str) -> _Contents:
+    def _file(self, path: str) -> Contents:
         node = self._find(path)
-        if isinstance(node, _Folder):
+        if isinstance(node, Folder):
             raise _error(errno.EISDIR, path)
         return node
 
@@ -216,14 +130,15 @@ class MemoryFiles:
         """See Files.open."""
         self.fail_plainly("open")
         folder, name = os.path.split(path)
-        if create:
-            self._folder(folder).names.setdefault(name, _Contents(modified_ms=self.now_ms))
+        if create and name not in self._folder(folder).names:
+            self.before_change("create")
+            self._folder(folder).change(NameChange(None, name, Contents(modified_ms=self.now_ms)))
         return MemoryFile(self, self._file(path))
 
     def temporary(self, directory: str) -> MemoryFile:
         """See Files.temporary."""
         self.fail_plainly("open")
-        return MemoryFile(self, _Contents())
+        return MemoryFile(self, Contents())
 
     def read(self, path: str) -> bytes:
         """See Files.read."""
@@ -250,7 +165,7 @@ class MemoryFiles:
 
     def is_directory(self, path: str) -> bool:
         """See Files.is_directory."""
-        return self.exists(path) and isinstance(self._find(path), _Folder)
+        return self.exists(path) and isinstance(self._find(path), Folder)
 
     def list(self, path: str) -> list[str]:
         """See Files.list."""
@@ -260,36 +175,47 @@ class MemoryFiles:
         """See Files.make_directory."""
         folder = self._root
         for name in _parts(path):
-            node = folder.names.setdefault(name, _Folder())
-            if not isinstance(node, _Folder):
+            if name not in folder.names:
+                self.before_change("make_directory")
+                folder.change(NameChange(None, name, Folder()))
+            node = folder.names[name]
+            if not isinstance(node, Folder):
                 raise _error(errno.EEXIST, path)
             folder = node
 
     def rename(self, old: str, new: str) -> None:
         """See Files.rename."""
-        self._find(old)
+        node = self._find(old)
+        self.before_change("rename")
         old_folder, old_name = os.path.split(old)
         new_folder, new_name = os.path.split(new)
-        self._folder(new_folder).names[new_name] = self._folder(old_folder).names.pop(old_name)
+        if old_folder == new_folder:
+            self._folder(old_folder).change(NameChange(old_name, new_name, node))
+        else:
+            self._folder(old_folder).change(NameChange(old_name, None, None))
+            self._folder(new_folder).change(NameChange(None, new_name, node))
 
     def remove(self, path: str) -> None:
         """See Files.remove."""
         self._file(path)
+        self.before_change("remove")
         folder, name = os.path.split(path)
-        del self._folder(folder).names[name]
+        self._folder(folder).change(NameChange(name, None, None))
 
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""
         if self._folder(path).names:
             raise _error(errno.ENOTEMPTY, path)
+        self.before_change("remove_directory")
         folder, name = os.path.split(path)
-        del self._folder(folder).names[name]
+        self._folder(folder).change(NameChange(name, None, None))
 
     def sync_directory(self, path: str) -> None:
         """See Files.sync_directory."""
         folder = self._folder(path)
+        self.before_change("sync_directory")
         self.fail_plainly("sync_directory")
-        folder.on_disk = dict(folder.names)
+        folder.sync()
 
     def lock(self, path: str) -> MemoryLock:
         """See Files.lock."""
@@ -311,12 +237,3 @@ def _error(code: int, path: str) -> OSError:
 
 def _parts(path: str) -> list[str]:
     return [name for name in path.split("/") if name]
-
-
-def _lose(folder: _Folder) -> None:
-    folder.names = dict(folder.on_disk)
-    for node in folder.names.values():
-        if isinstance(node, _Folder):
-            _lose(node)
-        else:
-            node.data = bytearray(node.on_disk)
