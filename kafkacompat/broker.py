@@ -184,13 +184,7 @@ class Broker:
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         workers = ProcessWorkers(self._reactor, MOST_CLEANERS, "compaction")
         self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
-        self.scrubbing = Scrubbing(
-            clock,
-            self.replica_manager,
-            ProcessWorkers(self._reactor, 1, "scrub"),
-            config.int("kafkacompat.scrub.interval.ms"),
-            config.int("kafkacompat.scrub.max.bytes.per.second"),
-        )
+        self.scrubbing = Scrubbing(clock, config, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
         self.server = self._build_server()
 
     def _build_server(self) -> Server:
