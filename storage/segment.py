@@ -59,7 +59,7 @@ class Segment(SegmentFiles):
         """Make the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
         for suffix in reversed(SUFFIXES):
-            file = SegmentFile(files.open(segment.path(suffix), create=True))
+            file = SegmentFile(files.open(segment.path(suffix), create=True), segment._cuts)
             try:
                 file.file.truncate(0)
                 if suffix == LOG_SUFFIX:
@@ -269,6 +269,9 @@ class Segment(SegmentFiles):
             if place is not None:
                 self.size_bytes, offset = place.position, min(offset, place.base_offset)
                 self.corrupt = tuple(bad for bad in self.corrupt if bad.end <= self.size_bytes)
+                self._cuts.append(
+                    self.size_bytes
+                )  # before it is cut: regions that reach behind it are not sent any more
                 file.file.truncate(self.size_bytes)
                 file.file.sync()
             offset_index.truncate_to(offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from threading import Lock
 from typing import Protocol
 
@@ -12,10 +13,12 @@ from kafkacompat.storage.filesystem import File
 class SegmentFile:
     """A segment's open log file, closed when the last of its users has released it."""
 
-    __slots__ = ("_lock", "_users", "file")
+    __slots__ = ("_lock", "_users", "cuts", "file")
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, cuts: Sequence[int] = ()) -> None:
         self.file = file
+        self.cuts = cuts
+        """Where the segment was cut, in the order in which it was: what is written behind a cut is something else."""
         self._users = 1
         self._lock = Lock()
 
@@ -36,18 +39,23 @@ class SegmentFile:
             self.file.close()
 
 
+class RegionGoneError(OSError):
+    """A file was cut within a region of it that was promised to a client: the connection has to be closed."""
+
+
 class FileRegion:
     """Bytes of a log file to be sent as they are.
 
-    Keeps the file open until `release`, also when the segment is deleted meanwhile. After a truncation the
-    file may be shorter than the region: who sends it then has to close the connection.
+    Keeps the file open until `release`, also when the segment is deleted or replaced meanwhile. Once the file was cut
+    within the region RegionGoneError is raised in place of its bytes, also when the log has grown again since.
     """
 
-    __slots__ = ("_file", "position", "size_bytes")
+    __slots__ = ("_cuts_before", "_file", "position", "size_bytes")
 
     def __init__(self, file: SegmentFile, position: int, size_bytes: int) -> None:
         """Take over one use of `file`, which the caller has acquired."""
         self._file: SegmentFile | None = file
+        self._cuts_before = len(file.cuts)
         self.position = position
         self.size_bytes = size_bytes
 
@@ -56,14 +64,21 @@ class FileRegion:
             raise ValueError("this region was released")
         return self._file.file
 
+    def _whole_file(self) -> File:
+        file = self._open_file()
+        cuts = self._file.cuts if self._file is not None else ()
+        if len(cuts) != self._cuts_before and min(cuts[self._cuts_before :]) < self.position + self.size_bytes:
+            raise RegionGoneError(f"the file of a region from {self.position} on was cut at {min(cuts)}")
+        return file
+
     def fileno(self) -> int:
         """The descriptor to give to sendfile, with `position` and `size_bytes`."""
-        return self._open_file().fileno()
+        return self._whole_file().fileno()
 
     def pread(self, offset_in_region: int, size_bytes: int) -> bytes:
-        """Bytes of the region; fewer than asked only at its end or when the file was truncated below it."""
+        """Bytes of the region; fewer than asked only at its end."""
         size_bytes = min(size_bytes, self.size_bytes - offset_in_region)
-        return self._open_file().pread(size_bytes, self.position + offset_in_region)
+        return self._whole_file().pread(size_bytes, self.position + offset_in_region)
 
     def is_resident(self, offset_in_region: int, size_bytes: int) -> bool:
         """Whether sending a piece of it would wait for no disk. [loop]"""
@@ -77,7 +92,9 @@ class FileRegion:
         """The same bytes once more, to be released by themselves."""
         if self._file is None or not self._file.acquire():
             raise ValueError("this region was released")
-        return FileRegion(self._file, self.position, self.size_bytes)
+        shared = FileRegion(self._file, self.position, self.size_bytes)
+        shared._cuts_before = self._cuts_before
+        return shared
 
     def release(self) -> None:
         """Give the file back; a second call does nothing."""

@@ -24,6 +24,7 @@ class SegmentFiles:
 
     __slots__ = (
         "_cache",
+        "_cuts",
         "_directory",
         "_ending",
         "_file",
@@ -40,6 +41,7 @@ class SegmentFiles:
         self._directory = directory
         self._cache = cache
         self._file: SegmentFile | None = None
+        self._cuts: list[int] = []
         self._ending = ending
         self.base_offset = base_offset
         self.corrupt: tuple[BadBatch, ...] = ()
@@ -81,7 +83,7 @@ class SegmentFiles:
         return file
 
     def _open(self) -> SegmentFile:
-        opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)))
+        opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)), self._cuts)
         with self._cache.lock:
             file = self._file
             if file is None or not file.acquire():

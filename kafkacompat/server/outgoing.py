@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from kafkacompat.storage.files import send_file
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment_file import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
 from kafkacompat.wire.schema import Struct
 
@@ -18,10 +18,6 @@ MAX_BUFFERS_PER_CALL = 64
 
 # The few bytes before a region share its packets instead of having one of their own.
 MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
-
-
-class RegionGoneError(OSError):
-    """A file became shorter than a region of it that was promised to a client."""
 
 
 class Outgoing:

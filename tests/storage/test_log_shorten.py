@@ -74,17 +74,6 @@ def test_truncation_before_the_oldest_segment_starts_over(store: Store) -> None:
     log.close()
 
 
-def test_a_region_may_outlive_the_truncation_of_its_file(store: Store) -> None:
-    log = create(store)
-    fill(log, 3)
-    region = log.read(0, 1000)
-    assert region is not None
-    log.truncate_to(1)
-    assert len(region.pread(0, region.size_bytes)) == len(batch())
-    region.release()
-    log.close()
-
-
 def test_the_log_start_moves_only_forward_and_not_past_the_end(store: Store) -> None:
     log = create(store)
     fill(log, 5)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.server import outgoing as module
-from kafkacompat.server.outgoing import Outgoing, RegionGoneError, release_regions
+from kafkacompat.server.outgoing import Outgoing, release_regions
 from kafkacompat.storage import files
+from kafkacompat.storage.segment_file import RegionGoneError
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.kafkacompat.server.regions import is_closed, log_file, region
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,56 @@ def test_losing_the_connection_waits_for_a_region_that_is_read_ahead(world: Worl
     assert world.receive(3) == b"\0\1\2"
     world.reactor.turn()
     assert world.protocol.lost
+
+
+def taken(world: World) -> bytes:
+    """What the client gets until the connection is closed or nothing comes any more."""
+    received = b""
+    for _ in range(10_000):
+        if not world.wants_to_write:
+            break
+        world.reactor.turn()
+        with suppress(BlockingIOError):
+            received += world.theirs.recv(1 << 20)
+    return received
+
+
+def cut_and_regrow(file: SegmentFile, position: int) -> None:
+    """What a truncation does to a segment's file, and what is appended then."""
+    assert isinstance(file.cuts, list)
+    file.cuts.append(position)
+    file.file.truncate(position)
+    file.file.append((b"?" * LARGE,), LARGE)
+
+
+@pytest.mark.parametrize("size", [3_000_000, 4_000_000])
+def test_a_region_that_is_cut_while_it_is_sent_closes_the_connection(world: World, tmp_path: Path, size: int) -> None:
+    content = bytes(range(250)) * 64_000
+    file = log_file(tmp_path / "log", content)
+    file.cuts = []
+    world.transport.send_parts([region(file, 0, len(content))])
+    assert world.transport.queued_bytes > 0
+    cut_and_regrow(file, size)
+    received = taken(world)
+    assert world.protocol.lost and content.startswith(received) and len(received) < len(content)
+    assert is_closed(file)
+
+
+def test_a_region_that_is_cut_while_it_is_read_ahead_closes_the_connection(world: World, file: SegmentFile) -> None:
+    file.cuts = []
+    world.transport.send_parts([cold_region(file, 1_000_000)])
+    cut_and_regrow(file, 10)
+    world.ahead.callback(None)
+    world.reactor.turn()
+    assert world.transport.sent_bytes == 0 and not world.wants_to_write
+    assert is_closed(file)
+
+
+def test_a_file_that_ends_within_its_region_closes_the_connection(world: World, file: SegmentFile) -> None:
+    world.transport.send_parts([cold_region(file, 1_000_000)])
+    file.file.truncate(10)
+    for _ in range(2):
+        world.ahead.callback(None)
+        world.reactor.turn()
+    assert world.transport.sent_bytes == 10 and not world.wants_to_write
+    assert is_closed(file)
