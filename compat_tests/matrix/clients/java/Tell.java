@@ -19,9 +19,14 @@ final class Tell {
         line("{\"done\":true}");
     }
 
+    /** Tells of a problem and its causes, without wrappers that only repeat what they wrap. */
     static void error(Throwable problem) {
-        StringBuilder words = new StringBuilder(problem.toString());
-        for (Throwable cause = problem.getCause(); cause != null; cause = cause.getCause()) {
+        Throwable first = problem;
+        while (first.getCause() != null && first.getCause().toString().equals(first.getMessage())) {
+            first = first.getCause();
+        }
+        StringBuilder words = new StringBuilder(first.toString());
+        for (Throwable cause = first.getCause(); cause != null; cause = cause.getCause()) {
             words.append(" <- ").append(cause);
         }
         line("{\"error\":" + quoted(words.toString()) + "}");
