@@ -269,9 +269,8 @@ class Segment(SegmentFiles):
             if place is not None:
                 self.size_bytes, offset = place.position, min(offset, place.base_offset)
                 self.corrupt = tuple(bad for bad in self.corrupt if bad.end <= self.size_bytes)
-                self._cuts.append(
-                    self.size_bytes
-                )  # before it is cut: regions that reach behind it are not sent any more
+                # First this: regions that reach behind it are not sent any more.
+                self._cuts.append(self.size_bytes)
                 file.file.truncate(self.size_bytes)
                 file.file.sync()
             offset_index.truncate_to(offset)
