@@ -36,7 +36,7 @@ from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.replication.scrubbing import Scrubbing
-from kafkacompat.replication.takeover import Takeover
+from kafkacompat.replication.takeover import Takeover, may_go_back
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
@@ -44,7 +44,7 @@ from kafkacompat.server.listener import ListenError, Server
 from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.meta_properties import read_meta_properties
+from kafkacompat.storage.meta_properties import read_owners
 from kafkacompat.workers import ProcessWorkers
 
 if TYPE_CHECKING:
@@ -107,7 +107,10 @@ class Broker:
     async def _start(self) -> None:
         check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        cluster_id = self._cluster_of_directories() or await self._cluster_of_store()
+        owners = read_owners(self._files, self.config.log_dirs)
+        cluster_id = (
+            next((each.cluster_id for each in owners if each.cluster_id), None) or await self._cluster_of_store()
+        )
         self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
         await self._open_directories()
         self._build()
@@ -124,11 +127,6 @@ class Broker:
         self.log_cleaner.start()
         self._running = True
         self._bind_new()
-
-    def _cluster_of_directories(self) -> str | None:
-        """The cluster that the log directories belong to already."""
-        found = (read_meta_properties(self._files, path) for path in self.config.log_dirs)
-        return next((meta.cluster_id for meta in found if meta is not None and meta.cluster_id), None)
 
     async def _cluster_of_store(self) -> str | None:
         """The cluster that the metadata belongs to, should every meta.properties be lost."""
@@ -168,7 +166,7 @@ class Broker:
         offsets_log = ReplicatedOffsetsLog(self.replica_manager, self.metadata, clock, partitions)
         self.group_coordinator = GroupCoordinator(
             clock,
-            GroupSettings.from_config(config),
+            GroupSettings.from_config(config, readable_by_old_kafka=may_go_back(self._files, config)),
             offsets_log,
             lambda: self._offsets_topic.ensure(),
             self._rng.randbytes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import replace_file
@@ -45,6 +46,12 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
         )
     except ValueError as error:
         raise LogDirectoryError(f"{path} is damaged ({error}); restore it or use another log directory") from error
+
+
+def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties]:
+    """What the files of those directories say that have one; raises LogDirectoryError. [disk]"""
+    found = (read_meta_properties(files, directory) for directory in directories)
+    return [meta for meta in found if meta is not None]
 
 
 def _properties(text: str) -> dict[str, str]:

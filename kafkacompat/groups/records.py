@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.wire.compiler import decode, encode
-from kafkacompat.wire.primitives import Buffer, MalformedError
+from kafkacompat.wire.primitives import ZERO_UUID, Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string, uuid
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Record: TypeAlias = "tuple[bytes, bytes | None]"
 
 _MessageType = TypeVar("_MessageType", bound=Message)
 _PREFIX = struct.Struct(">h")
+NO_LEADER_EPOCH = -1
 
 
 class OffsetCommitKey(Message, versions="0"):
@@ -84,15 +85,15 @@ KEY_TYPES: dict[int, type[OffsetCommitKey | GroupMetadataKey]] = {
     GROUP_METADATA_TYPE: GroupMetadataKey,
 }
 
-OFFSET_VALUE_VERSION = 4
-OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
-GROUP_VALUE_VERSION = 4
+GROUP_VALUE_VERSION = 3
+"""Version 4 says nothing more and is written otherwise: Kafka 2.3 to 3.9 would not read it, should it get the log back."""
 
 
-def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
-    """The record of one commit."""
-    expires = committed.expire_timestamp_ms != NO_TIMESTAMP
-    version = OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION
+def offset_record(
+    group_id: str, topic: str, partition: int, committed: CommittedOffset, newest_version: int = 4
+) -> Record:
+    """The record of one commit; a topic's id is left out where a *newest_version* has no place for it."""
+    version = min(_offset_value_version(committed), newest_version)
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -102,6 +103,16 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
         topic_id=committed.topic_id,
     )
     return _offset_key(group_id, topic, partition), _PREFIX.pack(version) + encode(value, version)
+
+
+def _offset_value_version(committed: CommittedOffset) -> int:
+    """The oldest one that holds everything: a Kafka that gets the log back may know no newer one."""
+    if committed.expire_timestamp_ms == NO_TIMESTAMP:
+        if committed.topic_id != ZERO_UUID:
+            return 4
+        if committed.leader_epoch != NO_LEADER_EPOCH:
+            return 3
+    return 1
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:

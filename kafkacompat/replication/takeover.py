@@ -14,7 +14,7 @@ from kafkacompat.storage import takeover_mark
 from kafkacompat.storage.cluster_metadata import FOLDER, cluster_metadata_values
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.meta_properties import LogDirectoryError
+from kafkacompat.storage.meta_properties import LogDirectoryError, read_owners
 from kafkacompat.storage.partition_survey import survey
 from kafkacompat.wire.primitives import MalformedError
 
@@ -90,6 +90,13 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
 {takeover_mark.FILE_NAME} there to go on as if Kafka had not run"
                 raise StoreError(f"Apache Kafka has run on {path} since this broker did: {ways}")
             await disk.run(takeover_mark.mark, self._files, path)
+
+
+def may_go_back(files: Files, config: BrokerConfig) -> bool:
+    """Whether the log directories were those of a Kafka, which may get them back."""
+    if any(owner.version == 0 for owner in read_owners(files, config.log_dirs)):
+        return True
+    return any(takeover_mark.has_cluster_metadata(files, path) for path in (config.metadata_log_dir, *config.log_dirs))
 
 
 def _found(files: Files, storage: LogDirectory) -> list[FoundPartition]:

@@ -37,9 +37,19 @@ def test_a_commit() -> None:
     assert value == bytes.fromhex(expected)
 
 
-def test_a_commit_without_a_topic_id() -> None:
-    _, value = offset_record("g", "t", 3, CommittedOffset(5, -1, "", 1000))
-    assert value == bytes.fromhex("0004 0000000000000005 ffffffff 01 00000000000003e8 00")
+@pytest.mark.parametrize(
+    ("leader_epoch", "expected"),
+    [
+        (2, "0003 0000000000000005 00000002 0000 00000000000003e8"),
+        (-1, "0001 0000000000000005 0000 00000000000003e8 ffffffffffffffff"),
+    ],
+)
+def test_a_commit_without_a_topic_id_can_be_read_by_older_kafkas(leader_epoch: int, expected: str) -> None:
+    committed = CommittedOffset(5, leader_epoch, "", 1000)
+    _, value = offset_record("g", "t", 3, committed)
+    assert value == bytes.fromhex(expected)
+    read = read_value(OffsetCommitValue, value)
+    assert (read.leader_epoch, read.expire_timestamp) == (leader_epoch, -1)
 
 
 def test_a_commit_with_its_own_retention_time_is_of_version_1() -> None:
@@ -61,7 +71,7 @@ def a_group() -> Group:
 def test_an_empty_group() -> None:
     key, value = group_record(a_group(), {})
     assert key == bytes.fromhex("0002 0001 67")
-    assert value == bytes.fromhex("0004 01 00000000 00 00 00000000000003e8 01 00")
+    assert value == bytes.fromhex("0003 0000 00000000 ffff ffff 00000000000003e8 00000000")
 
 
 def test_a_group_with_a_member() -> None:
@@ -69,8 +79,8 @@ def test_a_group_with_a_member() -> None:
     group.add(Member("m", "i", "c", "/h", 10_000, 60_000, (("r", b"sub"), ("s", b""))), "consumer")
     group.generation_id, group.protocol_name = 7, "r"
     _, value = group_record(group, {"m": b"ass"})
-    member = "02 6d 02 69 02 63 03 2f68 0000ea60 00002710 04 737562 04 617373 00"
-    expected = f"0004 09 {b'consumer'.hex()} 00000007 02 72 02 6d 00000000000003e8 02 {member} 00"
+    member = "0001 6d 0001 69 0001 63 0002 2f68 0000ea60 00002710 00000003 737562 00000003 617373"
+    expected = f"0003 0008 {b'consumer'.hex()} 00000007 0001 72 0001 6d 00000000000003e8 00000001 {member}"
     assert value == bytes.fromhex(expected)
 
 
@@ -120,3 +130,8 @@ def test_older_versions_of_groups_are_read() -> None:
 def test_what_is_no_value_is_malformed(data: str) -> None:
     with pytest.raises(MalformedError):
         read_value(OffsetCommitValue, bytes.fromhex(data))
+
+
+def test_a_topic_id_is_left_out_for_a_kafka_that_knows_none() -> None:
+    _, value = offset_record("g", "t", 3, CommittedOffset(5, -1, "", 1000, topic_id=TOPIC_ID), newest_version=3)
+    assert value == bytes.fromhex("0003 0000000000000005 ffffffff 0000 00000000000003e8")
