@@ -1,21 +1,29 @@
-"""Kafka's own DumpLogSegments reads what our storage layer writes, and finds nothing to complain about."""
+"""Kafka's own DumpLogSegments reads what we write and finds nothing to complain about; our dump shows the same numbers.
+
+What it says of a whole data directory is kept in build/dump-log-segments.txt.
+"""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
-from compat_tests.java_tools import run_java
+from compat_tests.brokers import KafkacompatBroker
+from compat_tests.dumps import complaints, kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
+from compat_tests.waiting import until
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log import Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import build_batch
+from spark_integration.maven import BUILD
 
-DUMP = "org.apache.kafka.tools.DumpLogSegments"
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=60_000, index_interval_bytes=1000)
 BATCHES = 300
@@ -75,20 +83,9 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def dump(folder: Path, patterns: Sequence[str], *options: str) -> tuple[str, str]:
-    files = sorted(str(path) for pattern in patterns for path in folder.glob(pattern))
+    files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     assert files
-    done = run_java(DUMP, ["--files", ",".join(files), *options])
-    return done.stdout, done.stderr
-
-
-def complaints(errors: str) -> list[str]:
-    """What it printed to standard error, but for a segment that does not begin at 0: it says so of Kafka's own."""
-    lines = [line for line in errors.splitlines() if line.strip()]
-    return [
-        line
-        for line in lines
-        if not line.startswith("Non-consecutive offsets in") and not line.strip().startswith("-1 is followed by")
-    ]
+    return kafkas_dump(files, *options)
 
 
 def test_every_record_of_every_batch_is_read(folder: Path) -> None:
@@ -143,3 +140,91 @@ def test_the_snapshots_tell_of_the_producers(folder: Path) -> None:
         for index, producer in enumerate(PRODUCERS)
     ]
     assert sorted(tuple(map(int, each)) for each in found) == expected
+
+
+def test_our_dump_shows_the_same_of_every_batch_and_record(folder: Path) -> None:
+    for path in sorted(folder.glob("*.log")):
+        output, _ = kafkas_dump([path], "--deep-iteration")
+        ours = our_rows(path, "--deep-iteration")
+        assert our_fields(ours, "batch") == kafkas_batches(output) != []
+        assert our_fields(ours, "record") == kafkas_records(output) != []
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a broker left on which groups committed, with many segments of all topics."""
+    properties = {
+        "log.segment.bytes": "1048576",
+        "offsets.topic.segment.bytes": "1048576",
+        "offsets.topic.num.partitions": "2",
+        "log.index.interval.bytes": "500",
+        "log.message.timestamp.type": "LogAppendTime",
+        "num.partitions": "2",
+    }
+    broker = KafkacompatBroker(tmp_path_factory.mktemp("broker") / "node", properties)
+    with broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1, "enable.idempotence": True})
+        for index in range(6000):
+            producer.produce("orders", key=b"%d" % index, value=b"v" * 1000, headers=[("h", b"x")])
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        for group in ("readers", "others \u00e4\u20ac"):
+            commit_often(broker.bootstrap, group)
+    return broker.data_folder
+
+
+def commit_often(bootstrap: str, group: str) -> None:
+    settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    consumer = Consumer({**settings, "auto.offset.reset": "earliest"})
+    consumer.subscribe(["orders"])
+    until(lambda: consumer.poll(0.5))
+    for offset in range(600):
+        metadata = "m" * (offset * 97 % 4096)
+        consumer.commit(offsets=[TopicPartition("orders", 0, offset, metadata)], asynchronous=False)
+    consumer.close()
+
+
+OPTIONS = {
+    "*.log": ["--deep-iteration"],
+    "*index": ["--index-sanity-check"],
+    "*.timeindex": ["--verify-index-only"],
+    "*.index": ["--verify-index-only"],
+    "*.snapshot": ["--deep-iteration"],
+    "__consumer_offsets-*/*.log": ["--offsets-decoder"],
+}
+
+
+def test_a_brokers_whole_directory_gives_no_complaint(data_folder: Path) -> None:
+    transcript = []
+    for pattern, options in OPTIONS.items():
+        files = sorted(data_folder.glob(pattern if "/" in pattern else f"*/{pattern}"))
+        assert len(files) >= 4, pattern
+        output, errors = kafkas_dump(files, *options)
+        transcript += [f"$ DumpLogSegments {' '.join(options)} {pattern}", output, errors]
+        assert complaints(errors) == []
+        assert output.count("Dumping ") == len(files)
+        assert "invalid bytes" not in output and "isvalid: false" not in output and "Error at" not in output
+    BUILD.mkdir(exist_ok=True)
+    (BUILD / "dump-log-segments.txt").write_text("\n".join(transcript))
+
+
+def test_our_dump_says_of_group_records_what_kafkas_says(data_folder: Path) -> None:
+    files = sorted(data_folder.glob("__consumer_offsets-*/*.log"))
+    output, _ = kafkas_dump(files, "--offsets-decoder")
+    ours = [row for path in files for row in our_rows(path, "--offsets-decoder")]
+    assert our_fields(ours, "batch") == kafkas_batches(output)
+    kafkas = [(each.get("offset"), each.get("key"), each.get("payload")) for each in kafkas_records(output)]
+    found = [(each.get("offset"), each.get("key"), each.get("payload")) for each in our_fields(ours, "record")]
+    assert found == kafkas
+    assert len(found) > 600
+
+
+def test_verify_finds_nothing_either(data_folder: Path, folder: Path) -> None:
+    for path in (data_folder, folder):
+        done = subprocess.run(
+            [sys.executable, "-m", "kafkacompat", "log", "verify", str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
