@@ -44,7 +44,7 @@ from kafkacompat.server.listener import ListenError, Server
 from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.meta_properties import read_owners
+from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.workers import ProcessWorkers
 
 if TYPE_CHECKING:
@@ -107,10 +107,7 @@ class Broker:
     async def _start(self) -> None:
         check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        owners = read_owners(self._files, self.config.log_dirs)
-        cluster_id = (
-            next((each.cluster_id for each in owners if each.cluster_id), None) or await self._cluster_of_store()
-        )
+        cluster_id = cluster_of(self._files, self.config.log_dirs) or await self._cluster_of_store()
         self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
         await self._open_directories()
         self._build()

@@ -54,6 +54,11 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
     return [meta for meta in found if meta is not None]
 
 
+def cluster_of(files: Files, directories: Iterable[str]) -> str | None:
+    """The cluster that they belong to already; raises LogDirectoryError. [disk]"""
+    return next((owner.cluster_id for owner in read_owners(files, directories) if owner.cluster_id), None)
+
+
 def _properties(text: str) -> dict[str, str]:
     fields = {}
     for line in map(str.strip, text.splitlines()):
