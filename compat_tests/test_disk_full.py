@@ -30,7 +30,7 @@ from kafkacompat.wire.errors import ErrorCode
 MIB = 1 << 20
 DISK_BYTES = 40 * MIB
 RESERVE_BYTES = 12 * MIB
-SMALL_SEGMENTS = {"segment.bytes": str(MIB), "file.delete.delay.ms": "100"}
+SMALL_SEGMENTS: dict[str, Any] = {"segment.bytes": str(MIB), "file.delete.delay.ms": "100"}
 PROPERTIES = {
     "log.retention.check.interval.ms": "200",
     "offsets.topic.num.partitions": "1",

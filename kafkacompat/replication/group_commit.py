@@ -1,6 +1,6 @@
 """Group commit: what waits for the disk is synced together, one round after the other.
 
-A round, in the thread of the log directory, syncs every log that was written to since the round before. What is appended
+A round, in the threads of the log directory, syncs every log that was written to since the round before. What is appended
 meanwhile gathers for the next one, which begins when the round is over; the first begins at the end of the reactor's turn, so
 that all batches of one request, and of all clients heard in that turn, are in it. With nothing to do there is no timer.
 """
@@ -84,15 +84,19 @@ class GroupCommit:
             self._rest()
             return
         self.rounds += 1
-        syncing = self._disk.run(_sync, [each.log for each in shares])
+        syncing = self._disk.run_each(Log.flush, [each.log for each in shares])
         syncing.addCallbacks(self._synced, self._not_synced, callbackArgs=(shares,))
 
     def _synced(self, _: None, shares: Sequence[_Share]) -> None:
+        goes_on = bool(self._joined)
+        if goes_on:
+            self._begin()  # the disk is busy while the answers leave
         for partition, log, end in shares:
             # It may live in another directory by now, where everything that was appended here was synced too.
             if partition.log is log:
                 partition.synced(end)
-        self._begin()
+        if not goes_on:
+            self._begin()
 
     def _not_synced(self, failure: Failure) -> None:
         assert failure.value is not None
@@ -105,8 +109,3 @@ class GroupCommit:
         finishing, self._finishing = self._finishing, []
         for each in finishing:
             each.callback(None)
-
-
-def _sync(logs: Sequence[Log]) -> None:
-    for log in logs:
-        log.flush()

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred, maybeDeferred
 
 
-class ImmediateDisk:
+class _Disk:
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
+        raise NotImplementedError
+
+    def run_each(self, function: Callable[[Any], object], items: Sequence[Any]) -> Deferred[None]:
+        """All of them, also behind one that fails."""
+
+        def each() -> None:
+            problems: list[Exception] = []
+            for item in items:
+                try:
+                    function(item)
+                except Exception as problem:
+                    problems.append(problem)
+            if problems:
+                raise problems[0]
+
+        return self.run(each)
+
+
+class ImmediateDisk(_Disk):
     """Runs everything at once, in the caller's thread."""
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
         return maybeDeferred(function, *args, **kwargs)
 
 
-class ManualDisk:
+class ManualDisk(_Disk):
     """Runs what it was given, in order, when a test says so."""
 
     def __init__(self) -> None:
