@@ -65,10 +65,17 @@ def aborted_of(store: Store) -> dict[str, list[AbortedTransaction]]:
 
 
 def compact_log(
-    store: Store, log: Log, *, now_ms: int = NOW_MS, map_bytes: int = MAP_BYTES, load_factor: float = 0.9
+    store: Store,
+    log: Log,
+    *,
+    now_ms: int = NOW_MS,
+    map_bytes: int = MAP_BYTES,
+    load_factor: float = 0.9,
+    stable_offset: int | None = None,
 ) -> CleaningResult | None:
     """Compact what can be compacted; None when there is nothing."""
-    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    stable_offset = log.log_end_offset if stable_offset is None else stable_offset
+    what = log.cleanable(stable_offset=stable_offset, now_ms=now_ms)
     if what is None:
         return None
     job = log.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
