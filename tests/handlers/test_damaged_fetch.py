@@ -1,0 +1,70 @@
+"""Fetches that reach what is damaged in the log, by new clients and by old ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.wire.apis.fetch import FetchResponse
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.message_set import read_message_set
+from kafkacompat.wire.record_batch import batches, read_header
+from tests.handlers.data_node import DataNode, batch
+from tests.handlers.test_fetch import ask, codes, request, wanted
+
+SIZE = len(batch())
+BAD = 2
+
+
+def damaged(byte: int, *, known: bool) -> DataNode:
+    """A node with five batches in t-0, one of which has a flipped bit."""
+    node = DataNode()
+    for _ in range(5):
+        node.append("t", 0)
+    log = node.node.replicas.find("t", 0).log
+    file = node.node.files.open(log.segments.active.path(".log"))
+    data = bytearray(file.pread(file.size(), 0))
+    data[BAD * SIZE + byte] ^= 0x80
+    file.truncate(0)
+    file.append((data,), len(data))
+    file.close()
+    log._recent.clear()
+    if known:
+        log.examine(log.segments.active)
+    return node
+
+
+def offsets(response: FetchResponse) -> list[int]:
+    ((data,),) = [each.partitions for each in response.responses]
+    return [read_header(each).base_offset for each in batches(data.records)]  # type: ignore[arg-type]
+
+
+def old_offsets(response: FetchResponse) -> list[int]:
+    ((data,),) = [each.partitions for each in response.responses]
+    return [each.offset for each in read_message_set(data.records)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("byte", [8, 16, 30, 65])
+@pytest.mark.parametrize("version", [4, 12])
+def test_what_is_known_bad_is_refused_and_the_rest_served(byte: int, version: int) -> None:
+    node = damaged(byte, known=True)
+    assert offsets(ask(node, request(wanted(0)), version)) == [0, 1]
+    assert codes(ask(node, request(wanted(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert offsets(ask(node, request(wanted(BAD + 1)), version)) == [3, 4]
+
+
+@pytest.mark.parametrize("offset", [BAD + 1, BAD + 2])
+def test_a_length_that_leads_nowhere_is_looked_into_before_anybody_is_answered(offset: int) -> None:
+    node = damaged(8, known=False)
+    assert offsets(ask(node, request(wanted(offset)))) == list(range(offset, 5))
+    assert list(node.node.replicas.find("t", 0).log.corrupt) == [0]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_old_clients_get_what_lies_in_front_and_the_damage_is_remembered(version: int) -> None:
+    node = damaged(65, known=False)
+    log = node.node.replicas.find("t", 0).log
+    assert old_offsets(ask(node, request(wanted(0)), version)) == [0, 1]
+    assert codes(ask(node, request(wanted(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
+    node.node.work()
+    assert [bad.first_offset for bad in log.corrupt[0]] == [BAD]
+    assert old_offsets(ask(node, request(wanted(BAD + 1)), version)) == [3, 4]
