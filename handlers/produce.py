@@ -14,17 +14,18 @@ With one replica acks=1 and acks=-1 are the same: the batch is in the log of the
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 
-from kafkacompat.conversion import is_quick
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.replication.held_appends import Appended
+from kafkacompat.replication.held_appends import Appended, settle
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.produced import take_messages_at_once, taken_in
+from kafkacompat.storage.validation import TooMuchError, check_batch
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -47,6 +48,8 @@ TOPIC_ID_VERSION = 13
 ADMIN_CLIENT_ID = "__admin_client"
 # Where a batch has the low byte of its attributes.
 ATTRIBUTES_POSITION = 22
+# A request that has taken so long lets others have their turn before it goes on.
+MAX_TURN_SECONDS = 0.01
 # With these codes Kafka does not say where the log begins.
 NOT_JUDGED_BY_THE_LOG = frozenset(
     {
@@ -70,7 +73,7 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
     if not produce.waiting:
         return _answer(request, response)
-    Deferred.fromCoroutine(produce.convert())
+    Deferred.fromCoroutine(produce.catch_up())
     answered = DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response))
     # While something is not in its log the next request of the connection has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
@@ -87,6 +90,16 @@ def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceRespon
     return None
 
 
+@dataclass(slots=True)
+class _Late:
+    """A batch or a message set whose turn is yet to come."""
+
+    partition: Partition
+    records: Buffer
+    is_much: bool
+    result: Deferred[AppendResult] = field(default_factory=Deferred)
+
+
 class _Produce:
     """One request on its way.
 
@@ -101,12 +114,12 @@ class _Produce:
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._replicas = services.replica_manager
         self._conversions = services.conversions
-        self._clock_ms = services.now_ms
-        self._now_ms = services.now_ms()
+        self._clock = services.clock
         self._size_bytes = _size_bytes(request) if self._version < BATCHES_VERSION else 0
-        self._unconverted: list[tuple[Buffer, LogConfig, Deferred[bytes]]] = []
+        self._late: list[_Late] = []
         self.waiting: list[Deferred[None]] = []
         self.is_unsettled = False
+        self._begin_turn()
 
     def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
@@ -120,7 +133,8 @@ class _Produce:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
         partition = None
         try:
-            self._check_request()
+            if self._refusal is not None:
+                raise self._refusal
             partition = self._replicas.find(topic, data.index)
             result = self._append(partition, self._checked(partition, data.records))
         except Exception as problem:
@@ -137,7 +151,7 @@ class _Produce:
             lambda appended: _accepted(response, appended),
             lambda failure: _refused(response, failure.value, partition),
         )
-        is_unsettled = bool(self._unconverted) or partition.is_in_line
+        is_unsettled = bool(self._late) or partition.is_in_line
         self.is_unsettled = self.is_unsettled or is_unsettled
         # Nobody hears of a sync with acks=0.
         if is_unsettled or self._acks:
@@ -145,35 +159,63 @@ class _Produce:
 
     def _append(self, partition: Partition, records: Buffer) -> Appended | None:
         """None where an old producer sent an empty set: that is no error, and nothing to do."""
-        if self._version >= BATCHES_VERSION or not is_message_set(records):
-            return partition.append(records, self._now_ms)
         if not records:
             return None
-        config = partition.log.config
-        if is_quick(records, self._size_bytes):
-            return partition.append(self._conversions.up_at_once(records, config), self._now_ms)
-
-        def append_now(converted: bytes) -> Appended:
-            # It may have been deleted meanwhile.
-            return self._replicas.find(partition.topic, partition.index).append(converted, self._clock_ms())
-
-        batch: Deferred[bytes] = Deferred()
-        self._unconverted.append((records, config, batch))
-        return batch.addCallback(append_now)
-
-    async def convert(self) -> None:
-        """Convert what takes a while, one set after the other: each takes its turn among those of other requests."""
-        for records, config, batch in self._unconverted:
+        is_much = False
+        # Nothing overtakes what is late already.
+        if not self._late and self._clock.seconds() < self._turn_ends:
             try:
-                converted = await self._conversions.up(records, config)
-            except Exception as problem:
-                batch.errback(problem)
-            else:
-                batch.callback(converted)
+                return self._append_at_once(partition, records)
+            except TooMuchError:
+                is_much = True
+        late = _Late(partition, records, is_much)
+        self._late.append(late)
+        return late.result
 
-    def _check_request(self) -> None:
-        if self._refusal is not None:
-            raise self._refusal
+    def _append_at_once(self, partition: Partition, records: Buffer) -> Appended:
+        config = partition.log.config
+        if self._version < BATCHES_VERSION and is_message_set(records):
+            batch = take_messages_at_once(records, config, self._now_ms, self._size_bytes)
+        else:
+            batch = check_batch(records, config, self._now_ms, from_client=True, at_once=True)
+        return partition.append(batch, self._now_ms)
+
+    async def catch_up(self) -> None:
+        """Append what is late, one after the other: each takes its turn among those of other requests."""
+        for late in self._late:
+            try:
+                settle(late.result, await self._append_late(late))
+            except Exception as problem:
+                late.result.errback(problem)
+
+    async def _append_late(self, late: _Late) -> Appended:
+        if not late.is_much:
+            if self._clock.seconds() >= self._turn_ends:
+                await self._next_turn()
+            try:
+                return self._append_at_once(self._still(late.partition), late.records)
+            except TooMuchError:
+                pass
+        config = late.partition.log.config
+        batch = await self._conversions.take_in(late.records, config, self._now_ms)
+        self._begin_turn()
+        return self._still(late.partition).append(taken_in(batch, self._now_ms), self._now_ms)
+
+    def _still(self, partition: Partition) -> Partition:
+        """The partition, unless it was deleted meanwhile or its log is being closed."""
+        self._conversions.check_open()
+        return self._replicas.find(partition.topic, partition.index)
+
+    async def _next_turn(self) -> None:
+        turn: Deferred[None] = Deferred()
+        self._clock.callLater(0, turn.callback, None)
+        await turn
+        self._begin_turn()
+
+    def _begin_turn(self) -> None:
+        seconds = self._clock.seconds()
+        self._now_ms = int(seconds * 1000)
+        self._turn_ends = seconds + MAX_TURN_SECONDS
 
     def _checked(self, partition: Partition, records: Buffer | None) -> Buffer:
         if partition.is_internal and not self._is_admin:
@@ -185,9 +227,7 @@ def _refusal(request: ProduceRequest) -> KafkaError | None:
     """What is wrong with the request as a whole; every partition is refused with it then."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1, 0 or 1")
-    if request.transactional_id is None and any(
-        _is_transactional(data.records) for topic in request.topic_data for data in topic.partition_data
-    ):
+    if request.transactional_id is None and _has_transactional_batches(request):
         detail = "a transactional batch needs the request's transactional_id"
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, detail)
     return None
@@ -197,13 +237,15 @@ def _size_bytes(request: ProduceRequest) -> int:
     return sum(len(data.records or b"") for topic in request.topic_data for data in topic.partition_data)
 
 
-def _is_transactional(records: Buffer | None) -> bool:
-    return (
-        records is not None
-        and len(records) > ATTRIBUTES_POSITION
-        and not is_message_set(records)
-        and bool(records[ATTRIBUTES_POSITION] & TRANSACTIONAL)
-    )
+def _has_transactional_batches(request: ProduceRequest) -> bool:
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is None or len(records) <= ATTRIBUTES_POSITION:
+                continue
+            if records[ATTRIBUTES_POSITION] & TRANSACTIONAL and not is_message_set(records):
+                return True
+    return False
 
 
 def _accepted(response: PartitionProduceResponse, result: AppendResult) -> None:

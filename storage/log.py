@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_compaction import LogCompaction
-from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_reading import LogReading
 from kafkacompat.storage.log_state import PASSING_ERRORS
@@ -27,10 +27,10 @@ from kafkacompat.storage.recovery import empty_log, load_log
 from kafkacompat.storage.rolling import must_roll
 from kafkacompat.storage.segment import TornSegmentError
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.validation import check_batch
+from kafkacompat.storage.validation import CheckedBatch, check_batch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import LENGTH_END, BatchHeader
+from kafkacompat.wire.record_batch import LENGTH_END, LOG_APPEND_TIME, BatchHeader
 
 __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
 
@@ -119,8 +119,10 @@ class Log(LogReading, LogMaintenance, LogCompaction):
 
     # --- appending ---
 
-    def append(self, records: Buffer, *, leader_epoch: int, now_ms: int, from_client: bool) -> AppendResult:
-        """Append exactly one batch of format version 2 as leader. [loop]
+    def append(
+        self, records: Buffer | CheckedBatch, *, leader_epoch: int, now_ms: int, from_client: bool
+    ) -> AppendResult:
+        """Append exactly one batch of format version 2 as leader; one that was checked before is not checked again. [loop]
 
         Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes: INVALID_RECORD,
         CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
@@ -130,7 +132,9 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         if self.offline:
             raise self._offline_error()
         config = self.config
-        header, parts = check_batch(records, config, now_ms, from_client)
+        if not isinstance(records, CheckedBatch):
+            records = check_batch(records, config, now_ms, from_client)
+        header = records.header
         size_bytes = header.length + LENGTH_END
         if size_bytes > config.segment_bytes:
             detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={config.segment_bytes}"
@@ -145,7 +149,7 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         if must_roll(active, size_bytes, last_offset, header.max_timestamp, now_ms, config):
             raise RollNeededError
         position = active.size_bytes
-        patched = (_PATCHED.pack(base_offset, header.length, leader_epoch), *parts)
+        patched = (_PATCHED.pack(base_offset, header.length, leader_epoch), *records.parts)
         try:
             active.append(patched, size_bytes, last_offset, header.max_timestamp, now_ms, config.index_interval_bytes)
         except OSError as error:
@@ -161,7 +165,7 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         return AppendResult(
             base_offset,
             last_offset,
-            now_ms if config.message_timestamp_type == LOG_APPEND_TIME else -1,
+            header.max_timestamp if header.attributes & LOG_APPEND_TIME else -1,
             self.log_start_offset,
             False,
             OffsetPosition(end_offset, active.base_offset, active.size_bytes),

@@ -8,16 +8,25 @@ its own.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from struct import Struct
-from typing import TypeAlias
 
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, PRODUCER, LogConfig
 from kafkacompat.wire import record_batch
 from kafkacompat.wire.checksum import crc32c
-from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.compression import Codec, TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer, MalformedError
-from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header
+from kafkacompat.wire.record_batch import (
+    CRC_END,
+    HEADER_SIZE,
+    LENGTH_END,
+    MAGIC_V2,
+    SMALLEST_RECORD_BYTES,
+    BatchHeader,
+    InvalidRecordsError,
+    read_header,
+)
 
 PATCHED_END = 16
 """The log sets the fields in front of here (base offset, length, leader epoch) when it writes a batch."""
@@ -25,8 +34,10 @@ PATCHED_END = 16
 SMALLEST_LENGTH = 14
 """What Kafka takes a length field below for a corrupt entry of any format."""
 
-Checked: TypeAlias = "tuple[BatchHeader, tuple[Buffer, ...]]"
-"""A batch's header and its bytes from PATCHED_END on."""
+# Each takes some 20 ms at most, whatever the batch: records to walk, bytes to unpack, bytes to pack with a topic's own codec.
+AT_ONCE_RECORDS = 16 * 1024
+AT_ONCE_UNPACKED_BYTES = 2 * 1024 * 1024
+AT_ONCE_PACKED_BYTES = 32 * 1024
 
 _MAGIC_AND_CRC = Struct(">bI")
 _ATTRIBUTES = Struct(">h")
@@ -37,10 +48,31 @@ _UNUSUAL_ATTRIBUTES = record_batch.CONTROL | Codec.ZSTD
 _CODECS = {"uncompressed": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 
 
-def check_batch(records: Buffer, config: LogConfig, now_ms: int, from_client: bool) -> Checked:
+class TooMuchError(Exception):
+    """It takes too long for the reactor thread. Nothing has changed."""
+
+
+@dataclass(slots=True)
+class CheckedBatch:
+    """A batch that may enter a log: its header, and its bytes from PATCHED_END on. `len` counts all of it."""
+
+    header: BatchHeader
+    parts: tuple[Buffer, ...]
+
+    def __len__(self) -> int:
+        return self.header.length + LENGTH_END
+
+    def joined(self) -> bytes:
+        """All of it, at offset 0."""
+        return b"".join((bytes(8), self.header.length.to_bytes(4, "big"), bytes(4), *self.parts))
+
+
+def check_batch(
+    records: Buffer, config: LogConfig, now_ms: int, from_client: bool, *, at_once: bool = False
+) -> CheckedBatch:
     """Judge what should be exactly one batch; what a producer may not set is asked only of `from_client`.
 
-    Raises KafkaError with the code Kafka answers with.
+    Raises KafkaError with the code Kafka answers with; `at_once` TooMuchError for a batch that takes long.
     """
     view = memoryview(records)
     size_bytes = len(view)
@@ -57,21 +89,61 @@ def check_batch(records: Buffer, config: LogConfig, now_ms: int, from_client: bo
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "the batch does not match its CRC")
     if from_client:
         _check_claims(header)
+    if at_once and (
+        header.record_count > AT_ONCE_RECORDS
+        or header.attributes & record_batch.CODEC_MASK
+        or config.compression_type != PRODUCER
+    ):
+        return _judge_at_once(view, header, config, now_ms)
+    return _judge(view, header, config, now_ms, config.max_decompressed_bytes)
+
+
+def _judge_at_once(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> CheckedBatch:
+    max_bytes = min(_at_once_bytes(len(view), header, config), config.max_decompressed_bytes)
+    try:
+        return _judge(view, header, config, now_ms, max_bytes)
+    except InvalidRecordsError as problem:
+        if problem.code != ErrorCode.MESSAGE_TOO_LARGE or max_bytes == config.max_decompressed_bytes:
+            raise
+    raise TooMuchError
+
+
+def _at_once_bytes(size_bytes: int, header: BatchHeader, config: LogConfig) -> int:
+    """What a batch may unpack to; raises TooMuchError for one that is seen to be too much before it is unpacked."""
+    # More records than there is room for are refused before they are walked.
+    has_room = header.codec or header.record_count * SMALLEST_RECORD_BYTES < size_bytes
+    is_walked = config.validation == "records" or config.compacted
+    if header.record_count > AT_ONCE_RECORDS and has_room and is_walked:
+        raise TooMuchError
+    if not _is_packed(header, config):
+        return AT_ONCE_UNPACKED_BYTES
+    if size_bytes > AT_ONCE_PACKED_BYTES:
+        raise TooMuchError
+    return AT_ONCE_PACKED_BYTES
+
+
+def _is_packed(header: BatchHeader, config: LogConfig) -> bool:
+    """Whether the topic has a codec of its own, and another than the batch."""
+    codec = stored_codec(config)
+    return codec is not None and codec != header.codec and not header.is_control
+
+
+def _judge(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int) -> CheckedBatch:
+    """Everything that depends on the topic and on the records, which may unpack to *max_bytes*."""
     max_timestamp = header.max_timestamp
     if config.validation == "records" or config.compacted:
-        max_timestamp = _check_records(view, header, config, now_ms)
+        max_timestamp = _check_records(view, header, config, now_ms, max_bytes)
     if config.message_timestamp_type == LOG_APPEND_TIME:
         checked = _stamp(view, header, now_ms)
     else:
         _check_times(header.base_timestamp, max_timestamp, config, now_ms)
         if max_timestamp == header.max_timestamp and not header.attributes & record_batch.LOG_APPEND_TIME:
-            checked = header, (view[PATCHED_END:],)
+            checked = CheckedBatch(header, (view[PATCHED_END:],))
         else:
             checked = _correct(view, header, max_timestamp)
-    codec = stored_codec(config)
-    if codec is None or codec == header.codec or header.is_control:
+    if config.compression_type == PRODUCER or not _is_packed(header, config):
         return checked
-    return _recompress(checked, codec, config)
+    return _recompress(checked, config, max_bytes)
 
 
 def _not_a_batch(view: memoryview) -> KafkaError:
@@ -103,7 +175,7 @@ def _check_claims(header: BatchHeader) -> None:
         raise _invalid(f"producer {header.producer_id} sent a batch without sequence number or epoch")
 
 
-def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> int:
+def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int) -> int:
     """Judge every record; returns what the header's max_timestamp should be."""
     timed = config.message_timestamp_type != LOG_APPEND_TIME and not header.is_log_append_time
     oldest = now_ms - config.message_timestamp_before_max_ms
@@ -111,42 +183,46 @@ def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now
         view,
         header,
         keys_required=config.compacted,
-        max_decompressed_bytes=config.max_decompressed_bytes,
+        max_decompressed_bytes=max_bytes,
         oldest_timestamp=oldest if timed and oldest > 0 else None,
         newest_timestamp=now_ms + config.message_timestamp_after_max_ms if timed else None,
     )
     return header.max_timestamp if header.is_log_append_time else max_timestamp
 
 
-def _stamp(view: memoryview, header: BatchHeader, now_ms: int) -> Checked:
+def _stamp(view: memoryview, header: BatchHeader, now_ms: int) -> CheckedBatch:
     if header.is_log_append_time:
         raise _stamped_by_producer()
-    return _restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
+    return restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
 
 
-def _correct(view: memoryview, header: BatchHeader, max_timestamp: int) -> Checked:
+def _correct(view: memoryview, header: BatchHeader, max_timestamp: int) -> CheckedBatch:
     if header.is_log_append_time and max_timestamp == -1:
         raise _stamped_by_producer()
-    return _restamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
+    return restamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
 
 
 def _stamped_by_producer() -> KafkaError:
     return KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
 
 
-def _restamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> Checked:
+def restamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> CheckedBatch:
+    """The batch with other attributes and another largest time (ms)."""
     head = bytearray(view[:HEADER_SIZE])
     body = view[HEADER_SIZE:]
     _ATTRIBUTES.pack_into(head, _ATTRIBUTES_AT, attributes)
     _TIMESTAMP.pack_into(head, _MAX_TIMESTAMP_AT, max_timestamp)
     crc = crc32c(body, crc32c(head[CRC_END:]))
     _MAGIC_AND_CRC.pack_into(head, PATCHED_END, MAGIC_V2, crc)
-    return header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc), (head[PATCHED_END:], body)
+    header = header._replace(attributes=attributes, max_timestamp=max_timestamp, crc=crc)
+    return CheckedBatch(header, (head[PATCHED_END:], body))
 
 
 def _check_times(base_timestamp: int, max_timestamp: int, config: LogConfig, now_ms: int) -> None:
     newest = now_ms + config.message_timestamp_after_max_ms
     oldest = now_ms - config.message_timestamp_before_max_ms
+    if oldest <= base_timestamp <= newest and oldest <= max_timestamp <= newest:
+        return
     for timestamp in (base_timestamp, max_timestamp):
         if not oldest <= timestamp <= newest and timestamp != -1:
             limit = "before" if timestamp < oldest else "after"
@@ -168,13 +244,14 @@ def stored_codec(config: LogConfig) -> int | None:
     return None if config.compression_type == PRODUCER else _CODECS[config.compression_type]
 
 
-def _recompress(checked: Checked, codec: int, config: LogConfig) -> Checked:
-    header, parts = checked
-    batch = b"".join((bytes(8), header.length.to_bytes(4, "big"), bytes(4), *parts))
+def _recompress(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
+    codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress(batch, codec, codec_levels(config).get(codec), config.max_decompressed_bytes)
+        batch = record_batch.recompress(checked.joined(), codec, codec_levels(config).get(codec), max_bytes)
+    except TooLargeError as error:
+        raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:
         raise _invalid(str(error)) from error
     if len(batch) > config.max_message_bytes:
         raise _too_large(len(batch), config)
-    return read_header(batch), (memoryview(batch)[PATCHED_END:],)
+    return CheckedBatch(read_header(batch), (memoryview(batch)[PATCHED_END:],))

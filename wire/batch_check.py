@@ -15,6 +15,8 @@ BATCHES_FROM_PRODUCE_VERSION = 3
 ZSTD_FROM_PRODUCE_VERSION = 7
 MAX_RECORD_ERRORS = 1000
 """So many refused records are named in an answer; a batch may hold millions."""
+SMALLEST_RECORD_BYTES = 7
+"""Length, attributes, two differences, no key, no value, no headers: a byte each."""
 
 _ATTRIBUTES_POSITION = 22  # the low byte, which has the codec
 _NO_TIMESTAMP = -1
@@ -72,7 +74,7 @@ def check_records(
     Raises InvalidRecordsError with INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE.
     """
     try:
-        data = b"".join((read_body(batch, header, max_decompressed_bytes), _PADDING))
+        data = b"".join((_body(batch, header, max_decompressed_bytes), _PADDING))
         newest, without_key = _walk(data, header.record_count, keys_required)
     except TooLargeError as problem:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(problem)) from None
@@ -90,6 +92,17 @@ def check_records(
     if without_key:
         raise _refused(ErrorCode.INVALID_RECORD, [(index, "a compacted topic needs a key") for index in without_key])
     return newest
+
+
+def _body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
+    """The records, unpacked; a batch that claims more of them than there is room for is not walked, or not even unpacked."""
+    least_bytes = header.record_count * SMALLEST_RECORD_BYTES
+    if header.codec and least_bytes > max_bytes:
+        raise TooLargeError(f"{header.record_count} compressed records unpack to more than {max_bytes} bytes")
+    body = read_body(batch, header, max_bytes)
+    if least_bytes > len(body):
+        raise MalformedError(f"{header.record_count} records cannot lie in {len(body)} bytes")
+    return body
 
 
 # How the walk is made quick, in plain Python: the first bytes of a record (length, attributes,

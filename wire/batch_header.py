@@ -31,6 +31,7 @@ DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">i")
+_NEW = tuple.__new__
 
 
 class BatchHeader(NamedTuple):
@@ -86,7 +87,8 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """Read the header at *position*; raises MalformedError when it is cut off. Nothing else is checked."""
     if len(data) - position < HEADER_SIZE:
         raise MalformedError(f"a batch header of {HEADER_SIZE} bytes is cut off after {len(data) - position}")
-    return BatchHeader._make(_HEADER.unpack_from(data, position))
+    # As `_make`, which counts the fields; so does the Struct.
+    return _NEW(BatchHeader, _HEADER.unpack_from(data, position))
 
 
 def crc_matches(batch: Buffer, header: BatchHeader) -> bool:

@@ -19,6 +19,9 @@ from enum import IntEnum
 from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint
 
 DEFAULT_MAX_BYTES = 100 * 1024 * 1024
+# Blocks are followed one by one, and an empty one has three bytes. For so many bytes that may come out there may be one.
+_BYTES_A_BLOCK = 256
+_ALWAYS_ALLOWED_BLOCKS = 16
 
 
 class Codec(IntEnum):
@@ -65,6 +68,10 @@ def _collect(pieces: Iterator[bytes], max_bytes: int) -> bytes:
 
 def _too_large(max_bytes: int) -> TooLargeError:
     return TooLargeError(f"compressed records unpack to more than {max_bytes} bytes")
+
+
+def _max_blocks(max_bytes: int) -> int:
+    return _ALWAYS_ALLOWED_BLOCKS + max_bytes // _BYTES_A_BLOCK
 
 
 def _no_codec_compress(data: Buffer, level: int | None) -> bytes:
@@ -126,13 +133,16 @@ def _snappy_decompress(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _snappy_blocks(view: memoryview, max_bytes: int) -> Iterator[bytes]:
-    left = max_bytes
+    left, left_blocks = max_bytes, _max_blocks(max_bytes)
     while len(view):
         end = 4 + int.from_bytes(view[:4], "big")
         if end > len(view):
             raise MalformedError(f"a snappy block ends at byte {end} of {len(view)}")
         piece = _snappy_block(view[4:end], left, max_bytes)
         left -= len(piece)
+        left_blocks -= 1
+        if left_blocks < 0:
+            raise _too_large(max_bytes)
         view = view[end:]
         yield piece
 
@@ -214,7 +224,7 @@ def _zstd_decompress(data: Buffer, max_bytes: int) -> bytes:
 
     view = memoryview(data)
     try:
-        _check_zstd_frames(view)
+        _check_zstd_frames(view, max_bytes)
         stream = zstandard.ZstdDecompressor().stream_reader(view, read_across_frames=True)
         piece_bytes = min(_PIECE_BYTES, max_bytes + 1)
         return _collect(iter(lambda: stream.read(piece_bytes), b""), max_bytes)
@@ -222,22 +232,29 @@ def _zstd_decompress(data: Buffer, max_bytes: int) -> bytes:
         raise MalformedError(f"zstd data is damaged: {problem}") from None
 
 
-def _check_zstd_frames(view: memoryview) -> None:
+def _check_zstd_frames(view: memoryview, max_bytes: int) -> None:
     """Check that whole frames fill *view*: the library reads a cut one without complaint (RFC 8878, 3.1.1)."""
+    left_blocks = _max_blocks(max_bytes)
     while True:
-        view = view[_zstd_frame_bytes(view) :]
+        size_bytes, blocks = _zstd_frame(view, left_blocks)
+        view = view[size_bytes:]
+        left_blocks -= blocks
+        if left_blocks < 0:
+            raise _too_large(max_bytes)
         if not len(view):
             return
 
 
-def _zstd_frame_bytes(view: memoryview) -> int:
+def _zstd_frame(view: memoryview, max_blocks: int) -> tuple[int, int]:
+    """The bytes and blocks of the first frame; it is not followed beyond *max_blocks*."""
     import zstandard
 
     if view[:4] != _ZSTD_MAGIC:
         raise MalformedError("not a zstd frame")
     start = view[:_ZSTD_MAX_FRAME_HEADER_BYTES]
-    position, last = zstandard.frame_header_size(start), 0
-    while not last:
+    position, last, blocks = zstandard.frame_header_size(start), 0, 0
+    while not last and blocks <= max_blocks:
+        blocks += 1
         header = int.from_bytes(view[position : position + 3], "little")
         last, kind, size_bytes = header & 1, header >> 1 & 3, header >> 3
         position += 3 + (1 if kind == _ZSTD_RUN_BLOCK else size_bytes)
@@ -246,7 +263,7 @@ def _zstd_frame_bytes(view: memoryview) -> int:
     position += 4 * zstandard.get_frame_parameters(start).has_checksum
     if position > len(view):
         raise MalformedError("the checksum of a zstd frame is cut off")
-    return position
+    return position, blocks
 
 
 _COMPRESS: dict[Codec, Callable[[Buffer, int | None], bytes]] = {

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kafkacompat.wire.batch_check import InvalidRecordsError, check_produce_version, check_records
+from kafkacompat.wire.batch_check import (
+    SMALLEST_RECORD_BYTES,
+    InvalidRecordsError,
+    check_produce_version,
+    check_records,
+)
 from kafkacompat.wire.batch_header import (
     CODEC_MASK,
     CONTROL,
@@ -30,6 +35,7 @@ __all__ = [
     "LENGTH_END",
     "LOG_APPEND_TIME",
     "MAGIC_V2",
+    "SMALLEST_RECORD_BYTES",
     "TRANSACTIONAL",
     "BatchHeader",
     "InvalidRecordsError",

@@ -1,6 +1,6 @@
-"""Conversion of records between formats, in other processes where it is much."""
+"""Conversion and checking of records, in other processes where it is much."""
 
 from kafkacompat.conversion.down import ConvertedRecords, Unconverted
-from kafkacompat.conversion.service import Conversions, is_quick
+from kafkacompat.conversion.service import Conversions
 
-__all__ = ["Conversions", "ConvertedRecords", "Unconverted", "is_quick"]
+__all__ = ["Conversions", "ConvertedRecords", "Unconverted"]

@@ -17,8 +17,6 @@ from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
-from kafkacompat.storage.validation import codec_levels, stored_codec
-from kafkacompat.wire.conversion import Limits, Target, is_compressed, up_convert
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
 from kafkacompat.workers import Call, Workers, stopped
@@ -49,25 +47,20 @@ class Conversions:
         while self._kept:
             self._drop_oldest()
 
-    # Up
+    # In
 
-    def up(self, records: Buffer, config: LogConfig) -> Deferred[bytes]:
-        """Make one record batch of a message set, as a topic of that configuration stores it.
+    def take_in(self, records: Buffer, config: LogConfig, now_ms: int) -> Deferred[Buffer]:
+        """Make the batch, checked, that a topic of that configuration stores, of a batch or a message set.
 
-        Fails with KafkaError as `up_convert` does.
+        Fails with KafkaError as `take_in` of `storage.produced` does.
         """
-        converting = self._workers.run(lambda call: call("up_convert", bytes(records), *_up_arguments(config)))
-        return converting.addCallback(self._unless_closed)
+        taking = self._workers.run(lambda call: call("take_in", bytes(records), config, now_ms))
+        return taking.addCallback(lambda taken: records if taken is None else taken)
 
-    def up_at_once(self, records: Buffer, config: LogConfig) -> bytes:
-        """The same now, for what `is_quick`; raises KafkaError."""
-        return up_convert(records, *_up_arguments(config))
-
-    def _unless_closed(self, batch: bytes) -> bytes:
-        """While logs are being closed nothing may be appended to them."""
+    def check_open(self) -> None:
+        """Raise KafkaError while logs are being closed: nothing may be appended to them."""
         if self._closed:
             raise stopped()
-        return batch
 
     # Down
 
@@ -140,16 +133,6 @@ class Conversions:
         _, kept = self._kept.popitem(last=False)
         self._kept_bytes -= kept.size_bytes
         kept.release()
-
-
-def is_quick(records: Buffer, together_bytes: int) -> bool:
-    """Whether a message set takes no time to convert; *together_bytes* are those of all sets of its request."""
-    return together_bytes <= IN_PLACE_BYTES and not is_compressed(records)
-
-
-def _up_arguments(config: LogConfig) -> tuple[Target, Limits]:
-    target = Target(stored_codec(config), codec_levels(config))
-    return target, Limits(config.max_message_bytes, config.max_decompressed_bytes)
 
 
 def _outcome(job: Job) -> Outcome:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.validation import CheckedBatch
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import Buffer
 
@@ -18,7 +19,7 @@ Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 class HeldAppend:
     """An append in line."""
 
-    records: Buffer
+    records: Buffer | CheckedBatch
     now_ms: int
     from_client: bool
     result: Deferred[AppendResult]

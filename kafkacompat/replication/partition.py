@@ -19,6 +19,7 @@ from kafkacompat.replication.partition_reading import Home, PartitionReading
 from kafkacompat.replication.unsynced import Unsynced
 from kafkacompat.storage.log import AppendResult, Log, OffsetPosition, RollNeededError
 from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.validation import CheckedBatch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 
@@ -63,8 +64,8 @@ class Partition(PartitionReading):
 
     # Appending
 
-    def append(self, records: Buffer, now_ms: int, *, from_client: bool = True) -> Appended:
-        """Append one batch as leader, now if possible.
+    def append(self, records: Buffer | CheckedBatch, now_ms: int, *, from_client: bool = True) -> Appended:
+        """Append one batch as leader, now if possible. One that is not checked yet is to be one that does not take long.
 
         Raises KafkaError for a batch that is refused at once; a later refusal fails the Deferred.
         """
@@ -85,7 +86,7 @@ class Partition(PartitionReading):
         """Whether appends wait in line; what waits otherwise has its place in the log and is only to be synced."""
         return self._rolling
 
-    def _append_now(self, records: Buffer, now_ms: int, from_client: bool) -> Appended:
+    def _append_now(self, records: Buffer | CheckedBatch, now_ms: int, from_client: bool) -> Appended:
         try:
             result = self.log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
         except KafkaError as problem:

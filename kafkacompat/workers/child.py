@@ -18,7 +18,7 @@ FUNCTIONS = {
     "compact": "kafkacompat.storage.compaction",
     "down_convert": "kafkacompat.wire.conversion",
     "scrub": "kafkacompat.storage.scrub",
-    "up_convert": "kafkacompat.wire.conversion",
+    "take_in": "kafkacompat.storage.produced",
 }
 """What may be called, and the module that has it, imported at the first call.
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.conversion.service import IN_PLACE_BYTES
 from kafkacompat.handlers.context import Pending
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.storage.produced import AT_ONCE_MESSAGES_BYTES
 from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.message_set import entry_writer, wrap
@@ -117,7 +117,7 @@ def test_a_topics_codec_is_used_at_once(codec: str, stored_as: int | None) -> No
 
 
 def large() -> bytes:
-    return messages(3, value=bytes(IN_PLACE_BYTES // 3))
+    return messages(3, value=bytes(AT_ONCE_MESSAGES_BYTES // 3))
 
 
 @pytest.mark.parametrize("data", [large(), wrapper()], ids=["large", "compressed"])
@@ -128,7 +128,7 @@ def test_much_is_converted_elsewhere_and_the_next_request_waits_for_it(data: byt
     assert pending.in_order
     assert not has_fired(pending.response)
     node.node.work()
-    assert node.workers.calls[0] == "up_convert"
+    assert node.workers.calls[0] == "take_in"
     assert has_fired(pending.response)
     answer = node.read(pending, ProduceResponse, 2)
     assert [each.error_code for each in answer.responses[0].partition_responses] == [0, 0]
@@ -136,7 +136,7 @@ def test_much_is_converted_elsewhere_and_the_next_request_waits_for_it(data: byt
 
 
 def test_a_little_for_each_of_many_partitions_is_much() -> None:
-    half = messages(2, value=bytes(IN_PLACE_BYTES // 4))
+    half = messages(2, value=bytes(AT_ONCE_MESSAGES_BYTES // 4))
     for data, elsewhere in (((half,), 0), ((half, half), 2)):
         node = DataNode()
         assert codes(ask(node, request(*data), 2)) == [0] * len(data)

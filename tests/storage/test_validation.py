@@ -38,8 +38,9 @@ def changed(original: bytes, **fields: int) -> bytes:
 
 def check(records: bytes, *, from_client: bool = True, now_ms: int = NOW_MS, **config: Any) -> bytes:
     """The batch as it would be stored at offset 0."""
-    header, parts = check_batch(records, LogConfig(**config), now_ms, from_client)
-    stored = b"".join((records[:8], struct.pack(">ii", header.length, -1), *parts))
+    checked = check_batch(records, LogConfig(**config), now_ms, from_client)
+    header = checked.header
+    stored = b"".join((records[:8], struct.pack(">ii", header.length, -1), *checked.parts))
     found = read_header(stored)
     assert found == header._replace(partition_leader_epoch=-1)
     assert crc_matches(stored, found)
@@ -63,7 +64,7 @@ def test_a_sound_batch_is_stored_as_it_came(mode: str, codec: Codec) -> None:
 @BOTH_MODES
 def test_nothing_is_copied_of_a_sound_batch(mode: str) -> None:
     sent = batch(10)
-    _, (rest,) = check_batch(sent, LogConfig(validation=mode), NOW_MS, True)
+    (rest,) = check_batch(sent, LogConfig(validation=mode), NOW_MS, True).parts
     assert isinstance(rest, memoryview) and rest.obj is sent
 
 
@@ -234,7 +235,7 @@ def test_the_topics_codec_replaces_the_clients(target: Codec) -> None:
 
 def test_a_batch_of_the_topics_codec_is_left_alone() -> None:
     sent = batch(50, codec=Codec.GZIP)
-    _, (rest,) = check_batch(sent, LogConfig(compression_type="gzip"), NOW_MS, True)
+    (rest,) = check_batch(sent, LogConfig(compression_type="gzip"), NOW_MS, True).parts
     assert isinstance(rest, memoryview) and rest.obj is sent
 
 

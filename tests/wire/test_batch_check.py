@@ -111,6 +111,23 @@ def test_a_bomb_is_too_large() -> None:
     assert refused(bomb).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+def _claiming(count: int, batch: bytes, body: bytes | None = None) -> bytes:
+    header = read_header(batch)._replace(record_count=count, last_offset_delta=count - 1)
+    return assemble(header, batch[HEADER_SIZE:] if body is None else body)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_records_that_have_no_room_are_not_looked_for(codec: int) -> None:
+    problem = refused(_claiming(1000, build_batch([(BASE, None, b"v", [])], codec=codec)))
+    assert problem.code is ErrorCode.INVALID_RECORD
+    assert "1000 records cannot lie in" in problem.detail
+
+
+def test_records_that_have_no_room_in_what_may_be_unpacked_are_not_unpacked() -> None:
+    problem = refused(_claiming(LIMIT // 7 + 1, build_batch([(BASE, None, b"v", [])], codec=1), b"no gzip data"))
+    assert problem.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
 @pytest.mark.parametrize("timestamp", [BASE, BASE + 100, BASE + 10**6])
 @pytest.mark.parametrize("index", [0, 5, 64, 99, 8200])
 def test_records_without_a_key_are_named(index: int, timestamp: int) -> None:

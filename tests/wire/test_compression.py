@@ -169,3 +169,24 @@ def test_gzip_of_another_writer_is_read() -> None:
     assert decompress(Codec.GZIP, gzip.compress(TEXT)) == TEXT
     with pytest.raises(MalformedError, match="not gzip"):
         decompress(Codec.GZIP, zlib.compress(TEXT))
+
+
+def _empty_blocks(count: int) -> dict[str, tuple[Codec, bytes]]:
+    packer = zstandard.ZstdCompressor().compressobj()
+    frame = packer.compress(b"") + packer.flush()
+    start = frame[: zstandard.frame_header_size(frame)]
+    one_frame = start + bytes(3) * (count - 1) + b"\1\0\0"
+    return {
+        "zstd blocks": (Codec.ZSTD, one_frame),
+        "zstd frames": (Codec.ZSTD, (start + b"\1\0\0") * count),
+        "snappy blocks": (Codec.SNAPPY, compress(Codec.SNAPPY, b"") + (b"\0\0\0\1" + snappy.compress(b"")) * count),
+    }
+
+
+@pytest.mark.parametrize("kind", _empty_blocks(1).keys())
+def test_many_empty_blocks_are_not_followed_to_their_end(kind: str) -> None:
+    assert decompress(*_empty_blocks(10)[kind], 0) == b""
+    codec, many = _empty_blocks(10_000)[kind]
+    with pytest.raises(TooLargeError):
+        decompress(codec, many, 10_000)
+    assert decompress(codec, many) == b""

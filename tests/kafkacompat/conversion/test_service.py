@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, is_quick, service, spool
+from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
 from kafkacompat.conversion.down import Outcome
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.produced import take_in
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer, read_message_set, wrap
@@ -232,17 +233,20 @@ def test_what_was_converted_when_the_broker_stops_is_nobodys(world: World) -> No
 
 
 def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> None:
-    result = world.conversions.up(wrap(1, 1, 0, 1000, MESSAGE), LogConfig())
+    world.conversions.check_open()
     world.conversions.close()
-    world.node.work()
-    assert refusal(result) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(KafkaError) as refused:
+        world.conversions.check_open()
+    assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_small_sets_are_quick_unless_compressed(world: World) -> None:
-    assert is_quick(MESSAGE, service.IN_PLACE_BYTES)
-    assert not is_quick(MESSAGE, service.IN_PLACE_BYTES + 1)
-    assert not is_quick(wrap(1, 1, 0, 1000, MESSAGE), 0)
-    result = world.conversions.up(memoryview(MESSAGE), LogConfig())
-    assert not has_fired(result)
+def test_what_is_taken_in_elsewhere_is_a_batch(world: World) -> None:
+    messages = wrap(1, 1, 0, 1000, MESSAGE)
+    taken = world.conversions.take_in(memoryview(messages), LogConfig(), 1000)
+    assert not has_fired(taken)
     world.node.work()
-    assert outcome(result) == world.conversions.up_at_once(MESSAGE, LogConfig())
+    batch = outcome(taken)
+    assert batch == take_in(messages, LogConfig(), 1000)
+    again = world.conversions.take_in(batch, LogConfig(), 1000)
+    world.node.work()
+    assert outcome(again) is batch
