@@ -84,8 +84,15 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
     return left
 
 
+def _admin(bootstrap: str) -> AdminClient:
+    """A client that knows the controller: an old Kafka answers before it is one, and the client would wait for long."""
+    settings = {"bootstrap.servers": bootstrap, **QUIET}
+    until(lambda: AdminClient(settings).list_topics(timeout=10).controller_id >= 0)
+    return AdminClient(settings)
+
+
 def _fill(left: Predecessor) -> None:
-    admin = AdminClient({"bootstrap.servers": left.broker.bootstrap, **QUIET})
+    admin = _admin(left.broker.bootstrap)
     old = {f"format-{version}": version for version in OLD_FORMATS if left.release == "0.11"}
     topics = [
         NewTopic(SEVERAL, 3, 1, config={"retention.ms": "987654321000", "max.message.bytes": "900000"}),

@@ -93,7 +93,7 @@ def offset_record(
     group_id: str, topic: str, partition: int, committed: CommittedOffset, newest_version: int = 4
 ) -> Record:
     """The record of one commit; a topic's id is left out where a *newest_version* has no place for it."""
-    version = min(_offset_value_version(committed), newest_version)
+    version = _offset_value_version(committed, newest_version)
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -105,10 +105,10 @@ def offset_record(
     return _offset_key(group_id, topic, partition), _PREFIX.pack(version) + encode(value, version)
 
 
-def _offset_value_version(committed: CommittedOffset) -> int:
+def _offset_value_version(committed: CommittedOffset, newest: int) -> int:
     """The oldest one that holds everything: a Kafka that gets the log back may know no newer one."""
     if committed.expire_timestamp_ms == NO_TIMESTAMP:
-        if committed.topic_id != ZERO_UUID:
+        if committed.topic_id != ZERO_UUID and newest >= 4:
             return 4
         if committed.leader_epoch != NO_LEADER_EPOCH:
             return 3
