@@ -75,6 +75,6 @@ kafkacompat.disk.reserve.bytes | long | 67108864 | 0.. | U | Free space that pro
 kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every rolled segment is read through in search of
     damage; -1 is never
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
-kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert records for clients older than 0.11
-    and check batches with many records, started when first needed
+kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert for clients older than 0.11 and
+    check large batches
 """
