@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.disk import DiskThread
+from kafkacompat.disk import HELPERS, DiskThread
 from tests.kafkacompat.metadata.deferreds import outcome
 
 
@@ -60,16 +60,17 @@ def test_one_thing_alone_needs_no_other_thread() -> None:
     assert names[0].startswith("disk a")
 
 
-def test_all_are_done_when_one_has_failed() -> None:
+def test_nothing_is_under_way_any_more_when_one_has_failed() -> None:
     world = World()
     done: list[int] = []
 
     def fail_first(number: int) -> None:
-        if number == 1:
+        if number == 0:
             raise OSError("broken")
         done.append(number)
 
-    failing = world.disk.run_each(fail_first, [1, 2, 3])
+    failing = world.disk.run_each(fail_first, range(10 * HELPERS))
     with pytest.raises(OSError, match="broken"):
         world.outcome(failing)
-    assert sorted(done) == [2, 3]
+    # Only those that the same thread was to do behind it are not done.
+    assert sorted(done) == [number for number in range(10 * HELPERS) if number % HELPERS]

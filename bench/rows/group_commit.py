@@ -1,0 +1,138 @@
+"""Group commit: producers that are answered when their batch is on the disk, held against the disk itself."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import selectors
+import socket
+import struct
+import tempfile
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from bench.load import PRODUCE_VERSION, Load, check
+from bench.row import HEADER, KAFKA, RECORDS, Goal, Options, Row, Samples
+from bench.topics import a_topic, record_count
+from bench.usage import Usage
+from compat_tests.brokers import Broker
+from compat_tests.raw_client import RawClient, produce_request
+from kafkacompat.wire.apis.produce import ProduceResponse
+
+PRODUCERS = 64
+SECONDS = 8
+SIZE = struct.Struct(">i")
+
+
+def measure(partitions: int, broker: Broker, options: Options) -> Samples:
+    """Let every producer write one request after the other, each when the one before is acknowledged."""
+    load = Load.of()
+    seconds = max(1.0, SECONDS * options.scale)
+    with a_topic(broker, partitions) as topic:
+        producers = [Producer(broker.port, topic, number, partitions, load) for number in range(PRODUCERS)]
+        with Usage(broker) as usage:
+            batches = run(producers, seconds)
+        # The producers began with one request each.
+        assert record_count(broker, topic, partitions) == (batches + PRODUCERS) * load.records
+    together, apart = (
+        bare_batches(broker.folder, load.batch, partitions, each, seconds / 2) for each in (PRODUCERS, 1)
+    )
+    rate = batches / usage.seconds
+    return {
+        "batches/s": rate,
+        "bare batches/s": together,
+        "bare batches/s, each synced by itself": apart,
+        "share of bare": rate / together,
+        **usage.samples(batches * load.records, batches * len(load.batch)),
+    }
+
+
+class Producer:
+    """One connection with one request in flight, to one partition after the other."""
+
+    def __init__(self, port: int, topic: str, first: int, partitions: int, load: Load) -> None:
+        self._client = RawClient(port)
+        self._buffer = bytearray()
+        self.socket: socket.socket = self._client.socket
+        requests = (produce_request(topic, {(first + n) % partitions: load.batch}, acks=-1) for n in range(partitions))
+        payloads = [self._client.encode(request, PRODUCE_VERSION) for request in requests]
+        self._frames = itertools.cycle([SIZE.pack(len(payload)) + payload for payload in payloads])
+        self.send()
+        check(self._client.receive(ProduceResponse, PRODUCE_VERSION))
+
+    def send(self) -> None:
+        """Send the next batch."""
+        self.socket.sendall(next(self._frames))
+
+    def is_answered(self) -> bool:
+        """Take what has come; True when the answer is whole, which is looked at no closer: the log is counted in the end."""
+        self._buffer += self.socket.recv(65536)
+        if len(self._buffer) < SIZE.size or len(self._buffer) < SIZE.size + SIZE.unpack_from(self._buffer)[0]:
+            return False
+        self._buffer.clear()
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self.socket.close()
+
+
+def run(producers: list[Producer], seconds: float) -> int:
+    """Keep all of them busy for that long; return how many requests were answered."""
+    selector = selectors.DefaultSelector()
+    for producer in producers:
+        selector.register(producer.socket, selectors.EVENT_READ, producer)
+        producer.send()
+    answered, under_way, deadline = 0, len(producers), time.monotonic() + seconds
+    while under_way:
+        for key, _ in selector.select():
+            producer = key.data
+            if producer.is_answered():
+                answered += 1
+                if time.monotonic() < deadline:
+                    producer.send()
+                else:
+                    under_way -= 1
+    for producer in producers:
+        producer.close()
+    return answered
+
+
+def bare_batches(folder: Path, batch: bytes, partitions: int, together: int, seconds: float) -> float:
+    """Return how many batches a second the disk takes: some are written, one to a file as far as there are files, then
+    every file written is synced, again and again."""
+    with tempfile.TemporaryDirectory(dir=folder) as bare, ExitStack() as stack:
+        paths = [Path(bare) / str(number) for number in range(partitions)]
+        files = [stack.enter_context(path.open("ab", buffering=0)) for path in paths]
+        written = [files[number % partitions] for number in range(together)]
+        begin, rounds = time.monotonic(), 0
+        while time.monotonic() < begin + seconds:
+            for file in written:
+                file.write(batch)
+            for file in written[:partitions]:
+                os.fdatasync(file)
+            rounds += 1
+        return rounds * together / (time.monotonic() - begin)
+
+
+def row(partitions: int) -> Row:
+    words = "one partition" if partitions == 1 else f"{partitions} partitions"
+    return Row(
+        f"group-commit-{partitions}",
+        f"Group commit, {words}",
+        f"{PRODUCERS} producers, each with one 16 KB batch in flight, to {words} in turn; every batch is on the disk before "
+        "it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. Bare is the disk alone, right "
+        f"after each run: write of {PRODUCERS} such batches, then fdatasync of each file, again and again.",
+        partial(measure, partitions),
+        [
+            Goal("share of bare", 0.75, at_least=True, is_ratio=False),
+            Goal("batches/s", 5.0, at_least=True),
+        ],
+        contenders=(HEADER, RECORDS, KAFKA),
+        properties={"kafkacompat.acks.after": "fsync", "log.flush.interval.messages": "1"},
+    )
+
+
+ROWS = [row(1), row(100)]
