@@ -61,6 +61,11 @@ class BatchHeader(NamedTuple):
         return self.base_offset + self.last_offset_delta
 
     @property
+    def latest_timestamp(self) -> int:
+        """The largest timestamp of its records; -1 where compaction took all of them, whatever the header keeps."""
+        return self.max_timestamp if self.record_count else -1
+
+    @property
     def codec(self) -> int:
         return self.attributes & CODEC_MASK
 

@@ -32,7 +32,7 @@ class SegmentWriter:
     def add(self, batch: Buffer) -> None:
         """Write a batch."""
         header = read_header(batch)
-        self.segment.index_batch(header.size_bytes, header.last_offset, header.max_timestamp, self._interval_bytes)
+        self.segment.index_batch(header.size_bytes, header.last_offset, header.latest_timestamp, self._interval_bytes)
         self._waiting.append(batch)
         self._waiting_bytes += header.size_bytes
         if self._waiting_bytes >= WRITE_BYTES:

@@ -77,7 +77,8 @@ class TimeIndexCheck(IndexCheck):
         """See IndexCheck."""
         if stretch.problem:
             self._damaged = True
-        elif stretch.max_timestamp > self._latest[0]:
+        elif stretch.max_timestamp > self._latest[0] and not (stretch.header and not stretch.header.record_count):
+            # Of a batch that compaction emptied Kafka indexes the time that its header keeps, we do not.
             self._latest = stretch.max_timestamp, stretch.last_offset
         while self._next < len(self._entries) and self._entries[self._next][1] <= stretch.last_offset:
             self._compare(self._entries[self._next], stretch)
