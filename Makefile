@@ -9,7 +9,7 @@ PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 
-.PHONY: help run test lint demo bench spark compare conformance tools matrix clean
+.PHONY: help run test lint demo bench spark compare conformance tools migrate matrix clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
@@ -21,6 +21,7 @@ help:
 	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
 	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
 	@echo "make tools    the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka instead]"
+	@echo "make migrate  on the data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1 and back"
 	@echo "make matrix   real clients of every age on this broker and on Apache Kafka, into docs/ [ROWS='java-0.9 kafkajs']"
 	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
 
@@ -54,6 +55,9 @@ conformance: $(VENV)/.conformance
 
 tools: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
+
+migrate: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests/test_takeover.py -m "migration or not migration"
 
 matrix: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.matrix $(ROWS)

@@ -97,28 +97,58 @@ def check_configs(left: Predecessor, broker: Broker) -> None:
     assert ("the configs of these topics are not known" in broker.stderr()) != known
 
 
-def test_the_same_kafka_takes_it_back(left: Predecessor, tmp_path: Path) -> None:
-    """What we appended is there, what we committed counts, and it goes on at the next offset."""
+def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:
+    """Let ours append, then the same Kafka go on; returns the directory that it leaves."""
     broker = ours(left, "stopped", tmp_path / "node")
     with broker:
         send(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        send(broker.bootstrap, "made-here", 1, NEW, {})
         commit(broker.bootstrap, COMMITTED + 1)
     kafka = left.broker
     shutil.rmtree(kafka.data_folder)
     shutil.copytree(broker.data_folder, kafka.data_folder)
     with kafka:
         found = read(kafka.bootstrap, counts(left, more=10))
-        assert {index: found[SEVERAL, index] for index in range(3)} == {
-            index: left.records[SEVERAL, index] + NEW[index::3] for index in range(3)
-        }
-        assert {name: found[name] for name in found if name[0] != SEVERAL} == {
-            name: left.records[name] for name in found if name[0] != SEVERAL
+        assert found == {
+            (topic, index): records + (NEW[index::3] if topic == SEVERAL else [])
+            for (topic, index), records in left.records.items()
         }
         assert committed_offset(kafka.bootstrap) == COMMITTED + 1
         send(kafka.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
         again = read(kafka.bootstrap, counts(left, more=20))
         assert again[SEVERAL, 2] == left.records[SEVERAL, 2] + 2 * NEW[2::3]
-    if left.release == "4.3":
-        output, errors = kafkas_dump(kafka.data_folder.glob(f"{SEVERAL}-*/*.log"), "--deep-iteration")
-        assert complaints(errors) == []
-        assert set(re.findall(r"isvalid: (\w+)$", output, re.MULTILINE)) == {"true"}
+    return kafka.data_folder
+
+
+@pytest.mark.migration
+@pytest.mark.parametrize("left", ["0.11", "2.8"], indirect=True)
+def test_an_older_kafka_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+    takes_it_back(left, tmp_path)
+
+
+@pytest.mark.parametrize("left", ["4.3"], indirect=True)
+def test_kafka_4_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+    data = takes_it_back(left, tmp_path)
+    # What nobody told its controllers of is nobody's there.
+    assert [path.name.rpartition("-")[2] for path in data.glob("made-here-*")] == ["stray"]
+    output, errors = kafkas_dump(data.glob(f"{SEVERAL}-*/*.log"), "--deep-iteration")
+    assert complaints(errors) == []
+    assert set(re.findall(r"isvalid: (\w+)$", output, re.MULTILINE)) == {"true"}
+
+
+@pytest.mark.parametrize("left", ["4.3"], indirect=True)
+def test_a_directory_for_another_node_is_refused(left: Predecessor, tmp_path: Path) -> None:
+    broker = ours(left, "stopped", tmp_path / "node")
+    broker.properties["node.id"] = "7"
+    with pytest.raises(AssertionError, match="belongs to node 1, not 7"):
+        broker.start()
+
+
+@pytest.mark.parametrize("left", ["4.3"], indirect=True)
+def test_a_new_directory_may_be_added_at_once(left: Predecessor, tmp_path: Path) -> None:
+    broker = ours(left, "killed", tmp_path / "node")
+    broker.properties["log.dirs"] = f"{tmp_path / 'added'},{broker.data_folder}"
+    with broker:
+        assert read(broker.bootstrap, counts(left)) == left.records
+        send(broker.bootstrap, "made-here", 1, NEW, {})
+    assert (tmp_path / "added" / "made-here-0").is_dir()
