@@ -1,0 +1,288 @@
+"""The same logs compacted by Apache Kafka and by us read the same, and each reads what the other has compacted."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
+from compat_tests.dumps import complaints, kafkas_dump
+from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.same_answers.records import fetch_of
+from compat_tests.waiting import until
+from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
+from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log import Log
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.wire.apis.fetch import FetchResponse
+from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.record_batch import NewRecord, Record, batches, build_batch, read_header, read_records
+
+TOPIC = "compacted"
+SEGMENT_BYTES = 20_000
+KEYS = 60
+BATCHES = 800
+
+EAGER = {"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "100"}
+TOPIC_CONFIG = {
+    "cleanup.policy": "compact",
+    "internal.segment.bytes": str(SEGMENT_BYTES),
+    "min.cleanable.dirty.ratio": "0.01",
+    "index.interval.bytes": "500",
+}
+
+
+def batch(number: int, rng: Random) -> bytes:
+    """A batch of up to ten records, a tenth of them tombstones."""
+    records: list[NewRecord] = []
+    for _ in range(rng.randint(1, 10)):
+        value = None if rng.random() < 0.1 else rng.randbytes(rng.randint(0, 100))
+        records.append((RECENT_MS + number * 3 - rng.randint(0, 50), b"key-%d" % rng.randrange(KEYS), value, []))
+    return build_batch(records, codec=rng.choice(list(Codec)))
+
+
+def create_topic(broker: Broker) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    (made,) = admin.create_topics([NewTopic(TOPIC, 1, 1, config=TOPIC_CONFIG)]).values()
+    made.result(30)
+
+
+def fill(broker: Broker) -> None:
+    rng = Random(5)
+    with RawClient(broker.port) as client:
+        for number in range(BATCHES):
+            request = produce_request(TOPIC, {0: batch(number, rng)})
+            until(partial(produced, client, request))
+
+
+def produced(client: RawClient, request: ProduceRequest) -> bool:
+    answer = client.call(request, ProduceResponse, 9).responses[0].partition_responses[0]
+    return ErrorCode(answer.error_code) == ErrorCode.NONE
+
+
+def segment_bases(folder: Path) -> list[int]:
+    return sorted(int(path.stem) for path in folder.glob("*.log"))
+
+
+def wait_until_compacted(broker: Broker) -> int:
+    """Wait until everything below the active segment is compacted; returns where that begins."""
+
+    def compacted() -> int:
+        checkpoint = broker.data_folder / CLEANER_OFFSETS
+        active = segment_bases(broker.data_folder / f"{TOPIC}-0")[-1]
+        lines = checkpoint.read_text().splitlines() if checkpoint.exists() else []
+        return active if f"{TOPIC} 0 {active}" in lines else 0
+
+    return until(compacted, timeout_seconds=60)
+
+
+def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
+    """Every record before an offset, as a consumer gets it."""
+    found: list[Record] = []
+    offset = 0
+    with RawClient(broker.port) as client:
+        while offset < end_offset:
+            answer = client.call(fetch_of(TOPIC, offset), FetchResponse, 11).responses[0].partitions[0]
+            assert answer.error_code == 0
+            data = answer.records or b""
+            assert isinstance(data, bytes | bytearray | memoryview)
+            for each in batches(data):
+                header = read_header(each)
+                found += [record for record in read_records(each) if offset <= record.offset < end_offset]
+                offset = header.last_offset + 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def compacted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker, int]]:
+    """Ours and Kafka, with the same log compacted, and where its active segment begins."""
+    folder = tmp_path_factory.mktemp("compacted")
+    ours, kafkas = KafkacompatBroker(folder / "ours", EAGER), KafkaBroker(folder / "kafka", EAGER)
+    with ours, kafkas:
+        ends = []
+        for broker in (ours, kafkas):
+            create_topic(broker)
+            fill(broker)
+            ends.append(wait_until_compacted(broker))
+        assert ends[0] == ends[1] > 3000
+        yield ours, kafkas, ends[0]
+
+
+def test_both_read_the_same(compacted: tuple[Broker, Broker, int]) -> None:
+    ours, kafkas, end_offset = compacted
+    found = fetch_all(ours, end_offset)
+    assert found == fetch_all(kafkas, end_offset)
+    assert len({record.key for record in found}) == len(found) <= KEYS
+    assert any(record.value is None for record in found)
+
+
+def test_dump_log_segments_has_no_complaint(compacted: tuple[Broker, Broker, int]) -> None:
+    ours, _, _ = compacted
+    check_dump(ours.data_folder / f"{TOPIC}-0")
+
+
+def check_dump(folder: Path) -> None:
+    logs, indexes = sorted(folder.glob("*.log")), sorted(folder.glob("*index"))
+    for files, option in (
+        (logs, "--deep-iteration"),
+        (indexes, "--index-sanity-check"),
+        (indexes, "--verify-index-only"),
+    ):
+        output, errors = kafkas_dump([path for path in files if path.suffix != ".txnindex"], option)
+        # It is said of every log with holes, also of Kafka's own.
+        assert [line for line in complaints(errors) if " is followed by " not in line] == []
+        assert "isvalid: false" not in output and "invalid bytes" not in output
+
+
+def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp_path: Path) -> None:
+    with KafkacompatBroker(tmp_path / "node", EAGER) as broker:
+        create_topic(broker)
+        fill(broker)
+        end_offset = wait_until_compacted(broker)
+        found = fetch_all(broker, end_offset)
+        broker.kill()
+        broker.start()
+        assert fetch_all(broker, end_offset) == found
+        assert broker.stop() == 0
+        assert broker.stderr().count("ERROR") == 0
+
+
+# A log with transactions, which only Kafka writes
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> KafkaBroker:
+    """A Kafka that has stopped, with a log of committed and aborted transactions, never compacted."""
+    broker = KafkaBroker(tmp_path_factory.mktemp("written") / "node", {**EAGER, "log.cleaner.enable": "false"})
+    with broker:
+        create_topic(broker)
+        rng = Random(9)
+        settings = {"bootstrap.servers": broker.bootstrap, "linger.ms": 0}
+        transactional = [Producer({**settings, "transactional.id": f"t{number}"}) for number in range(3)]
+        for producer in transactional:
+            producer.init_transactions(30)
+        plain = Producer({**settings, "enable.idempotence": True, "compression.type": "zstd"})
+        for number in range(150):
+            for producer in rng.sample(transactional, 2):
+                producer.begin_transaction()
+                write(producer, rng, number)
+                write(plain, rng, number)
+                _ = producer.commit_transaction() if rng.random() < 0.6 else producer.abort_transaction()
+        for _ in range(200):
+            plain.produce(TOPIC, key=b"last", value=rng.randbytes(100))
+        assert plain.flush(30) == 0
+    return broker
+
+
+def write(producer: Producer, rng: Random, number: int) -> None:
+    for _ in range(rng.randint(1, 6)):
+        value = None if rng.random() < 0.1 else b"%d " % number + rng.randbytes(rng.randint(0, 60))
+        producer.produce(TOPIC, key=b"key-%d" % rng.randrange(KEYS), value=value)
+    producer.flush(30)
+
+
+def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
+    """Whether it is a marker, and the record, of all in the segments below an offset."""
+    found = []
+    for base in segment_bases(folder):
+        for each in batches((folder / f"{base:020}.log").read_bytes()):
+            header = read_header(each)
+            found += [(header.is_control, record) for record in read_records(each) if record.offset < end_offset]
+    return found
+
+
+def compact_copy(data_folder: Path) -> None:
+    """Compact the topic in a data folder with our code, as the broker does."""
+    files = OsFiles()
+    directory = LogDirectory.open(
+        files, str(data_folder), node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw", new_directory_id=bytes(16)
+    )
+    (found,) = [each for each in directory.partitions() if each.topic == TOPIC]
+    config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
+    log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
+    while compact_once(files, log):
+        directory.save_cleaner_offset(log)
+    directory.close([log])
+
+
+def compact_once(files: OsFiles, log: Log) -> bool:
+    now_ms = RECENT_MS + 3_600_000
+    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    if what is None:
+        return False
+    for step in compact(files, log.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)):
+        if isinstance(step, CleanedSegment):
+            segment = log.prepare_swap(step)
+            replaced = log.swap_segments(step, segment)
+            log.complete_swap(segment, replaced)
+            log.remove_replaced(replaced)
+        elif isinstance(step, CleaningResult):
+            log.cleaner_offset = step.end_offset
+    return True
+
+
+def consume(broker: Broker, isolation: str) -> list[tuple[int, bytes | None, bytes | None]]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "reader",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    found = []
+    while True:
+        message = consumer.poll(30)
+        assert message is not None
+        problem = message.error()
+        if problem is not None:
+            if problem.name() != "_PARTITION_EOF":
+                raise KafkaException(problem)
+            break
+        offset = message.offset()
+        assert offset is not None
+        found.append((offset, message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path: Path) -> None:
+    """Ours compacts a copy of the log, Kafka the log itself; then Kafka serves what we have left."""
+    before = stored(written.data_folder / f"{TOPIC}-0", 1 << 60)
+    copy = tmp_path / "data"
+    shutil.copytree(written.data_folder, copy)
+    compact_copy(copy)
+    properties = written.folder / "server.properties"
+    off = "log.cleaner.enable=false"
+    properties.write_text(properties.read_text().replace(off, "log.cleaner.enable=true"))
+    with written:
+        end_offset = wait_until_compacted(written)
+        committed = consume(written, "read_committed")
+        everything = consume(written, "read_uncommitted")
+    ours = stored(copy / f"{TOPIC}-0", end_offset)
+    assert ours == stored(written.data_folder / f"{TOPIC}-0", end_offset)
+    assert 2 * len(ours) < len(before)
+    assert any(is_control for is_control, _ in ours)
+    check_dump(copy / f"{TOPIC}-0")
+    shutil.rmtree(written.data_folder)
+    shutil.copytree(copy, written.data_folder)
+    properties.write_text(properties.read_text().replace("log.cleaner.enable=true", off))
+    with written:
+        assert consume(written, "read_committed") == committed
+        assert consume(written, "read_uncommitted") == everything
+    (written.data_folder / ".kafka_cleanshutdown").unlink()
+    with written:
+        assert consume(written, "read_committed") == committed
