@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
+from kafkacompat.storage.sound_batches import sound_batches
 from kafkacompat.storage.walk import Bounds, Stretch, walk
 from kafkacompat.storage.window import Window
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -39,6 +41,21 @@ class CorruptDataError(KafkaError):
         return None if self.bad is None else self.bad.last_offset + 1
 
 
+class Extent(NamedTuple):
+    """A segment's file: how long it is, and which offsets it may hold; the last one is None for the last segment of a log."""
+
+    size_bytes: int
+    base_offset: int
+    last_offset: int | None
+
+    @property
+    def bounds(self) -> Bounds:
+        """What to judge its batches by."""
+        return Bounds(
+            self.size_bytes, self.base_offset + MAX_RELATIVE_OFFSET if self.last_offset is None else self.last_offset
+        )
+
+
 class Spans(NamedTuple):
     """From where to where batches can be read, and then, if that ends at one, the bad batch."""
 
@@ -63,6 +80,33 @@ def find_bad_batches(file: File, base_offset: int, size_bytes: int, last_offset:
         for each in walk(file, Bounds(size_bytes, last_offset), base_offset)
         if each.problem
     ]
+
+
+def believed_batches(
+    file: File, extent: Extent, trusted_below: int, bad: list[BadBatch]
+) -> Iterator[tuple[int, BatchHeader]]:
+    """The positions and headers of a segment's sound batches, as far as the log goes on in it.
+
+    A batch of offsets below *trusted_below* was on the disk once: what is wrong with it is no trace of a crash, so it is added to
+    *bad*, and the log goes on behind it, if anything sound or another segment follows. Raises LegacyFormatError.
+    """
+    position, next_offset = 0, extent.base_offset
+    for stretch in walk(file, extent.bounds, next_offset) if next_offset < trusted_below else ():
+        last_offset = extent.last_offset if stretch.last_offset < 0 else stretch.last_offset
+        if stretch.problem and (stretch.base_offset >= trusted_below or last_offset is None):
+            return
+        if stretch.problem:
+            bad.append(bad_batch(stretch, last_offset or 0))
+        elif stretch.header is not None:
+            yield stretch.position, stretch.header
+        else:
+            break  # of an old format: what follows refuses it
+        position, next_offset = stretch.end, bad[-1].last_offset + 1 if stretch.problem else stretch.last_offset + 1
+        if next_offset >= trusted_below:
+            break
+    for header in sound_batches(file, extent.size_bytes, extent.base_offset, position, next_offset):
+        yield position, header
+        position += header.size_bytes
 
 
 def bad_batch(stretch: Stretch, last_offset: int) -> BadBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from kafkacompat.storage.corruption import BadBatch, CorruptDataError, find_bad_batches
 from kafkacompat.storage.log_state import PASSING_ERRORS, LogState
@@ -95,23 +95,13 @@ class LogReading(LogState):
             found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
         finally:
             file.release()
-        self.remember_corrupt(segment, found)
+        segment.remember_corrupt(found)
         return bool(found)
 
     def last_offset_of(self, segment: Segment) -> int:
         """The largest offset that a segment can hold. [loop]"""
         following = next((each for each in self.segments if each.base_offset > segment.base_offset), None)
         return (following.base_offset if following is not None else self.log_end_offset) - 1
-
-    def remember_corrupt(self, segment: Segment, found: Iterable[BadBatch]) -> None:
-        """Note damaged batches: reads of them are refused from now on. Each is told of once. [any thread]"""
-        known = {bad.position: bad for bad in segment.corrupt}
-        for bad in found:
-            if bad.position not in known:
-                place = segment.path(LOG_SUFFIX), bad.position, bad.end - 1, bad.first_offset, bad.last_offset
-                log.error("%s is damaged: bytes %d to %d, offsets %d to %d, are answered with CORRUPT_MESSAGE", *place)
-            known[bad.position] = bad
-        segment.corrupt = tuple(sorted(known.values()))
 
     @property
     def corrupt(self) -> dict[int, tuple[BadBatch, ...]]:

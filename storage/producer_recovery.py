@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.storage.corruption import is_sound
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.corruption import is_sound, spans
+from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import scan_headers
 from kafkacompat.storage.producer_state import ProducerState
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots
-from kafkacompat.wire.record_batch import read_records
+from kafkacompat.wire.record_batch import BatchHeader, read_records
 
 _COORDINATOR_EPOCH = slice(2, 6)
 
@@ -73,18 +73,20 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
     file = segment.pin()
     try:
         position = segment.indexes()[0].lookup(start)
-        for batch_position, header in scan_headers(file.file, position, segment.size_bytes):
-            if header.producer_id < 0 or header.last_offset < start:
-                continue
-            if not header.is_control:
-                state.add(header, header.base_offset)
-                continue
-            if not is_sound(file.file, batch_position, header):
-                continue  # what it would end cannot be told
-            for record in read_records(file.file.pread(header.size_bytes, batch_position)):
-                state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))
+        for span_start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
+            for batch_position, header in scan_headers(file.file, span_start, end):
+                if header.producer_id >= 0 and header.last_offset >= start:
+                    _add(file.file, batch_position, header, state)
     finally:
         file.release()
+
+
+def _add(file: File, position: int, header: BatchHeader, state: ProducerState) -> None:
+    if not header.is_control:
+        state.add(header, header.base_offset)
+    elif is_sound(file, position, header):  # else what it would end cannot be told
+        for record in read_records(file.pread(header.size_bytes, position)):
+            state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))
 
 
 def _remove_strays(snapshots: Snapshots, bases: set[int]) -> None:

@@ -2,7 +2,8 @@
 
 After a clean shutdown everything is. After any other end the segments from the recovery point on are read
 batch by batch: the log ends before the first one that is cut off or does not match its CRC, and their indexes
-are built again. Doing it twice gives the same as doing it once. Everything here is a disk operation.
+are built again. What is damaged in front of the recovery point is not what a crash leaves: it is remembered, and
+what lies behind it kept. Doing it twice gives the same as doing it once. Everything here is a disk operation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kafkacompat.storage.corruption import BadBatch, Extent, believed_batches, spans
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.leader_epochs import LeaderEpochs
@@ -24,9 +26,9 @@ from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import Snapshots
-from kafkacompat.storage.sound_batches import sound_batches
 from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay
+from kafkacompat.storage.walk import LARGEST_OFFSET
 
 
 class LoadedLog(NamedTuple):
@@ -99,10 +101,14 @@ class _Loader:
         self._config = config
         self._epochs = epochs
         self._cache = cache
+        self._trusted_below = LARGEST_OFFSET
+        self._bases: list[int] = []
         self.truncated_bytes = 0
 
     def load(self, bases: list[int], trusted_below: int | None) -> list[Segment]:
         """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through."""
+        self._bases = bases
+        self._trusted_below = LARGEST_OFFSET if trusted_below is None else trusted_below
         first_suspect = len(bases)
         if trusted_below is not None:
             first_suspect = max([slot for slot, base in enumerate(bases) if base <= trusted_below], default=0)
@@ -141,8 +147,11 @@ class _Loader:
         segment.start_over()
         file = segment.pin()
         replay: TransactionReplay | None = None
+        bad: list[BadBatch] = []
+        extent = Extent(claimed_bytes, base_offset, self._last_offset(base_offset))
         try:
-            for header in sound_batches(file.file, claimed_bytes, base_offset):
+            for position, header in believed_batches(file.file, extent, self._trusted_below, bad):
+                segment.size_bytes = position
                 if header.is_transactional or header.is_control:
                     replay = replay or TransactionReplay(self._open_transactions(earlier, base_offset))
                     replay.add(header, file.file.pread(header.size_bytes, segment.size_bytes))
@@ -151,6 +160,8 @@ class _Loader:
                 )
                 if header.partition_leader_epoch > self._epochs.latest:
                     self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            if bad and bad[-1].end == claimed_bytes:
+                segment.size_bytes = claimed_bytes
             cut_bytes = claimed_bytes - segment.size_bytes
             if cut_bytes:
                 file.file.truncate(segment.size_bytes)
@@ -158,9 +169,14 @@ class _Loader:
         finally:
             file.release()
         segment.finish()
+        segment.remember_corrupt(bad)
         write_aborted(self._files, segment.path(TXN_INDEX_SUFFIX), replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
+
+    def _last_offset(self, base_offset: int) -> int | None:
+        """The largest offset that a segment may hold, None for the last one."""
+        return next((base - 1 for base in self._bases if base > base_offset), None)
 
     def _open_transactions(self, earlier: list[Segment], offset: int) -> dict[int, int]:
         return open_transactions(self._files, self._directory, earlier, offset)
@@ -189,8 +205,11 @@ class _Loader:
         end_offset, end = segment.base_offset, offset_index.positions[-1] if len(offset_index) else 0
         file = segment.pin()
         try:
-            for position, header in scan_headers(file.file, end, segment.size_bytes):
-                end_offset, end = header.last_offset + 1, position + header.size_bytes
+            for start, stop, bad in spans(segment.corrupt, end, segment.size_bytes):
+                for position, header in scan_headers(file.file, start, stop):
+                    end_offset, end = header.last_offset + 1, position + header.size_bytes
+                if bad is not None and end == stop:
+                    end_offset, end = bad.last_offset + 1, bad.end
         finally:
             file.release()
         return end_offset, end

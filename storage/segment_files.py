@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterable
 
 from kafkacompat.storage.corruption import BadBatch
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import SegmentCache, SegmentFile
+
+log = logging.getLogger(__name__)
 
 LOG_SUFFIX = ".log"
 TXN_INDEX_SUFFIX = ".txnindex"
@@ -58,6 +62,16 @@ class SegmentFiles:
     def path(self, suffix: str) -> str:
         """Name of one of the segment's files."""
         return os.path.join(self._directory, f"{self.base_offset:020d}{suffix}{self._ending}")
+
+    def remember_corrupt(self, found: Iterable[BadBatch]) -> None:
+        """Note damaged batches: reads of them are refused from now on. Each is told of once. [any thread]"""
+        known = {bad.position: bad for bad in self.corrupt}
+        for bad in found:
+            if bad.position not in known:
+                place = self.path(LOG_SUFFIX), bad.position, bad.end - 1, bad.first_offset, bad.last_offset
+                log.error("%s is damaged: bytes %d to %d, offsets %d to %d, are answered with CORRUPT_MESSAGE", *place)
+            known[bad.position] = bad
+        self.corrupt = tuple(sorted(known.values()))
 
     def relocate(self, directory: str) -> None:
         """Note that the folder has another name now."""

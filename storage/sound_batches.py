@@ -18,14 +18,16 @@ class LegacyFormatError(Exception):
     """The log holds messages of format version 0 or 1. They are refused rather than taken for damage and cut."""
 
 
-def sound_batches(file: File, size_bytes: int, base_offset: int) -> Iterator[BatchHeader]:
-    """The headers of the whole and correct batches a segment file begins with.
+def sound_batches(
+    file: File, size_bytes: int, base_offset: int, position: int = 0, next_offset: int | None = None
+) -> Iterator[BatchHeader]:
+    """The headers of the whole and correct batches in a segment file from a position on.
 
     Stops at the first batch that is cut off, has another CRC than it says, or has an offset that cannot
     follow. Raises LegacyFormatError.
     """
     window = Window(file)
-    position, next_offset = 0, base_offset
+    next_offset = base_offset if next_offset is None else next_offset
     while position + HEADER_SIZE <= size_bytes:
         header = read_header(window.get(position, HEADER_SIZE))
         end = position + header.size_bytes

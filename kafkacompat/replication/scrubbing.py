@@ -84,7 +84,7 @@ class Scrubbing:
             extent = Extent(segment.path(LOG_SUFFIX), segment.size_bytes, partition.log.last_offset_of(segment))
             scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
             if scrubbed.bad and _is_rolled(partition, segment):
-                partition.log.remember_corrupt(segment, scrubbed.bad)
+                segment.remember_corrupt(scrubbed.bad)
             await self._wait((scrubbed.position - position) / self._bytes_per_second)
             position, next_offset = scrubbed.position, scrubbed.next_offset
 
