@@ -159,6 +159,32 @@ def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp
         assert broker.stderr().count("ERROR") == 0
 
 
+def test_groups_are_loaded_from_a_compacted_offsets_topic(tmp_path: Path) -> None:
+    offsets_topic = {"offsets.topic.num.partitions": "1", "offsets.topic.segment.bytes": "1048576"}
+    eager = {**EAGER, **offsets_topic, "log.cleaner.min.cleanable.ratio": "0.01"}
+    with KafkacompatBroker(tmp_path / "node", eager) as broker:
+        create_topic(broker)
+        groups = [group_consumer(broker, f"group {number}") for number in range(7)]
+        for number in range(600):
+            where = TopicPartition(TOPIC, 0, number, "m" * 4000)
+            groups[number % 7].commit(offsets=[where], asynchronous=False)
+        folder = broker.data_folder / "__consumer_offsets-0"
+        until(lambda: len(segment_bases(folder)) > 1 and (folder / f"{0:020}.log").stat().st_size < 1 << 17)
+        broker.kill()
+        broker.start()
+        for number in range(593, 600):
+            assert committed(broker, f"group {number % 7}") == number
+
+
+def group_consumer(broker: Broker, group: str) -> Consumer:
+    return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "enable.auto.commit": False})
+
+
+def committed(broker: Broker, group: str) -> int:
+    (found,) = group_consumer(broker, group).committed([TopicPartition(TOPIC, 0)], timeout=30)
+    return int(found.offset)
+
+
 # A log with transactions, which only Kafka writes
 
 
