@@ -122,7 +122,7 @@ def _check_connections(config: BrokerConfig) -> None:
 
 
 def _check_cleaner(config: BrokerConfig) -> None:
-    size, threads = config.int("log.cleaner.dedupe.buffer.size"), config.int("log.cleaner.threads")
+    size, threads = config.int("log.cleaner.dedupe.buffer.size"), max(config.int("log.cleaner.threads"), 1)
     if size // threads <= _LEAST_BUFFER_BYTES:
         words = f"it takes more than {threads * _LEAST_BUFFER_BYTES}, a mebibyte a thread"
         raise ConfigError(f"log.cleaner.dedupe.buffer.size={size} is not valid: {words}")

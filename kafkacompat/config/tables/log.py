@@ -36,18 +36,18 @@ log.dir.failure.timeout.ms | long | 30000 | 1.. | | How long a failed directory 
 log.initial.task.delay.ms | long | 30000 | 0.. | I | How long after the start housekeeping begins
 log.local.retention.ms | long | -2 | -2.. | C | How long tiered records stay local too
 log.local.retention.bytes | long | -2 | -2.. | C | How much of a tiered partition stays local too
-log.cleaner.enable | boolean | true | | | Compact what is to be compacted
-log.cleaner.threads | int | 1 | 0.. | C | Kafka's threads that compact
-log.cleaner.backoff.ms | long | 15000 | 0.. | C | How long the compaction rests without work
-log.cleaner.dedupe.buffer.size | long | 134217728 | | C | Memory for the keys of a compaction
+log.cleaner.enable | boolean | true | | U | Compact what is to be compacted
+log.cleaner.threads | int | 1 | 0.. | UC | How many logs are compacted at a time
+log.cleaner.backoff.ms | long | 15000 | 0.. | UC | How long the compaction rests without work
+log.cleaner.dedupe.buffer.size | long | 134217728 | | UC | Memory for the keys of a compaction
 log.cleaner.io.buffer.size | int | 524288 | 0.. | C | Memory for reading and writing in a compaction
-log.cleaner.io.buffer.load.factor | double | 0.9 | | C | How full the table of keys may get
-log.cleaner.io.max.bytes.per.second | double | 1.7976931348623157E308 | | C | How fast compaction may read and write
-log.cleaner.min.cleanable.ratio | double | 0.5 | 0..1 | C | The share of uncompacted bytes that starts a compaction
-log.cleaner.min.compaction.lag.ms | long | 0 | 0.. | C | The age before which a record is not compacted
-log.cleaner.max.compaction.lag.ms | long | 9223372036854775807 | 1.. | C | The age at which a record is compacted at
+log.cleaner.io.buffer.load.factor | double | 0.9 | | UC | How full the table of keys may get
+log.cleaner.io.max.bytes.per.second | double | 1.7976931348623157E308 | | UC | How fast compaction may read and write
+log.cleaner.min.cleanable.ratio | double | 0.5 | 0..1 | UC | The share of uncompacted bytes that starts a compaction
+log.cleaner.min.compaction.lag.ms | long | 0 | 0.. | UC | The age before which a record is not compacted
+log.cleaner.max.compaction.lag.ms | long | 9223372036854775807 | 1.. | UC | The age at which a record is compacted at
     the latest
-log.cleaner.delete.retention.ms | long | 86400000 | 0.. | C | How long a deletion marker stays after compaction
+log.cleaner.delete.retention.ms | long | 86400000 | 0.. | UC | How long a deletion marker stays after compaction
 compression.type | string | producer | uncompressed, zstd, lz4, snappy, gzip, producer | UC | The codec that batches
     are kept in; producer keeps what was sent
 compression.gzip.level | int | -1 | 1..9 or -1 | UC | How hard gzip tries

@@ -11,7 +11,7 @@ compression.lz4.level | int | 9 | 1..17 | U | How hard lz4 tries
 compression.type | string | producer | uncompressed, zstd, lz4, snappy, gzip, producer | U | The codec that batches
     are kept in; producer keeps what was sent
 compression.zstd.level | int | 3 | -131072..22 | U | How hard zstd tries
-delete.retention.ms | long | 86400000 | 0.. | | How long a deletion marker stays after compaction
+delete.retention.ms | long | 86400000 | 0.. | U | How long a deletion marker stays after compaction
 file.delete.delay.ms | long | 60000 | 0.. | U | How long a deleted segment's files stay
 flush.messages | long | 9223372036854775807 | 1.. | U | Records after which the log is synced to disk
 flush.ms | long | 9223372036854775807 | 0.. | U | Time after which the log is synced to disk
@@ -21,14 +21,14 @@ internal.segment.bytes | int | null | | UI | A segment size below what segment.b
 leader.replication.throttled.replicas | list | | replicas | | Replicas whose leaders send throttled
 local.retention.bytes | long | -2 | -2.. | | How much of a tiered partition stays local too
 local.retention.ms | long | -2 | -2.. | | How long tiered records stay local too
-max.compaction.lag.ms | long | 9223372036854775807 | 1.. | | The age at which a record is compacted at the latest
+max.compaction.lag.ms | long | 9223372036854775807 | 1.. | U | The age at which a record is compacted at the latest
 max.message.bytes | int | 1048588 | 0.. | U | The largest record batch taken, as it lies on the wire
 message.timestamp.after.max.ms | long | 3600000 | 0.. | U | How far a timestamp may lie in the future
 message.timestamp.before.max.ms | long | 9223372036854775807 | 0.. | U | How far a timestamp may lie in the past
 message.timestamp.type | string | CreateTime | CreateTime, LogAppendTime | U | Whose clock stamps records: the
     producer's or the log's
-min.cleanable.dirty.ratio | double | 0.5 | 0..1 | | The share of uncompacted bytes that starts a compaction
-min.compaction.lag.ms | long | 0 | 0.. | | The age before which a record is not compacted
+min.cleanable.dirty.ratio | double | 0.5 | 0..1 | U | The share of uncompacted bytes that starts a compaction
+min.compaction.lag.ms | long | 0 | 0.. | U | The age before which a record is not compacted
 min.insync.replicas | int | 1 | 1.. | | In-sync replicas that a write with acks=all needs
 preallocate | boolean | false | | | Give a new segment its full size at once
 remote.log.copy.disable | boolean | false | | | Tiered data is read but no more is copied
