@@ -116,7 +116,7 @@ class LogCleaner:
                 self._start_cleaning(*chosen)
 
     def _threads(self) -> int:
-        return self._config().int("log.cleaner.threads")
+        return min(self._config().int("log.cleaner.threads"), MOST_CLEANERS)
 
     def _backoff_s(self) -> float:
         return max(self._config().int("log.cleaner.backoff.ms") / 1000, LEAST_BACKOFF_S)
