@@ -73,8 +73,9 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
     if not produce.waiting:
         return _answer(request, response)
-    Deferred.fromCoroutine(produce.catch_up())
-    answered = DeferredList(produce.waiting).addCallback(lambda _: _answer(request, response))
+    produce.catch_up()
+    settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
+    answered = settled.addCallback(lambda _: _answer(request, response))
     # While something is not in its log the next request of the connection has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
 
@@ -180,8 +181,13 @@ class _Produce:
             batch = check_batch(records, config, self._now_ms, from_client=True, at_once=True)
         return partition.append(batch, self._now_ms)
 
-    async def catch_up(self) -> None:
-        """Append what is late, one after the other: each takes its turn among those of other requests."""
+    def catch_up(self) -> None:
+        """Append what is late; what comes of it is waited for already."""
+        if self._late:
+            Deferred.fromCoroutine(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        """One after the other: each takes its turn among those of other requests."""
         for late in self._late:
             try:
                 settle(late.result, await self._append_late(late))
