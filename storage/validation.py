@@ -34,8 +34,9 @@ PATCHED_END = 16
 SMALLEST_LENGTH = 14
 """What Kafka takes a length field below for a corrupt entry of any format."""
 
-# Each takes some 20 ms at most, whatever the batch: records to walk, bytes to unpack, bytes to pack with a topic's own codec.
-AT_ONCE_RECORDS = 16 * 1024
+# Each takes some 20 ms at most, whatever the batch, and a fifth of that as a rule: records to walk (as many as librdkafka puts
+# into a batch unless told otherwise), bytes to unpack, bytes to pack with a topic's own codec.
+AT_ONCE_RECORDS = 10_000
 AT_ONCE_UNPACKED_BYTES = 2 * 1024 * 1024
 AT_ONCE_PACKED_BYTES = 32 * 1024
 
