@@ -10,7 +10,10 @@ from confluent_kafka import Producer
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import KafkaBroker
+from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
 from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
@@ -94,3 +97,25 @@ def test_indexes_rebuilt_by_us_are_kafkas_byte_for_byte(data_folder: Path, tmp_p
     directory, log = open_directory(tmp_path / "data")
     directory.close([log])
     assert {name: (folder / name).read_bytes() for name in written} == written
+
+
+def test_verify_finds_nothing_wrong_with_kafkas_own_directory(data_folder: Path) -> None:
+    found: list[Finding] = []
+    files = OsFiles(read_only=True)
+    place = find_place(files, str(data_folder))
+    refused: list[Unreadable] = []
+    checked = check_place(files, place, found.append, lambda _: None, refused.append)
+    assert [finding for finding in found if not finding.note] == refused == []
+    assert sum(len(each.segments) for each in checked) > 4
+
+
+def test_dump_shows_of_kafkas_files_what_kafka_shows(data_folder: Path) -> None:
+    logs = [max(data_folder.glob(f"{TOPIC}-0/*.log")), *data_folder.glob("__cluster_metadata-0/*.log")]
+    assert len(logs) == 2
+    for path in logs:
+        output, _ = kafkas_dump([path], "--deep-iteration")
+        ours = our_rows(path, "--deep-iteration")
+        assert our_fields(ours, "batch") == kafkas_batches(output) != []
+        names = ("offset", "timestamp", "keySize", "valueSize", "sequence", "headerKeys")
+        found = [[each[name] for name in names] for each in our_fields(ours, "record")]
+        assert found == [[each[name] for name in names] for each in kafkas_records(output)] != []
