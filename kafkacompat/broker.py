@@ -45,6 +45,7 @@ from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.meta_properties import cluster_of
+from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.workers import ProcessWorkers
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ class Broker:
         return decode_image(await self._store.load()).cluster_id or None
 
     async def _open_directories(self) -> None:
+        cache = SegmentCache.within(raise_open_file_limit())
         for path in self.config.log_dirs:
             disk = self._disk(path)
             storage = await disk.run(
@@ -142,6 +144,7 @@ class Broker:
                 node_id=self.config.node_id,
                 cluster_id=self.cluster_id,
                 new_directory_id=self._rng.randbytes(16),
+                cache=cache,
             )
             self._directories.append(Directory.configured(storage, disk, self._reactor, self.config))
 
@@ -171,8 +174,6 @@ class Broker:
         self._stored_offsets = StoredOffsets(self._store, config.int("offset.metadata.max.bytes"))
         events = GroupPartitionEvents(self.replica_manager, self.group_coordinator, self._stored_offsets)
         self.controller = Controller(self._store, self.metadata, events, config, self._rng)
-        # Each partition has a file open; a quarter is left for clients, moves and everything else.
-        self.controller.max_partitions = raise_open_file_limit() * 3 // 4
         self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
         workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"), "conversion")
         self.conversions = Conversions(workers, self._files)

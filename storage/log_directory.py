@@ -55,10 +55,12 @@ class StoredPartition(NamedTuple):
 class LogDirectory:
     """A log directory that this process holds."""
 
-    def __init__(self, files: Files, path: str, lock: Lock, directory_id: bytes, clean_shutdown: bool) -> None:
+    def __init__(
+        self, files: Files, path: str, lock: Lock, directory_id: bytes, clean_shutdown: bool, cache: SegmentCache
+    ) -> None:
         self._files = files
         self._lock = lock
-        self._cache = SegmentCache()
+        self._cache = cache
         self.path = path
         self.directory_id = directory_id
         self.clean_shutdown = clean_shutdown
@@ -67,9 +69,19 @@ class LogDirectory:
         self._unopened: set[tuple[str, int]] = set()
 
     @classmethod
-    def open(cls, files: Files, path: str, *, node_id: int, cluster_id: str, new_directory_id: bytes) -> LogDirectory:
+    def open(
+        cls,
+        files: Files,
+        path: str,
+        *,
+        node_id: int,
+        cluster_id: str,
+        new_directory_id: bytes,
+        cache: SegmentCache | None = None,
+    ) -> LogDirectory:
         """Take a directory, made when absent, for a node; `new_directory_id` is the id it gets if it has none.
 
+        Several directories may share a `cache`.
         Raises LogDirectoryError when another process holds it or it belongs to another node or cluster.
         """
         lock = take(files, path)
@@ -82,7 +94,8 @@ class LogDirectory:
                 files.remove(marker)
             # Also what a process that was killed made: its names may not be on the disk yet.
             files.sync_directory(path)
-            directory = cls(files, path, lock, directory_id, clean_shutdown)
+            cache = SegmentCache() if cache is None else cache
+            directory = cls(files, path, lock, directory_id, clean_shutdown, cache)
             directory.remove_deleted()
             return directory
         except BaseException:

@@ -59,14 +59,11 @@ class Segment(SegmentFiles):
         """Make the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
         for suffix in reversed(SUFFIXES):
-            file = SegmentFile(files.open(segment.path(suffix), create=True), segment._cuts)
+            file = files.open(segment.path(suffix), create=True)
             try:
-                file.file.truncate(0)
-                if suffix == LOG_SUFFIX:
-                    file.acquire()
-                    segment._file = file
+                file.truncate(0)
             finally:
-                file.release()
+                file.close()
         segment.start_over()
         return segment
 
@@ -92,7 +89,7 @@ class Segment(SegmentFiles):
         """Give back the open file and the indexes; they are opened again when needed."""
         with self._cache.lock:
             self._offset_index = self._time_index = None
-        super().unload()
+        self.close_file()
 
     def indexes(self, *, may_block: bool = True) -> tuple[OffsetIndex, TimeIndex]:
         """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
@@ -151,10 +148,11 @@ class Segment(SegmentFiles):
     def activate(self, now_ms: int) -> None:
         """Become the active segment of a log that was opened or truncated, keeping the indexes. [disk]"""
         self.indexes()
+        self.close_file()
         self.sealed = False
         self._cache.forget(self)
         self.created_ms = now_ms
-        file = self.pin()  # and the segment's own use, which keeps it open
+        file = self.pin()
         first = next(scan_headers(file.file, 0, self.size_bytes), None)
         file.release()
         self.first_timestamp = first[1].max_timestamp if first else -1
@@ -176,7 +174,6 @@ class Segment(SegmentFiles):
         self.size_bytes, self.modified_ms, self.created_ms = other.size_bytes, other.modified_ms, other.created_ms
         self.first_timestamp, self.max_timestamp = other.first_timestamp, other.max_timestamp
         self.offset_of_max_timestamp = other.offset_of_max_timestamp
-        self.pin().release()  # and the segment's own use, which keeps it open
 
     # --- writing (the active segment) ---
 
@@ -202,7 +199,8 @@ class Segment(SegmentFiles):
 
     def _active_file(self) -> File:
         if self._file is None:
-            raise ValueError(f"{self!r} is closed")
+            self._pin_active(keep=True).release()
+        assert self._file is not None
         return self._file.file
 
     def _cut_back(self, file: File, error: OSError) -> None:
@@ -233,6 +231,7 @@ class Segment(SegmentFiles):
         self.sync()
         self.write_indexes()
         self.sealed = True
+        self._cache.forget(self)
         self._cache.touch(self)
 
     def write_indexes(self) -> None:

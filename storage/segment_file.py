@@ -109,20 +109,30 @@ class Unloadable(Protocol):
     def unload(self) -> None:
         """Give them back."""
 
+    def close_file(self) -> None:
+        """Give back the file alone."""
+
 
 class SegmentCache:
-    """Bounds how many sealed segments, of any number of logs, have their file and indexes open.
+    """Bounds how many segments, of any number of logs, are open: sealed ones with their indexes, active ones with their file alone.
 
     `lock` guards the fields that say whether a segment is loaded; it is never held during a file operation,
     so the reactor thread and a directory's own thread may share a cache.
     """
 
-    __slots__ = ("_capacity", "_loaded", "lock")
+    __slots__ = ("_active", "_capacity", "_loaded", "_most_active", "lock")
 
-    def __init__(self, capacity: int = 256) -> None:
+    def __init__(self, capacity: int = 256, most_active: int = 1 << 20) -> None:
         self._capacity = capacity
+        self._most_active = most_active
         self._loaded: OrderedDict[Unloadable, None] = OrderedDict()
+        self._active: OrderedDict[Unloadable, None] = OrderedDict()
         self.lock = Lock()
+
+    @classmethod
+    def within(cls, open_files: int) -> SegmentCache:
+        """One for a process that may have so many files open: three eighths of them are left for clients and all else."""
+        return cls(min(256, open_files // 8), open_files // 2)
 
     def __len__(self) -> int:
         return len(self._loaded)
@@ -136,7 +146,20 @@ class SegmentCache:
         if oldest is not None:
             oldest.unload()
 
+    def opened(self, segment: Unloadable) -> None:
+        """Note that an active segment's file was opened; with too many, the one open for longest is closed. [loop]
+
+        One that is still written to is opened again, once in as many times as there may be open: that needs no book about
+        who is used.
+        """
+        with self.lock:
+            self._active[segment] = None
+            oldest = self._active.popitem(last=False)[0] if len(self._active) > self._most_active else None
+        if oldest is not None:
+            oldest.close_file()
+
     def forget(self, segment: Unloadable) -> None:
         """Count a segment no longer."""
         with self.lock:
             self._loaded.pop(segment, None)
+            self._active.pop(segment, None)

@@ -35,14 +35,12 @@ from kafkacompat.metadata.topic_changes import (
     MorePartitions,
     NewTopic,
     TopicChanges,
-    check_growth,
     delete_topic,
     elect_leaders,
     new_topic_id,
 )
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.primitives import MAX_INT32
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +69,6 @@ class Controller:
 
     Use `load`, then `start`, then the others. Failures are KafkaError, of the store KAFKA_STORAGE_ERROR;
     ``producer_ids`` hands out producer ids; ``on_config_changed`` is called when ``config`` may be another one;
-    ``max_partitions`` is how many there may be in all.
     """
 
     def __init__(
@@ -88,7 +85,6 @@ class Controller:
         self._closed: set[tuple[bytes, int]] = set()
         self._effective = EffectiveConfig(config)
         self.on_config_changed: Callable[[], None] = lambda: None
-        self.max_partitions = MAX_INT32
 
     @property
     def config(self) -> BrokerConfig:
@@ -153,7 +149,7 @@ class Controller:
 
         def plan(draft: Draft) -> list[TopicImage | KafkaError]:
             changes = TopicChanges(self.config, self._rng)
-            changes.check_size(draft, wanted, self.max_partitions)
+            changes.check_size(wanted)
             return [_outcome(changes.create, draft, topic) for topic in wanted]
 
         return self._change(plan, validate_only)
@@ -168,7 +164,6 @@ class Controller:
         """Add partitions to topics; fires with None or what is wrong for each, when the new ones take writes."""
 
         def plan(draft: Draft) -> list[Outcome]:
-            check_growth(draft, wanted, self.max_partitions)
             changes = TopicChanges(self.config, self._rng)
             return _each(wanted, lambda more: changes.grow(draft, more))
 

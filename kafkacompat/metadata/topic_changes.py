@@ -47,16 +47,14 @@ class TopicChanges:
         self._config = config
         self._rng = rng
 
-    def check_size(self, draft: Draft, wanted: Sequence[NewTopic], max_partitions: int) -> None:
-        """Refuse a request for more partitions than one may ask for, or than there may be in all (POLICY_VIOLATION)."""
+    def check_size(self, wanted: Sequence[NewTopic]) -> None:
+        """Refuse a request for more partitions than one may ask for (POLICY_VIOLATION)."""
         default = self._config.int("num.partitions")
-        counts = {
-            new.name: len(new.assignments)
-            or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
+        counts = (
+            len(new.assignments) or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
             for new in wanted
-        }
-        _check_count(sum(counts.values()))
-        check_room(draft, sum(count for name, count in counts.items() if name not in draft.topics), max_partitions)
+        )
+        _check_count(sum(counts))
 
     def create(self, draft: Draft, new: NewTopic) -> TopicImage:
         """Make one topic."""
@@ -149,21 +147,6 @@ class TopicChanges:
         for nodes in more.assignments:
             check_assignment(nodes, draft.brokers.keys(), factor)
         return more.assignments
-
-
-def check_growth(draft: Draft, wanted: Sequence[MorePartitions], max_partitions: int) -> None:
-    """Refuse a request for more partitions than there may be in all (POLICY_VIOLATION)."""
-    have = {more.name: len(draft.topics[more.name].partitions) for more in wanted if more.name in draft.topics}
-    added = (more.partition_count - have[more.name] for more in wanted if more.name in have)
-    check_room(draft, sum(count for count in added if 0 < count <= MAX_PARTITIONS_PER_REQUEST), max_partitions)
-
-
-def check_room(draft: Draft, added: int, max_partitions: int) -> None:
-    """Refuse partitions that would leave no files for clients: each one's log has a file open (POLICY_VIOLATION)."""
-    count = sum(len(topic.partitions) for topic in draft.topics.values())
-    if added and count + added > max_partitions:
-        reason = f"with {added} more there would be {count + added} partitions, and this process holds {max_partitions}"
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{reason}: raise its limit of open files (ulimit -n)")
 
 
 def _check_count(partitions: int) -> None:

@@ -80,8 +80,8 @@ def test_several_partitions_are_converted_each(version: int) -> None:
 
 def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
     node = DataNode()
-    before = node.node.files.open_handles
     node.append("t", 0, batch(value=LARGE))
+    before = node.node.files.open_handles
     pending = node.send(request(wanted()), 2)
     assert isinstance(pending, Pending)
     assert pending.in_order

@@ -88,3 +88,58 @@ def test_two_logs_share_a_cache(memory: Store, files: MemoryFiles) -> None:
     for log in logs:
         log.close()
     assert files.open_handles == 0
+
+
+def test_no_more_segments_that_are_written_to_are_open_than_may_be(memory: Store, files: MemoryFiles) -> None:
+    cache = SegmentCache(most_active=2)
+    config = LogConfig()
+    logs = [
+        Log.create(files, memory.path(f"t-{index}"), "t", index, TOPIC_ID, config, cache=cache) for index in range(5)
+    ]
+    assert files.open_handles == 0
+    for _ in range(2):
+        for log in logs:
+            fill(log, 1)
+            assert files.open_handles <= 2
+    for log in logs:
+        # Neither a look-up on the reactor thread nor what the disk thread does opens more.
+        region = log.read(0, 1000, may_block=False)
+        assert region is not None
+        assert files.open_handles <= 3
+        region.release()
+        log.flush()
+        log.warm(0)
+        assert files.open_handles <= 2
+        assert [header.base_offset for header in stored_headers(log)] == [0, 1]
+    for log in logs:
+        log.close()
+    assert files.open_handles == 0
+
+
+def test_a_region_outlives_the_place_of_an_active_segment(memory: Store, files: MemoryFiles) -> None:
+    cache = SegmentCache(most_active=1)
+    logs = [
+        Log.create(files, memory.path(f"t-{index}"), "t", index, TOPIC_ID, LogConfig(), cache=cache)
+        for index in range(2)
+    ]
+    fill(logs[0], 1)
+    region = logs[0].read(0, 1000, may_block=False)
+    assert region is not None
+    expected = region.pread(0, 1000)
+    fill(logs[1], 1)
+    assert logs[0].segments.active._file is None
+    assert region.pread(0, 1000) == expected
+    region.release()
+    assert files.open_handles == 1
+
+
+def test_a_rolled_segment_counts_as_sealed(memory: Store, files: MemoryFiles) -> None:
+    cache = SegmentCache(capacity=1, most_active=1)
+    log = log_with(memory, cache)
+    fill(log, 10)
+    assert files.open_handles <= 2
+
+
+def test_a_process_of_few_open_files_leaves_some_for_clients() -> None:
+    cache = SegmentCache.within(1024)
+    assert (cache._capacity, cache._most_active) == (128, 512)
