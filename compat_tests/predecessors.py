@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
 from compat_tests.java_tools import SHORT_LIVED, java_command
+from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
+from kafkacompat.wire.apis.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryData,
+    OpData,
+)
 
 GROUP = "before-and-after"
 COMMITTED = 42
@@ -38,7 +54,13 @@ CODECS = {
     "2.8": ("none", "gzip", "snappy", "lz4", "zstd"),
     "4.3": ("none", "gzip", "snappy", "lz4", "zstd"),
 }
-PROPERTIES = {"log.segment.bytes": str(1 << 20), "offsets.topic.num.partitions": "3", "delete.topic.enable": "true"}
+PROPERTIES = {
+    "log.segment.bytes": str(1 << 20),
+    "offsets.topic.num.partitions": "3",
+    "delete.topic.enable": "true",
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+}
+USER, QUOTA = "somebody", 123_456.0
 
 
 class Stored(NamedTuple):
@@ -77,7 +99,10 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
     broker.start()
     try:
         _fill(left)
+        # Stopped in its tracks it leaves the files as SIGKILL would, and can still end in order afterwards.
+        os.kill(broker.pid, signal.SIGSTOP)
         left.images["killed"] = Path(shutil.copytree(broker.data_folder, folder / "killed"))
+        os.kill(broker.pid, signal.SIGCONT)
     finally:
         broker.stop()
     left.images["stopped"] = Path(shutil.copytree(broker.data_folder, folder / "stopped"))
@@ -102,6 +127,8 @@ def _fill(left: Predecessor) -> None:
         *(NewTopic(name, 1, 1, config={"message.format.version": version}) for name, version in old.items()),
     ]
     _wait(admin.create_topics(topics))
+    if left.release == "4.3":
+        _set_up_user(left.broker, admin)
     for codec in CODECS[left.release]:
         with_headers = [_record(codec, index, headers=(("h", b"%d" % index),)) for index in range(90)]
         _produce(left, SEVERAL, 3, with_headers, {"compression.codec": codec, "enable.idempotence": True})
@@ -116,6 +143,16 @@ def _fill(left: Predecessor) -> None:
     del left.records[GONE, 0], left.records[GONE, 1]
     _wait(admin.delete_topics([GONE]))
     commit(left.broker.bootstrap, COMMITTED)
+
+
+def _set_up_user(broker: Broker, admin: AdminClient) -> None:
+    password = UserScramCredentialUpsertion(USER, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"secret")
+    _wait(admin.alter_user_scram_credentials([password]))
+    user = EntityData(entity_type="user", entity_name=USER)
+    entry = EntryData(entity=[user], ops=[OpData(key="producer_byte_rate", value=QUOTA)])
+    with RawClient(broker.port) as client:
+        answer = client.call(AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse, 1)
+    assert [each.error_code for each in answer.entries] == [0]
 
 
 def _wait(futures: Mapping[str, Any]) -> None:

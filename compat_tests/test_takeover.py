@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicCollection
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType, ScramMechanism
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkacompatBroker
@@ -16,8 +16,10 @@ from compat_tests.dumps import complaints, kafkas_dump
 from compat_tests.predecessors import (
     COMMITTED,
     QUIET,
+    QUOTA,
     RELEASES,
     SEVERAL,
+    USER,
     Predecessor,
     Stored,
     commit,
@@ -26,6 +28,8 @@ from compat_tests.predecessors import (
     run_predecessor,
     send,
 )
+from compat_tests.raw_client import RawClient
+from kafkacompat.wire.apis.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 
 NEW = [Stored(b"new-%d" % index, b"ours", (("h", b"x"),), RECENT_MS + 5000 + index) for index in range(30)]
 
@@ -95,6 +99,20 @@ def check_configs(left: Predecessor, broker: Broker) -> None:
     assert compacted["cleanup.policy"] == ("compact" if known else "delete")
     assert topic_configs(broker.bootstrap, "__consumer_offsets")["cleanup.policy"] == "compact"
     assert ("the configs of these topics are not known" in broker.stderr()) != known
+
+
+@pytest.mark.parametrize("left", ["4.3"], indirect=True)
+def test_what_is_set_for_users_is_taken_over_also_from_a_snapshot(left: Predecessor, tmp_path: Path) -> None:
+    broker = ours(left, "stopped", tmp_path / "node")
+    snapshots = broker.data_folder.glob("__cluster_metadata-0/*.checkpoint")
+    assert max(int(path.name.partition("-")[0]) for path in snapshots) > 0
+    with broker, RawClient(broker.port) as client:
+        quotas = client.call(DescribeClientQuotasRequest(), DescribeClientQuotasResponse, 1).entries or []
+        assert [(each.entity[0].entity_name, each.values[0].value) for each in quotas] == [(USER, QUOTA)]
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
+        (described,) = admin.describe_user_scram_credentials([USER]).values()
+        (info,) = described.result(30).scram_credential_infos
+        assert (info.mechanism, info.iterations) == (ScramMechanism.SCRAM_SHA_256, 4096)
 
 
 def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:

@@ -86,7 +86,7 @@ KEY_TYPES: dict[int, type[OffsetCommitKey | GroupMetadataKey]] = {
 }
 
 GROUP_VALUE_VERSION = 3
-"""Version 4 says nothing more and is written otherwise: Kafka 2.3 to 3.9 would not read it, should it get the log back."""
+"""As in Kafka 4.3.1: version 4 says nothing more, and an older Kafka that gets the log back would not read it."""
 
 
 def offset_record(

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.broker import START_ERRORS, Broker
+from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
+from kafkacompat.replication.takeover import may_go_back
 from kafkacompat.storage.cluster_metadata import FOLDER
+from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.takeover_mark import FILE_NAME as MARK
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.message_set import entry_writer
 from kafkacompat.wire.metadata_records import ConfigRecord, PartitionRecord, TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Message
@@ -127,6 +132,36 @@ def test_an_intact_store_takes_nothing_over(tmp_path: Path) -> None:
     assert set(third.metadata.image.topics) == {"t"}
     assert [name.rpartition("-")[2] for name in folders(world.paths, "u-")] == ["stray"]
     world.stop(third)
+
+
+def test_a_damaged_log_of_an_old_format_is_offline_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 2)
+    world.append(first, "t", 1)
+    world.stop(first)
+    (segment,) = (file for path in world.paths for file in path.glob(f"t-0/{0:020d}.log"))
+    damaged = entry_writer(1, 0)(0, 0, b"k", b"v")[:-1] + b"x"
+    segment.write_bytes(damaged)
+    second = world.start()
+    with pytest.raises(KafkaError) as refusal:
+        second.replica_manager.find("t", 0)
+    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "the message of an old format at byte 0 is damaged" in caplog.text
+    assert segment.read_bytes() == damaged
+    assert world.append(second, "t", 1) == 1
+    world.stop(second)
+
+
+def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> None:
+    config = BrokerConfig({"node.id": "1", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})
+    assert not may_go_back(OsFiles(), config)
+    (tmp_path / "b" / FOLDER).mkdir(parents=True)
+    assert may_go_back(OsFiles(), config)
+    (tmp_path / "b" / FOLDER).rmdir()
+    for version, expected in ((1, False), (0, True)):
+        (tmp_path / "b" / "meta.properties").write_text(f"version={version}\n")
+        assert may_go_back(OsFiles(), config) == expected
 
 
 # Directories of Kafka
