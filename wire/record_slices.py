@@ -14,33 +14,39 @@ RecordSlice: TypeAlias = "tuple[int, int, int, bytes | None, bool]"
 def record_slices(body: bytes, count: int) -> Iterator[RecordSlice]:
     """Yield where the *count* records of an unpacked batch lie.
 
-    Raises MalformedError when they are not laid out one behind the other up to the end.
+    Raises MalformedError when they are not laid out one behind the other up to the end. Numbers of one byte, which most
+    are, are read on the spot: a function call each would take a third of the time of a compaction.
     """
+    end = 0
     try:
-        yield from _slices(body, count)
+        for _ in range(count):
+            start = position = end
+            length = body[position] >> 1
+            if body[position] < 0x80:
+                position += 1
+            else:
+                length, position = read_short_varint(body, position)
+            end = position + length
+            position += 1
+            while body[position] >= 0x80:  # the timestamp's
+                position += 1
+            delta, position = read_short_varint(body, position + 1)
+            size = body[position]
+            if size < 0x80:
+                position += 1
+                size = size >> 1 if not size & 1 else -1
+            else:
+                size, position = read_short_varint(body, position)
+            key = None
+            if size >= 0:
+                key = body[position : position + size]
+                position += size
+            has_value = not body[position] & 1  # a negative length is odd in zig-zag
+            if not position < end <= len(body):
+                raise MalformedError(f"a record's fields lead to byte {position}, its length to {end} of {len(body)}")
+            yield start, end, delta, key, has_value
     except IndexError:
         raise MalformedError(f"a record is cut off at byte {len(body)}") from None
-
-
-def _slices(body: bytes, count: int) -> Iterator[RecordSlice]:
-    end = 0
-    for _ in range(count):
-        start = end
-        length, position = read_short_varint(body, start)
-        end = position + length
-        position += 1
-        while body[position] >= 0x80:  # the timestamp's
-            position += 1
-        delta, position = read_short_varint(body, position + 1)
-        size, position = read_short_varint(body, position)
-        key = None
-        if size >= 0:
-            key = body[position : position + size]
-            position += size
-        has_value = not body[position] & 1  # a negative length is odd in zig-zag
-        if not position < end <= len(body):
-            raise MalformedError(f"a record's fields lead to byte {position}, its length to {end} of {len(body)}")
-        yield start, end, delta, key, has_value
     if end != len(body):
         raise MalformedError(f"{len(body) - end} bytes follow the {count} records of a batch")
 

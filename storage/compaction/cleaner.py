@@ -138,9 +138,8 @@ class _Cleaning:
             for _, _, delta, key, _ in record_slices(body, header.record_count):
                 offset = header.base_offset + delta
                 if key is not None and offset >= first_offset:
-                    if offset_map.is_full:
+                    if not offset_map.put(key, offset):
                         return False
-                    offset_map.put(key, offset)
                     offset_map.latest_offset = offset
         offset_map.latest_offset = header.last_offset
         return True

@@ -36,13 +36,13 @@ class OffsetMap:
     def __len__(self) -> int:
         return self._keys
 
-    @property
-    def is_full(self) -> bool:
-        """Whether it takes no more keys, not even those that it has."""
-        return self._keys >= self.capacity
+    def put(self, key: bytes, offset: int) -> bool:
+        """Note the offset of a key, which is larger than those before; False when there is no room for further keys.
 
-    def put(self, key: bytes, offset: int) -> None:
-        """Note the offset of a key, which is larger than those before."""
+        Then it takes not even those that it has, as in Kafka.
+        """
+        if self._keys >= self.capacity:
+            return False
         first, second = _DIGEST.unpack(blake2b(key, digest_size=_DIGEST_BYTES).digest())
         table, slots, slot = self._table, self._slots, first % self._slots
         while True:
@@ -54,6 +54,7 @@ class OffsetMap:
                 break
             slot = (slot + 1 + second % (slots - 1)) % slots
         _ENTRY.pack_into(table, slot * ENTRY_BYTES, first, second, offset)
+        return True
 
     def get(self, key: bytes) -> int:
         """The last offset noted for a key, -1 for none."""
