@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -170,3 +172,10 @@ def test_a_new_directory_may_be_added_at_once(left: Predecessor, tmp_path: Path)
         assert read(broker.bootstrap, counts(left)) == left.records
         send(broker.bootstrap, "made-here", 1, NEW, {})
     assert (tmp_path / "added" / "made-here-0").is_dir()
+
+
+@pytest.mark.parametrize("image", ["stopped", "killed"])
+def test_verify_finds_nothing_wrong_with_what_is_taken_over(left: Predecessor, image: str) -> None:
+    command = [sys.executable, "-m", "kafkacompat", "log", "verify", "--json", str(left.images[image])]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stdout + verified.stderr

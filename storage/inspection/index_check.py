@@ -43,9 +43,14 @@ class IndexCheck:
 
 
 class OffsetIndexCheck(IndexCheck):
-    """Every entry names the last offset of a batch and where that batch begins."""
+    """Every entry names the last offset of a batch (in files of Kafka 0.11 each names the first) and where that batch begins."""
 
     ENTRY = OFFSET_ENTRY
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        super().__init__(data, base_offset)
+        self._end_offset = base_offset
+        self._firsts = self._lasts = 0
 
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(self._base_offset + offset, position) for offset, position in entries]
@@ -54,10 +59,18 @@ class OffsetIndexCheck(IndexCheck):
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][1] < stretch.end:
             offset, position = self._entries[self._next]
-            at_it = position == stretch.position and offset == stretch.last_offset
-            if not stretch.problem and not at_it:
-                self._note(f"the entry of offset {offset} points at {position}, where no batch ends with that offset")
+            if not stretch.problem and not (position == stretch.position and self._names(offset, stretch)):
+                self._note(f"the entry of offset {offset} points at {position}, where no batch of it begins")
             self._next += 1
+        self._end_offset = stretch.last_offset + 1
+
+    def _names(self, offset: int, stretch: Stretch) -> bool:
+        if stretch.header is None:  # what a wrapper holds nobody has unpacked
+            return self._end_offset <= offset <= stretch.last_offset
+        if stretch.base_offset != stretch.last_offset:
+            self._firsts += offset == stretch.base_offset
+            self._lasts += offset == stretch.last_offset
+        return offset in (stretch.base_offset, stretch.last_offset) and not (self._firsts and self._lasts)
 
 
 class TimeIndexCheck(IndexCheck):

@@ -220,3 +220,19 @@ def test_what_is_no_data_directory_is_refused(store: Store) -> None:
         find_place(store.files, store.path("other"))
     with pytest.raises(OSError):
         find_place(OsFiles(), store.path("absent"))
+
+
+def test_offset_indexes_of_kafka_0_11_name_first_offsets(memory: Store) -> None:
+    write_directory(memory)
+    path = logs(memory)[0].removesuffix(".log") + ".index"
+    entries = memory.files.read(memory.path(path))
+    assert len(entries) >= 16
+
+    def first_offsets(data: bytes) -> bytes:
+        changed = bytearray(data)
+        for start in range(0, len(data), 8):
+            changed[start + 3] -= 1  # each batch has two records
+        return bytes(changed)
+
+    rewrite(memory, path, first_offsets)
+    assert problems(memory) == []
