@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from bench.load import PRODUCE_VERSION, Load, check
+from bench.load import BATCH_BYTES, PRODUCE_VERSION, Load, check
 from bench.row import HEADER, KAFKA, RECORDS, Goal, Options, Row, Samples
 from bench.topics import a_topic, record_count
 from bench.usage import Usage
@@ -26,9 +26,9 @@ SECONDS = 8
 SIZE = struct.Struct(">i")
 
 
-def measure(partitions: int, broker: Broker, options: Options) -> Samples:
+def measure(partitions: int, batch_bytes: int, broker: Broker, options: Options) -> Samples:
     """Let every producer write one request after the other, each when the one before is acknowledged."""
-    load = Load.of()
+    load = Load.of(batch_bytes)
     seconds = max(1.0, SECONDS * options.scale)
     with a_topic(broker, partitions) as topic:
         producers = [Producer(broker.port, topic, number, partitions, load) for number in range(PRODUCERS)]
@@ -117,15 +117,15 @@ def bare_batches(folder: Path, batch: bytes, partitions: int, together: int, sec
         return rounds * together / (time.monotonic() - begin)
 
 
-def row(partitions: int) -> Row:
-    words = "one partition" if partitions == 1 else f"{partitions} partitions"
+def row(name: str, partitions: int, batch_bytes: int) -> Row:
+    words = f"{batch_bytes // 1024} KB batches, " + ("one partition" if partitions == 1 else f"{partitions} partitions")
     return Row(
-        f"group-commit-{partitions}",
+        name,
         f"Group commit, {words}",
-        f"{PRODUCERS} producers, each with one 16 KB batch in flight, to {words} in turn; every batch is on the disk before "
-        "it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. Bare is the disk alone, right "
-        f"after each run: write of {PRODUCERS} such batches, then fdatasync of each file, again and again.",
-        partial(measure, partitions),
+        f"{PRODUCERS} producers, each with one batch in flight, to one partition after the other: {words}. Every batch is on "
+        "the disk before it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. Bare is the disk alone, "
+        f"right after each run: write of {PRODUCERS} such batches, then fdatasync of each file, again and again.",
+        partial(measure, partitions, batch_bytes),
         [
             Goal("share of bare", 0.75, at_least=True, is_ratio=False),
             Goal("batches/s", 5.0, at_least=True),
@@ -135,4 +135,8 @@ def row(partitions: int) -> Row:
     )
 
 
-ROWS = [row(1), row(100)]
+ROWS = [
+    row("group-commit-1", 1, BATCH_BYTES),
+    row("group-commit-100", 100, BATCH_BYTES),
+    row("group-commit-large", 1, 8 * BATCH_BYTES),
+]
