@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import File
@@ -28,8 +27,7 @@ _SMALLEST = {0: 14, 1: 22, MAGIC_V2: HEADER_SIZE - LENGTH_END}
 """The smallest length field of each format."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A batch (in formats 0 and 1: an entry of the message set), or bytes that are none.
 
     ``problem`` says why it is not to be believed and is empty for a sound one. Of a sound one the other fields are
@@ -80,7 +78,7 @@ def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Ite
         if held is not None and _contradicts(held, found, expected):
             again = _judge(window, position, bounds, expected)
             if not again.problem:
-                held = replace(held, problem=_OUT_OF_ORDER, base_offset=expected, last_offset=again.base_offset - 1)
+                held = held._replace(problem=_OUT_OF_ORDER, base_offset=expected, last_offset=again.base_offset - 1)
                 found, next_offset = again, expected
         if held is not None:
             yield held
@@ -114,44 +112,47 @@ def _judge(window: Window, position: int, bounds: Bounds, next_offset: int) -> S
     start = window.get(position, min(HEADER_SIZE, bounds.end - position))
     if len(start) <= _MAGIC_AT:
         return Stretch(position, 0, next_offset, -1, _CUT_OFF)
-    stretch, size_bytes = _read(start, position), LENGTH_END + int.from_bytes(start[8:LENGTH_END], "big", signed=True)
+    stretch = _read(start, position)
     if stretch is None:
         return Stretch(position, 0, next_offset, -1, f"it has format version {start[_MAGIC_AT]}, which does not exist")
-    if size_bytes < LENGTH_END + _SMALLEST[stretch.magic]:
-        return replace(stretch, problem=f"a length of {size_bytes - LENGTH_END} cannot be")
-    if position + size_bytes > bounds.end:
-        return replace(stretch, problem=_CUT_OFF)
-    stretch = replace(stretch, size_bytes=size_bytes)
-    if _checksum(window, stretch) != stretch.crc:
-        return replace(stretch, problem=_CHECKSUM)
-    first = stretch.base_offset if stretch.header else stretch.last_offset
-    if first < next_offset or not first <= stretch.last_offset <= bounds.last_offset:
-        return replace(stretch, problem=_OUT_OF_ORDER)
-    return stretch
+    problem, size_bytes = _objection(window, stretch, bounds, next_offset), stretch.size_bytes
+    if not problem:
+        return stretch
+    fits = size_bytes >= LENGTH_END + _SMALLEST[stretch.magic] and stretch.end <= bounds.end
+    return stretch._replace(problem=problem, size_bytes=size_bytes if fits else 0)
+
+
+def _objection(window: Window, stretch: Stretch, bounds: Bounds, next_offset: int) -> str:
+    """Why a stretch is not to be believed; "" when it is."""
+    _, size_bytes, first_offset, last_offset, _, magic, _, _, crc, _ = stretch
+    if size_bytes < LENGTH_END + _SMALLEST[magic]:
+        return f"a length of {size_bytes - LENGTH_END} cannot be"
+    if stretch.end > bounds.end:
+        return _CUT_OFF
+    if _checksum(window, stretch) != crc:
+        return _CHECKSUM
+    return "" if next_offset <= first_offset <= last_offset <= bounds.last_offset else _OUT_OF_ORDER
 
 
 def _read(start: memoryview, position: int) -> Stretch | None:
-    """The header, of whatever format; None when there is no such format or no room for a header of it."""
+    """What the header says, of whatever format; None when there is no such format or no room for a header of it."""
     magic = start[_MAGIC_AT]
     if magic == MAGIC_V2 and len(start) == HEADER_SIZE:
         header = read_header(start)
+        base_offset, length, _, _, crc, attributes, last_offset_delta, _, max_timestamp, *_ = header
+        last_offset, size_bytes = base_offset + last_offset_delta, LENGTH_END + length
         return Stretch(
-            position,
-            0,
-            header.base_offset,
-            header.last_offset,
-            magic=magic,
-            attributes=header.attributes,
-            max_timestamp=header.max_timestamp,
-            crc=header.crc,
-            header=header,
+            position, size_bytes, base_offset, last_offset, "", magic, attributes, max_timestamp, crc, header
         )
     if magic not in (0, 1) or len(start) < _LEGACY_START:
         return None
-    offset = int.from_bytes(start[:8], "big", signed=True)
+    offset, length = (
+        int.from_bytes(start[:8], "big", signed=True),
+        int.from_bytes(start[8:LENGTH_END], "big", signed=True),
+    )
     timestamp = int.from_bytes(start[18:_LEGACY_START], "big", signed=True) if magic else NO_TIMESTAMP
     crc = int.from_bytes(start[LENGTH_END:_LEGACY_CRC_END], "big")
-    return Stretch(position, 0, offset, offset, magic=magic, attributes=start[17], max_timestamp=timestamp, crc=crc)
+    return Stretch(position, LENGTH_END + length, offset, offset, "", magic, start[17], timestamp, crc)
 
 
 def _checksum(window: Window, stretch: Stretch) -> int:
@@ -164,7 +165,7 @@ def _damaged(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -
     """The damage that begins with *found*, up to the next sound batch."""
     behind = _next_sound(window, found, bounds, next_offset)
     end, last_offset = (behind.position, behind.base_offset - 1) if behind else (bounds.end, -1)
-    return replace(found, size_bytes=end - found.position, base_offset=next_offset, last_offset=last_offset)
+    return found._replace(size_bytes=end - found.position, base_offset=next_offset, last_offset=last_offset)
 
 
 def _next_sound(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:

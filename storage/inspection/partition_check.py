@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -123,7 +123,7 @@ def _bound(checked: CheckedSegment, following: int | None) -> None:
     if following is None or not checked.damage:
         return
     if checked.damage[-1].end == checked.size_bytes:
-        checked.damage[-1] = replace(checked.damage[-1], last_offset=following - 1)
+        checked.damage[-1] = checked.damage[-1]._replace(last_offset=following - 1)
         checked.end_offset = following
 
 
@@ -191,7 +191,10 @@ def _epochs_problem(
     known = LeaderEpochs(files, checked.folder, entries)
     for segment in checked.segments:
         for run in segment.epochs:
-            said = {known.epoch_for_offset(offset) for offset in (run.first_offset, run.last_offset)}
+            if run.last_offset < circumstances.log_start_offset:
+                continue  # deleted records: the file forgets their epochs
+            first_offset = max(run.first_offset, circumstances.log_start_offset)
+            said = {known.epoch_for_offset(offset) for offset in (first_offset, run.last_offset)}
             unwritten = run.last_offset >= circumstances.synced_to or (
                 not circumstances.clean and segment is checked.segments[-1]
             )
