@@ -18,7 +18,7 @@ def groups(
     """
     found: list[list[Source]] = []
     size_bytes = index_size_bytes = 0
-    ends = [each.base_offset for each in sources[1:]] + [end_offset]
+    ends = [*(each.base_offset for each in sources), end_offset][1:]
     for source, index_size, end in zip(sources, index_bytes, ends, strict=True):
         size_bytes += source.size_bytes
         index_size_bytes += index_size

@@ -1,0 +1,95 @@
+"""What of a log is to be compacted, by Kafka's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.compaction import Cleanable
+from kafkacompat.storage.log import Log
+from tests.storage.compaction.support import COMPACTED
+from tests.storage.support import NOW_MS, Store, append, batch, create, roll
+
+BATCH_BYTES = len(batch())
+
+
+def log_of(memory: Store, segments: int, **config: Any) -> Log:
+    """A log with so many sealed segments of two records, a second apart, and an active one."""
+    log = create(memory, **COMPACTED, **config)
+    for number in range(segments):
+        append(log, batch(timestamp=NOW_MS + 1000 * number), now_ms=NOW_MS)
+        append(log, batch(timestamp=NOW_MS + 1000 * number + 1), now_ms=NOW_MS)
+        roll(log)
+    append(log, batch())
+    return log
+
+
+def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> Cleanable | None:
+    return log.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+
+
+def test_everything_below_the_active_segment_is_dirty_at_first(memory: Store) -> None:
+    assert look(log_of(memory, 3)) == Cleanable(0, 6, 6 * BATCH_BYTES, 1.0, False)
+
+
+def test_a_log_with_one_segment_has_nothing(memory: Store) -> None:
+    assert look(log_of(memory, 0)) is None
+
+
+def test_what_was_compacted_is_not_dirty(memory: Store) -> None:
+    log = log_of(memory, 4)
+    log.cleaner_offset = 6
+    assert look(log) == Cleanable(6, 8, 2 * BATCH_BYTES, 0.25, False)
+    log.cleaner_offset = 5  # the segment that it lies in counts as dirty and as clean
+    assert look(log) == Cleanable(5, 8, 4 * BATCH_BYTES, 0.4, False)
+    log.cleaner_offset = 8
+    assert look(log) is None
+
+
+@pytest.mark.parametrize("checkpoint", [1, 100])
+def test_a_checkpoint_that_cannot_be_does_not_count(memory: Store, checkpoint: int) -> None:
+    log = log_of(memory, 3)
+    log.advance_log_start_offset(2)
+    log.cleaner_offset = checkpoint
+    found = look(log)
+    assert found is not None
+    assert found.first_dirty_offset == 2
+
+
+@pytest.mark.parametrize(("stable_offset", "end"), [(0, None), (1, None), (2, 2), (3, 2), (4, 4), (6, 6), (7, 6)])
+def test_whole_segments_below_the_stable_offset_only(memory: Store, stable_offset: int, end: int | None) -> None:
+    found = look(log_of(memory, 3), stable_offset=stable_offset)
+    assert (found.end_offset if found else None) == end
+
+
+@pytest.mark.parametrize(("later_ms", "end"), [(100, None), (101, 2), (1100, 2), (1101, 4), (9000, 6)])
+def test_none_from_the_first_segment_that_is_too_young(memory: Store, later_ms: int, end: int | None) -> None:
+    found = look(log_of(memory, 3, min_compaction_lag_ms=100), NOW_MS + later_ms)
+    assert (found.end_offset if found else None) == end
+
+
+def test_what_is_not_on_the_disk_yet_waits(memory: Store) -> None:
+    log = log_of(memory, 2)
+    log.roll(log.prepare_segment(log.log_end_offset))
+    found = look(log)
+    assert found is not None
+    assert found.end_offset == 4
+
+
+def test_it_is_due_when_more_is_dirty_than_the_ratio(memory: Store) -> None:
+    log = log_of(memory, 4)
+    log.cleaner_offset = 6
+    found = look(log)
+    assert found is not None
+    due = [found.is_due(log.config.__class__(min_cleanable_dirty_ratio=each)) for each in (0.24, 0.25, 0.26)]
+    assert due == [True, False, False]
+
+
+def test_or_when_a_dirty_segment_is_too_old(memory: Store) -> None:
+    log = log_of(memory, 4, max_compaction_lag_ms=5000, min_cleanable_dirty_ratio=1.0)
+    log.cleaner_offset = 4
+    for later_ms, due in ((7000, False), (7001, True)):
+        found = look(log, NOW_MS + later_ms)
+        assert found is not None
+        assert found.is_due(log.config) is due

@@ -1,0 +1,44 @@
+"""Which segments become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kafkacompat.storage.compaction.grouping import groups
+from kafkacompat.storage.compaction.job import Source
+from kafkacompat.storage.log_config import LogConfig
+
+CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
+
+
+def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
+    """The slots of the segments of each group; each segment holds *distance* offsets."""
+    sources = [Source(slot * distance, size, 0) for slot, size in enumerate(sizes)]
+    found = groups(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
+    return [[each.base_offset // distance for each in group] for group in found]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([30], [[0]]),
+        ([30, 70, 1], [[0, 1], [2]]),
+        ([60, 60, 40], [[0], [1, 2]]),
+        ([200, 10, 10], [[0], [1, 2]]),
+        ([0, 0, 100, 0], [[0, 1, 2, 3]]),
+    ],
+)
+def test_neighbours_that_fit_into_one_segment(sizes: list[int], expected: list[list[int]]) -> None:
+    assert grouped(sizes) == expected
+
+
+def test_their_indexes_have_to_fit_too() -> None:
+    assert grouped([1, 1, 1], [20, 20, 1]) == [[0, 1], [2]]
+
+
+def test_offsets_have_to_fit_into_an_index() -> None:
+    assert grouped([1, 1, 1], distance=2**30) == [[0, 1], [2]]
+    assert grouped([1, 1, 1], distance=2**31 // 3) == [[0, 1, 2]]
