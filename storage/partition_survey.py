@@ -20,17 +20,24 @@ class PartitionSurvey(NamedTuple):
     producer_id: int
 
 
-def survey(files: Files, folder: str) -> PartitionSurvey | None:
+def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
     """Look at a partition's folder; None when it holds no log at all.
 
-    What the checkpoint of leader epochs and the producers' snapshots do not know yet is in the last segment.
+    Without a clean shutdown the last segment may know of what the checkpoint of leader epochs and the producers'
+    snapshots do not say yet.
     """
     bases = segment_bases(files, folder)
     if not bases:
         return None
     epoch = LeaderEpochs.load(files, folder).latest
     producer_id = max(map(_largest_producer_id, _readable_snapshots(Snapshots(files, folder))), default=-1)
-    file = files.open(log_path(folder, bases[-1]))
+    said = PartitionSurvey(epoch, producer_id)
+    return said if clean_shutdown else _with_batches(files, log_path(folder, bases[-1]), said)
+
+
+def _with_batches(files: Files, path: str, said: PartitionSurvey) -> PartitionSurvey:
+    epoch, producer_id = said
+    file = files.open(path)
     try:
         for _, header in scan_headers(file, 0, file.size()):
             if header.magic == MAGIC_V2:

@@ -44,6 +44,9 @@ from kafkacompat.wire.errors import KafkaError
 
 log = logging.getLogger(__name__)
 
+MAX_TOPICS_NAMED = 100
+"""So many topics are named in one line of the log."""
+
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 Arguments = ParamSpec("Arguments")
@@ -137,7 +140,8 @@ class Controller:
         await self._ledger.commit(lambda draft: elect_leaders(draft, self._static_config.node_id))
         if topics := unconfigured(self._ledger.image):
             words = "nothing of them is deleted or compacted until cleanup.policy, retention.ms or retention.bytes is altered"
-            log.warning("the configs of these topics are not known, %s: %s", words, ", ".join(topics))
+            some = ", ".join(topics[:MAX_TOPICS_NAMED]) + (" ..." if len(topics) > MAX_TOPICS_NAMED else "")
+            log.warning("the configs of these topics are not known, %s: %s (%d in all)", words, some, len(topics))
         await self._tell()
 
     # Changes

@@ -101,8 +101,12 @@ def may_go_back(files: Files, config: BrokerConfig) -> bool:
 
 def _found(files: Files, storage: LogDirectory) -> list[FoundPartition]:
     """The partitions that have a log in a directory."""
-    surveys = ((stored, survey(files, storage.folder(*stored[:2]))) for stored in storage.partitions())
-    return [FoundPartition(*stored, *surveyed) for stored, surveyed in surveys if surveyed is not None]
+    found = []
+    for stored in storage.partitions():
+        folder = storage.folder(stored.topic, stored.partition)
+        if surveyed := survey(files, folder, clean_shutdown=storage.clean_shutdown):
+            found.append(FoundPartition(*stored, *surveyed))
+    return found
 
 
 def _read(files: Files, path: str) -> KraftCluster:
