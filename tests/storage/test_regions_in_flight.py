@@ -8,7 +8,8 @@ import pytest
 
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.segment_file import FileRegion, RegionGoneError
-from tests.storage.support import Store, append, batch, create, fill, roll
+from tests.storage.compaction.support import roll_and_compact
+from tests.storage.support import Store, append, batch, create, fill, headers, roll
 
 SIZE = len(batch())
 BATCHES = 6
@@ -109,6 +110,25 @@ def test_what_is_read_after_a_cut_is_what_there_is_now(store: Store) -> None:
     region, promised = in_flight(log)
     assert receive(region.share(), log, delete, 1) == promised
     region.release()
+
+
+def test_a_segment_that_is_compacted_away_is_sent_to_its_end(store: Store) -> None:
+    """The new one has the same name; whoever asks from then on gets that."""
+    for after in (0, 1, 3):
+        log = create(store, cleanup_policy=frozenset({"compact"}))
+        fill(log, BATCHES)
+        roll(log)
+        fill(log, 1)
+        region, promised = in_flight(log)
+
+        def compact(log: Log) -> None:
+            assert roll_and_compact(store, log) is not None
+
+        assert receive(region, log, compact, after) == promised
+        _, compacted = in_flight(log)
+        assert compacted != promised and headers(compacted)[-1].last_offset == BATCHES
+        log.close()
+        store.files.rename(store.path("t-0"), store.path(f"done-{after}"))
 
 
 @pytest.mark.parametrize("after", [0, 1, 5])
