@@ -244,6 +244,8 @@ class LogCleaner:
         else:
             self._uncleanable.add(partition)
             defect = None if isinstance(problem, CorruptBatchError) else problem
+            if isinstance(problem, CorruptBatchError):
+                partition.examine(problem.base_offset)
             log.error("%r is not compacted until the next start: %s", partition, problem, exc_info=defect)
 
 

@@ -10,7 +10,17 @@ from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, MAGIC_V2, BatchH
 
 
 class CorruptBatchError(Exception):
-    """A log holds what is no sound batch, so nobody knows what to keep of it."""
+    """A log holds what is no sound batch, so nobody knows what to keep of it.
+
+    ``base_offset`` is that of the segment where it was found; -1 where it is none of one segment.
+    """
+
+    def __init__(self, detail: str, base_offset: int = -1) -> None:
+        super().__init__(detail, base_offset)
+        self.base_offset = base_offset
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> Iterator[tuple[BatchHeader, memoryview]]:
@@ -23,7 +33,7 @@ def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> I
     while position < size_bytes:
         header = _header(window, position, size_bytes, range(next_offset, offsets.stop))
         if header is None or window.checksum(position + CRC_END, position + header.size_bytes) != header.crc:
-            raise CorruptBatchError(f"byte {position} of {name} begins no sound batch")
+            raise CorruptBatchError(f"byte {position} of {name} begins no sound batch", offsets.start)
         size = header.size_bytes
         whole = window.get(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
         yield header, whole

@@ -123,6 +123,23 @@ def test_a_dirty_log_is_compacted_after_the_backoff_and_the_checkpoint_says_so()
     assert not any(name.endswith(".deleted") for name in world.names())
 
 
+def test_a_log_is_known_to_be_compacted_before_it_has_gaps() -> None:
+    """Or those that a crash leaves would look like a loss."""
+    world = World()
+    world.put(world.open(), *"aaabaaacaaa")
+    swapped: list[bool] = []
+
+    def note(_: str) -> None:
+        if any(name.endswith(".swap") for name in world.names()):
+            swapped.append("cleaner-offset-checkpoint" in world.node.names("a"))
+
+    world.files.before_change = note
+    world.cleaner.start()
+    world.work(BACKOFF_S)
+    assert swapped
+    assert all(swapped)
+
+
 def test_a_restart_goes_on_behind_what_was_compacted() -> None:
     world = World()
     world.put(world.open(), *"aabaacaa")
@@ -356,8 +373,9 @@ def test_a_damaged_log_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureF
     assert world.workers.calls == ["compact"] * 2
     assert len(world.keys(other)) < 6
     assert not any("cleaned" in name for name in world.names())
-    (told,) = (record for record in caplog.records if record.levelno == logging.ERROR)
-    assert "00000000000000000000.log begins no sound batch" in told.getMessage()
+    told, remembered = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
+    assert "00000000000000000000.log begins no sound batch" in told
+    assert "00000000000000000000.log is damaged" in remembered and list(partition.log.corrupt) == [0]
 
 
 def test_a_full_disk_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
