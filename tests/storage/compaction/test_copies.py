@@ -1,0 +1,47 @@
+"""A log that moves to another directory takes along what compaction goes by."""
+
+from __future__ import annotations
+
+from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted, write_aborted
+from tests.storage.compaction.support import COMPACTED, put
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, roll
+
+
+def directory(store: Store, name: str) -> LogDirectory:
+    return LogDirectory.open(
+        store.files, store.path(name), node_id=1, cluster_id="C", new_directory_id=name[-1:].encode() * 16
+    )
+
+
+def test_transaction_indexes_and_the_cleaner_offset_move_along(memory: Store) -> None:
+    source, target = directory(memory, "a"), directory(memory, "b")
+    log = source.open_log("t", 0, TOPIC_ID, LogConfig(**COMPACTED), NOW_MS)
+    put(log, ("a", "1"))
+    roll(log)
+    put(log, ("a", "2"))
+    aborted = {0: [AbortedTransaction(7, 0, 0, 1)], 1: [AbortedTransaction(8, 1, 1, 2), AbortedTransaction(7, 1, 2, 3)]}
+    for base_offset, entries in aborted.items():
+        write_aborted(memory.files, memory.path("a", "t-0", f"{base_offset:020}.txnindex"), entries)
+    log.cleaner_offset = 1
+    copy = target.new_copy(log)
+    copy.create()
+    moved = target.adopt(copy)
+    assert moved.cleaner_offset == 1
+    for base_offset, entries in aborted.items():
+        assert read_aborted(memory.files, memory.path("b", "t-0", f"{base_offset:020}.txnindex")) == entries
+    assert memory.files.read(memory.path("b", CLEANER_OFFSETS)) == b"0\n1\nt 0 1\n"
+
+
+def test_a_new_topic_of_the_same_name_was_never_compacted(memory: Store) -> None:
+    home = directory(memory, "a")
+    log = home.open_log("t", 0, TOPIC_ID, LogConfig(**COMPACTED), NOW_MS)
+    log.cleaner_offset = 5
+    home.save_cleaner_offset(log)
+    home.delete_log(log)
+    home.remove_deleted()
+    again = home.open_log("t", 0, bytes(16), LogConfig(**COMPACTED), NOW_MS)
+    assert again.cleaner_offset is None
+    assert memory.files.read(memory.path("a", CLEANER_OFFSETS)) == b"0\n0\n"
