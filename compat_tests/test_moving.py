@@ -118,7 +118,7 @@ def test_what_was_acknowledged_survives_a_kill_in_the_middle_of_a_move(moving: B
     promised = set(load.acknowledged)
     moving.kill()
     moving.start()
-    found = read_all(moving, name, 20_000)
+    found = read_all(moving, name, len(promised))
     assert promised <= set(found)
     assert found == list(range(len(found)))
     after = Transcript(moving.port)
