@@ -99,14 +99,20 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
     broker.start()
     try:
         _fill(left)
-        # Stopped in its tracks it leaves the files as SIGKILL would, and can still end in order afterwards.
-        os.kill(broker.pid, signal.SIGSTOP)
-        left.images["killed"] = Path(shutil.copytree(broker.data_folder, folder / "killed"))
-        os.kill(broker.pid, signal.SIGCONT)
+        left.images["killed"] = image_of_a_kill(broker, folder / "killed")
     finally:
         broker.stop()
     left.images["stopped"] = Path(shutil.copytree(broker.data_folder, folder / "stopped"))
     return left
+
+
+def image_of_a_kill(broker: Broker, target: Path) -> Path:
+    """A copy of the directory as SIGKILL would leave it, of a broker that goes on and can still end in order."""
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        return Path(shutil.copytree(broker.data_folder, target))
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
 
 
 def _admin(bootstrap: str) -> AdminClient:

@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import KafkaBroker
 from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
+from compat_tests.predecessors import image_of_a_kill
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
@@ -25,10 +26,11 @@ MESSAGES = 20_000
 CONFIG = LogConfig(segment_bytes=1 << 20)
 
 
-@pytest.fixture(scope="module", params=["stopped", "killed"])
-def data_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The log directory of a Kafka that took 20,000 messages and then was stopped or killed."""
-    broker = KafkaBroker(tmp_path_factory.mktemp("kafka") / "node", {"log.segment.bytes": str(CONFIG.segment_bytes)})
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The log directory of a Kafka that took 20,000 messages, as SIGKILL leaves it and as a stop does."""
+    folder = tmp_path_factory.mktemp("kafka")
+    broker = KafkaBroker(folder / "node", {"log.segment.bytes": str(CONFIG.segment_bytes)})
     broker.start()
     try:
         # Batches below index.interval.bytes, so that not each of them has an entry.
@@ -40,9 +42,16 @@ def data_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
             producer.produce(TOPIC, key=b"%d" % index, value=b"v" * 200, timestamp=timestamp)
             producer.poll(0)
         assert producer.flush(60) == 0
+        killed = image_of_a_kill(broker, folder / "killed")
     finally:
-        _ = broker.stop() if request.param == "stopped" else broker.kill()
-    return broker.data_folder
+        broker.stop()
+    return {"killed": killed, "stopped": broker.data_folder}
+
+
+@pytest.fixture(params=["stopped", "killed"])
+def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path:
+    """One of the two."""
+    return images[request.param]
 
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
