@@ -100,7 +100,9 @@ def check_batch(
 
 
 def _judge_at_once(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> CheckedBatch:
-    max_bytes = min(_at_once_bytes(len(view), header, config), config.max_decompressed_bytes)
+    max_bytes = _at_once_bytes(len(view), header, config)
+    if max_bytes > config.max_decompressed_bytes:
+        max_bytes = config.max_decompressed_bytes
     try:
         return _judge(view, header, config, now_ms, max_bytes)
     except InvalidRecordsError as problem:
@@ -111,12 +113,12 @@ def _judge_at_once(view: memoryview, header: BatchHeader, config: LogConfig, now
 
 def _at_once_bytes(size_bytes: int, header: BatchHeader, config: LogConfig) -> int:
     """What a batch may unpack to; raises TooMuchError for one that is seen to be too much before it is unpacked."""
-    # More records than there is room for are refused before they are walked.
-    has_room = header.codec or header.record_count * SMALLEST_RECORD_BYTES < size_bytes
-    is_walked = config.validation == "records" or config.compacted
-    if header.record_count > AT_ONCE_RECORDS and has_room and is_walked:
-        raise TooMuchError
-    if not _is_packed(header, config):
+    if header.record_count > AT_ONCE_RECORDS and (config.validation == "records" or config.compacted):
+        # More than there is room for are refused before they are walked.
+        has_room = header.codec or header.record_count * SMALLEST_RECORD_BYTES < size_bytes
+        if has_room:
+            raise TooMuchError
+    if config.compression_type == PRODUCER or not _is_packed(header, config):
         return AT_ONCE_UNPACKED_BYTES
     if size_bytes > AT_ONCE_PACKED_BYTES:
         raise TooMuchError

@@ -210,6 +210,7 @@ def _lz4_pieces(view: memoryview, piece_bytes: int) -> Iterator[bytes]:
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_MAX_FRAME_HEADER_BYTES = 18
+_ZSTD_DESCRIPTOR_POSITION, _ZSTD_HAS_CHECKSUM = 4, 0x04
 _ZSTD_RUN_BLOCK, _ZSTD_RESERVED_BLOCK = 1, 3
 
 
@@ -251,8 +252,7 @@ def _zstd_frame(view: memoryview, max_blocks: int) -> tuple[int, int]:
 
     if view[:4] != _ZSTD_MAGIC:
         raise MalformedError("not a zstd frame")
-    start = view[:_ZSTD_MAX_FRAME_HEADER_BYTES]
-    position, last, blocks = zstandard.frame_header_size(start), 0, 0
+    position, last, blocks = zstandard.frame_header_size(view[:_ZSTD_MAX_FRAME_HEADER_BYTES]), 0, 0
     while not last and blocks <= max_blocks:
         blocks += 1
         header = int.from_bytes(view[position : position + 3], "little")
@@ -260,7 +260,8 @@ def _zstd_frame(view: memoryview, max_blocks: int) -> tuple[int, int]:
         position += 3 + (1 if kind == _ZSTD_RUN_BLOCK else size_bytes)
         if position > len(view) or kind == _ZSTD_RESERVED_BLOCK:
             raise MalformedError(f"a zstd block ends at byte {position} of {len(view)}")
-    position += 4 * zstandard.get_frame_parameters(start).has_checksum
+    if view[_ZSTD_DESCRIPTOR_POSITION] & _ZSTD_HAS_CHECKSUM:
+        position += 4
     if position > len(view):
         raise MalformedError("the checksum of a zstd frame is cut off")
     return position, blocks
