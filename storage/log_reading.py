@@ -83,18 +83,22 @@ class LogReading(LogState):
 
     def find_way(self, segment: Segment) -> None:
         """After headers led nowhere: find out what is damaged, the batches or, if these are sound, the indexes. [disk]"""
-        if not self.examine(segment) and segment.sealed and not segment.corrupt:
+        if not self.examine(segment) and segment.sealed and not segment.corrupt and segment in self.segments:
             log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
-            segment.index_again()
+            with self._disk_operation(repeatable=True):
+                segment.index_again()
 
     def examine(self, segment: Segment) -> bool:
         """Read a segment through and remember what is damaged; whether anything is. [disk]"""
+        if segment not in self.segments:
+            return False  # retention or compaction took it away meanwhile
         size_bytes, last_offset = segment.size_bytes, self.last_offset_of(segment)
-        file = segment.pin()
-        try:
-            found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
-        finally:
-            file.release()
+        with self._disk_operation(repeatable=True):
+            file = segment.pin()
+            try:
+                found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
+            finally:
+                file.release()
         segment.remember_corrupt(found)
         return bool(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from kafkacompat.storage.corruption import BadBatch, CorruptDataError
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.lookup import ColdDataError, find_batch
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, headers, name, read, rewrite, roll
 
 SIZE = len(batch())
@@ -156,3 +158,22 @@ def test_a_header_that_goes_on_in_a_page_that_is_not_in_memory_is_cold_not_absen
         find_batch(file, 1, 0, len(data), may_block=False)  # type: ignore[arg-type]
     found = find_batch(file, 1, 0, len(data), may_block=True)  # type: ignore[arg-type]
     assert found is not None and found.position == SIZE
+
+
+def test_a_segment_that_is_gone_is_not_examined(memory: Store) -> None:
+    log = damaged_log(memory, 40)
+    gone = log.segments[0]
+    log.detach([gone])
+    log.delete_segments([gone])
+    assert not log.examine(gone)
+    log.find_way(gone)
+    assert not log.offline
+
+
+def test_a_disk_that_fails_while_a_segment_is_examined_takes_the_log_offline(memory: Store) -> None:
+    log = damaged_log(memory, 40)
+    assert isinstance(memory.files, MemoryFiles)
+    memory.files.fail_on("pread", errno.EIO)
+    with pytest.raises(KafkaError) as failed:
+        log.examine(log.segments[0])
+    assert failed.value.code == ErrorCode.KAFKA_STORAGE_ERROR and log.offline
