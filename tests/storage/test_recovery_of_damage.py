@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkacompat.storage.corruption import BadBatch, CorruptDataError
@@ -13,7 +15,7 @@ FIRST = 8
 """Batches of one record in the rolled segment; as many follow in the active one."""
 END = 2 * FIRST
 BYTES = [0, 7, 8, 9, 16, 26, 30, SIZE - 1]
-CONFIG = {"index_interval_bytes": 2 * SIZE}
+CONFIG: dict[str, Any] = {"index_interval_bytes": 2 * SIZE}
 
 
 def stored(store: Store, *, clean: bool) -> None:
