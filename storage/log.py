@@ -95,11 +95,13 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         recovery_point: int,
         log_start_offset: int,
         now_ms: int,
+        cleaner_offset: int | None = None,
         cache: SegmentCache | None = None,
     ) -> Log:
         """Open a log that is there, with recovery unless the last shutdown was clean. [disk]
 
-        `recovery_point` and `log_start_offset` are the directory's checkpoints for it, 0 when they have none.
+        `recovery_point`, `log_start_offset` and `cleaner_offset` are the directory's checkpoints for it; when it has none, 0,
+        0 and None.
         """
         cache = SegmentCache() if cache is None else cache
         loaded = load_log(
@@ -109,10 +111,12 @@ class Log(LogReading, LogMaintenance, LogCompaction):
             clean_shutdown=clean_shutdown,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            cleaner_offset=cleaner_offset or 0,
             now_ms=now_ms,
             cache=cache,
         )
         log = cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+        log.cleaner_offset = cleaner_offset
         # A process that was killed may have made files whose names are not on the disk yet.
         log._folder_is_synced = clean_shutdown
         return log

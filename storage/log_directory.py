@@ -156,7 +156,7 @@ class LogDirectory:
             self.checkpoints.write_without(name)
             return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
         convert_legacy(self._files, folder, config.max_decompressed_bytes, may_be_torn=not self.clean_shutdown)
-        log = Log.open(
+        return Log.open(
             self._files,
             folder,
             topic,
@@ -167,10 +167,9 @@ class LogDirectory:
             recovery_point=self.checkpoints.recovery_points.get(name, 0),
             log_start_offset=self.checkpoints.log_start_offsets.get(name, 0),
             now_ms=now_ms,
+            cleaner_offset=self.checkpoints.cleaner_offsets.get(name),
             cache=self._cache,
         )
-        log.cleaner_offset = self.checkpoints.cleaner_offsets.get(name)
-        return log
 
     def delete_log(self, log: Log) -> None:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""
@@ -233,10 +232,14 @@ class LogDirectory:
         self.remove_deleted()
         return list(found.values())
 
-    def progress(self, topic: str, partition: int) -> tuple[int, int, int]:
-        """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer."""
-        start_offset = self.checkpoints.log_start_offsets.get((topic, partition), 0)
-        return *last_segment(self._files, self.folder(topic, partition)), start_offset
+    def progress(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+        """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer.
+
+        Of two that are equally long, the older one may be torn: a copy was on the disk when it took its place.
+        """
+        name, checkpoints = (topic, partition), self.checkpoints
+        offsets = checkpoints.recovery_points.get(name, 0), checkpoints.log_start_offsets.get(name, 0)
+        return *last_segment(self._files, self.folder(*name)), *offsets
 
     # --- checkpoints ---
 

@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkacompat.storage.corruption import BadBatch, Extent, believed_batches, spans
+from kafkacompat.storage.epoch_recovery import with_lost_epochs
 from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.index_recovery import has_whole_indexes
 from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.leftovers import clean_folder
@@ -63,6 +65,7 @@ def load_log(
     clean_shutdown: bool,
     recovery_point: int,
     log_start_offset: int,
+    cleaner_offset: int,
     now_ms: int,
     cache: SegmentCache,
 ) -> LoadedLog:
@@ -71,12 +74,14 @@ def load_log(
     epochs = LeaderEpochs.load(files, directory)
     loader = _Loader(files, directory, config, epochs, cache)
     trusted_below = recovery_point if not clean_shutdown else None
-    segments = loader.load(bases, trusted_below)
+    segments = loader.load(bases, trusted_below, cleaner_offset)
     end_offset = loader.open_active(segments, now_ms)
     if not segments or end_offset < log_start_offset:
         _remove(files, segments)
         return empty_log(files, directory, cache, log_start_offset)
     log_start_offset = max(log_start_offset, segments[0].base_offset)
+    if not clean_shutdown:
+        epochs = with_lost_epochs(files, directory, epochs, segments, log_start_offset)
     epochs.truncate_from_end(end_offset)
     epochs.truncate_from_start(log_start_offset)
     return LoadedLog(
@@ -105,8 +110,12 @@ class _Loader:
         self._bases: list[int] = []
         self.truncated_bytes = 0
 
-    def load(self, bases: list[int], trusted_below: int | None) -> list[Segment]:
-        """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through."""
+    def load(self, bases: list[int], trusted_below: int | None, cleaner_offset: int) -> list[Segment]:
+        """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through.
+
+        The log ends where one of those was cut off, or is followed by a gap that no compaction (before
+        `cleaner_offset`) has made: the rest of it was lost, though later segments were not.
+        """
         self._bases = bases
         self._trusted_below = LARGEST_OFFSET if trusted_below is None else trusted_below
         first_suspect = len(bases)
@@ -115,23 +124,26 @@ class _Loader:
         segments: list[Segment] = []
         for slot, base_offset in enumerate(bases):
             if slot < first_suspect:
-                segments.append(self._load_trusted(base_offset, trusted_below is not None, segments))
+                # One that ends just where the recovery point is may have been synced before it was rolled away: without indexes.
+                is_sealed = trusted_below is None or bases[slot + 1] < trusted_below
+                segments.append(self._load_trusted(base_offset, is_sealed, segments))
                 continue
             segment, cut_bytes = self._recover(base_offset, segments)
             segments.append(segment)
-            if slot + 1 < len(bases):
-                # The last one stays open with its indexes in memory: it is the active one.
-                segment.seal()
-            if cut_bytes:
-                self._remove_from(bases[slot + 1 :])
+            following = bases[slot + 1 :]
+            if not following:
+                break  # it stays open with its indexes in memory: it is the active one
+            is_short = following[0] > max(cleaner_offset, self._measure(segment)[0])
+            segment.seal()
+            if cut_bytes or is_short:
+                self._remove_from(following)
                 break
         return segments
 
-    def _load_trusted(self, base_offset: int, unclean: bool, earlier: list[Segment]) -> Segment:
+    def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
         try:
             segment = Segment.load(self._files, self._directory, base_offset, self._cache)
-            # A segment that was rolled away just before the crash may have its data on the disk but not its indexes.
-            believed = not unclean or not segment.size_bytes or segment.max_timestamp >= 0
+            believed = is_sealed or has_whole_indexes(self._files, segment, self._config.index_interval_bytes)
         except (FileNotFoundError, CorruptIndexError):
             believed = False
         if not believed:
@@ -156,7 +168,7 @@ class _Loader:
                     replay = replay or TransactionReplay(self._open_transactions(earlier, base_offset))
                     replay.add(header, file.file.pread(header.size_bytes, segment.size_bytes))
                 segment.index_batch(
-                    header.size_bytes, header.last_offset, header.max_timestamp, self._config.index_interval_bytes
+                    header.size_bytes, header.last_offset, header.latest_timestamp, self._config.index_interval_bytes
                 )
                 if header.partition_leader_epoch > self._epochs.latest:
                     self._epochs.assign(header.partition_leader_epoch, header.base_offset)

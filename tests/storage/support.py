@@ -44,7 +44,13 @@ def create(store: Store, **config: Any) -> Log:
 
 
 def reopen(
-    store: Store, *, clean: bool = False, recovery_point: int = 0, log_start_offset: int = 0, **config: Any
+    store: Store,
+    *,
+    clean: bool = False,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    cleaner_offset: int | None = None,
+    **config: Any,
 ) -> Log:
     """Open the log again, as after a crash unless `clean`."""
     return Log.open(
@@ -57,6 +63,7 @@ def reopen(
         clean_shutdown=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
+        cleaner_offset=cleaner_offset,
         now_ms=NOW_MS,
     )
 

@@ -67,6 +67,42 @@ def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(
     again.close()
 
 
+def test_indexes_of_an_earlier_process_are_not_taken_for_those_of_a_segment_that_was_never_sealed(
+    memory: Store,
+) -> None:
+    """Everything was flushed, and just there a segment began: the recovery point does not tell whether the old one was sealed."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 5)
+    log.close()
+    log = reopen(memory, clean=True, index_interval_bytes=0)
+    for index in range(5, 10):
+        append(log, batch(timestamp=NOW_MS + index))
+    assert log.flush() == 10
+    log.roll(log.prepare_segment(10))
+    memory.files.crash(lose_unsynced=False)
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert again.offset_for_timestamp(NOW_MS + 7) == (7, NOW_MS + 7, 0)
+    assert again.segments[0].max_timestamp == NOW_MS + 9
+    again.close()
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("size", [16, 24])
+def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, size: int) -> None:
+    """A power failure came while they were written."""
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 10)
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(10)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, suffix)))
+    rewrite(memory, name(0, suffix), lambda data: data[:size] + bytes(size) + data[2 * size :])
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert memory.files.read(memory.path(name(0, suffix))) == whole
+    again.close()
+
+
 def test_a_damaged_index_is_rebuilt_in_memory_when_first_needed(memory: Store) -> None:
     assert isinstance(memory.files, MemoryFiles)
     log = create(memory, segment_bytes=20_000, index_interval_bytes=4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from kafkacompat.storage.sound_batches import LegacyFormatError
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import Survivors
 from tests.storage.support import (
     NOW_MS,
     Store,
@@ -26,6 +28,7 @@ from tests.storage.support import (
     read,
     reopen,
     rewrite,
+    roll,
     stored_headers,
 )
 
@@ -284,7 +287,7 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
     log.release()
     later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(store, name(40, ".log"), lambda _: later)
-    again = reopen(store)
+    again = reopen(store, recovery_point=51)
     assert read(again, 4)[:8] == struct.pack(">q", 4)
     for offset in (5, 39, 40, 50):
         assert read(again, offset)[:8] == struct.pack(">q", 50)
@@ -293,6 +296,57 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
     assert read(clean, 7)[:8] == struct.pack(">q", 50)
     assert read(clean, 7, upper=OffsetPosition(40, 0, len(batch()) * 5)) == b""
     clean.close()
+
+
+@pytest.mark.parametrize("survivors", [("all", "none"), ("all", "first"), ("any", "all")])
+def test_a_log_ends_where_an_unsynced_segment_lost_its_end_though_later_ones_did_not(
+    memory: Store, survivors: tuple[str, str]
+) -> None:
+    """A power failure may keep the second of two files and lose the first, even just behind a batch."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory)
+    fill(log, 5)
+    log.flush()
+    for end in (5, 8, 11):
+        log.roll(log.prepare_segment(end))
+        fill(log, 3)
+    for seed in range(50):
+        left = Store(memory.files.after(Survivors(*survivors, Random(seed))), memory.root)
+        again = reopen(left, recovery_point=5)
+        assert offsets(again) == list(range(again.log_end_offset))
+        assert append(again, batch()).base_offset == again.log_end_offset - 1 >= 5
+        again.close()
+
+
+@pytest.mark.parametrize(("cleaner_offset", "end"), [(0, 5), (40, 51)])
+def test_a_hole_behind_the_recovery_point_is_compactions_or_a_loss(
+    memory: Store, cleaner_offset: int, end: int
+) -> None:
+    log = create(memory)
+    fill(log, 5)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(memory, name(40, ".log"), lambda _: later)
+    again = reopen(memory, recovery_point=5, cleaner_offset=cleaner_offset)
+    assert (again.log_end_offset, again.cleaner_offset) == (end, cleaner_offset)
+    again.close()
+
+
+def test_epochs_that_the_file_forgot_with_records_that_are_still_there_are_found_again(memory: Store) -> None:
+    """Records were about to be deleted, and the epochs were written down first."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory)
+    for epoch in (0, 0, 3, 3, 3, 4):
+        append(log, batch(), leader_epoch=epoch)
+        if epoch == 3:
+            roll(log)
+    log.advance_log_start_offset(4)
+    log.flush()
+    assert log.leader_epochs.entries == [(3, 4), (4, 5)]
+    memory.files.crash()
+    again = reopen(memory, recovery_point=6, log_start_offset=1)
+    assert again.leader_epochs.entries == [(0, 1), (3, 2), (4, 5)]
+    again.close()
 
 
 def test_names_that_a_killed_process_made_are_on_the_disk_before_anything_is_acknowledged(memory: Store) -> None:

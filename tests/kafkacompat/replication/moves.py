@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twisted.internet.defer import Deferred
 
+from kafkacompat.metadata.image import TopicImage
+from kafkacompat.replication.directories import Directories
 from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
@@ -26,15 +30,21 @@ def two(files: MemoryFiles | None = None, config: LogConfig = SMALL) -> tuple[No
 def restarted(node: Node) -> tuple[Node, Partition]:
     """The next process over the same files, as a broker starts it."""
     after = Node("/a", "/b", files=node.files, config=node.config)
-    after.directories[0].partitions.clear()
-    directories = type(after.replicas.directories)(after.directories)
-    after.replicas.directories = directories
-    after.replicas.moves._directories = directories
-    finding = Deferred.fromCoroutine(find_partitions(directories, {"t": T}))
-    after.work()
-    outcome(finding)
+    find(after, {"t": T})
     after.open(T)
     return after, after.replicas.find("t", 0)
+
+
+def find(node: Node, topics: Mapping[str, TopicImage]) -> None:
+    """Let a node that has just begun find where partitions are, as a broker does."""
+    for directory in node.directories:
+        directory.partitions.clear()
+    directories = Directories(node.directories)
+    node.replicas.directories = directories
+    node.replicas.moves._directories = directories
+    finding = Deferred.fromCoroutine(find_partitions(directories, topics))
+    node.work()
+    outcome(finding)
 
 
 def offsets(partition: Partition) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from random import Random
 
 import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -13,6 +14,8 @@ from kafkacompat.storage.log import AppendResult, Log
 from kafkacompat.storage.log_copy import LogCopy
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch, read_header
+from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import Survivors
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
 from tests.kafkacompat.replication.moves import SMALL, T, folders, home, move, offsets, restarted, step, two
 from tests.kafkacompat.replication.node import Node, topic
@@ -126,6 +129,30 @@ def test_records_deleted_at_the_last_instant_stay_away() -> None:
     node.files.crash()
     _, after = restarted(node)
     assert (after.log.log_start_offset, offsets(after)) == (17, list(range(17, 30)))
+
+
+@pytest.mark.parametrize(("begin", "end"), [("/a", "/b"), ("/b", "/a")])
+def test_of_two_logs_of_the_same_length_the_one_that_may_be_torn_is_not_taken(begin: str, end: str) -> None:
+    """The copy was on the disk before it counted; what it was made of need not be."""
+    node = Node("/a", "/b", config=SMALL)
+    assert refusal(of(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    node.open(T)
+    partition = node.replicas.find("t", 0)
+    for _ in range(3):
+        node.append(partition)
+    fallen: list[MemoryFiles] = []
+
+    def fall(_: str) -> None:
+        if home(node) == end:
+            fallen.extend(node.files.after(Survivors("none", "torn", Random(seed))) for seed in range(20))
+
+    node.files.before_change = fall
+    move(node, end)
+    assert fallen
+    for files in fallen:
+        node.files = files
+        after, survivor = restarted(node)
+        assert (home(after), offsets(survivor)) == (end, [0, 1, 2])
 
 
 @pytest.mark.parametrize(("begin", "end"), [("/a", "/b"), ("/b", "/a")])
