@@ -47,10 +47,11 @@ def convert_legacy(files: Files, folder: str, max_decompressed_bytes: int, *, ma
 def _is_legacy(files: Files, path: str) -> bool:
     file = files.open(path)
     try:
-        start = file.pread(_START_BYTES, 0)
+        start = file.pread(2 * MAGIC_POSITION, 0)
     finally:
         file.close()
-    return len(start) == _START_BYTES and start[MAGIC_POSITION] < MAGIC_V2
+    # Nothing but zeros is no message, but what a power failure leaves of a batch.
+    return len(start) >= _START_BYTES and start[MAGIC_POSITION] < MAGIC_V2 and any(start[MAGIC_POSITION:])
 
 
 class _Conversion:

@@ -223,3 +223,12 @@ def test_a_segment_keeps_the_time_it_was_written_at() -> None:
     files.now_ms = NOW_MS
     convert(files)
     assert files.modified_ms(f"{FOLDER}/{0:020d}.log") == 12_345
+
+
+def test_zeros_that_a_power_failure_left_are_no_messages() -> None:
+    """Neither in the place of a whole batch nor behind the first sixteen bytes of one."""
+    torn = build_batch([(NOW_MS, b"k", b"v", [])])[:16] + bytes(48)
+    for data in (bytes(300), torn):
+        files = folder_with((0, data), (11, data))
+        convert_legacy(files, FOLDER, NO_LIMIT, may_be_torn=True)
+        assert files.read(f"{FOLDER}/{0:020d}.log") == data
