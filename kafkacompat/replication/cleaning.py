@@ -212,11 +212,19 @@ class LogCleaner:
 
     async def _swap(self, partition: Partition, cleaned: CleanedSegment) -> None:
         compacted = partition.log
+        await self._note_first(partition)
         segment = await partition.disk.run(compacted.prepare_swap, cleaned)
         replaced = compacted.swap_segments(cleaned, segment)
         await partition.disk.run(compacted.complete_swap, segment, replaced)
         # Who reads them at the moment has them open.
         self._clock.callLater(compacted.config.file_delete_delay_ms / 1000, self._remove, partition, replaced)
+
+    async def _note_first(self, partition: Partition) -> None:
+        """Say that a log is compacted before it has its first gaps: a crash may come before the checkpoint."""
+        home = self._replicas.directories.home((partition.topic, partition.index))
+        if partition.log.cleaner_offset is None and home is not None and not home.offline:
+            partition.log.cleaner_offset = partition.log.log_start_offset
+            await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
 
     def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
         if not partition.closed:

@@ -35,6 +35,13 @@ def test_a_directory_that_was_closed_is_sound(store: Store) -> None:
     assert check(store, FOLDER) == []
 
 
+def test_epochs_of_deleted_records_need_not_be_known(memory: Store) -> None:
+    directory, log = write_directory(memory, close=False)
+    log.advance_log_start_offset(log.segments[1].base_offset + 1)
+    directory.close([log])
+    assert check(memory) == []
+
+
 def test_a_directory_that_is_in_use_is_sound_and_stays_in_use(store: Store) -> None:
     directory, log = write_directory(store, close=False)
     assert check(store) == []
