@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests import batches
 from compat_tests.brokers import Broker, KafkacompatBroker
+from compat_tests.java_tools import java_command
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.test_restart import QUIET, create_topic
 from compat_tests.waiting import pause, until
@@ -28,8 +29,8 @@ from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
 
 MIB = 1 << 20
-DISK_BYTES = 40 * MIB
-RESERVE_BYTES = 12 * MIB
+DISK_BYTES = 30 * MIB
+RESERVE_BYTES = 8 * MIB
 SMALL_SEGMENTS: dict[str, Any] = {"segment.bytes": str(MIB), "file.delete.delay.ms": "100"}
 PROPERTIES = {
     "log.retention.check.interval.ms": "200",
@@ -194,6 +195,30 @@ def test_producers_wait_at_the_reserve_and_come_back(
         assert read_from(broker, name, begin, end) == expected
 
 
+def test_kafkas_own_producer_waits_at_the_reserve_and_comes_back(tmp_path: Path, disk: Path, name: str) -> None:
+    with small_broker(tmp_path, disk) as broker:
+        create_topic(broker, name, **SMALL_SEGMENTS)
+        create_topic(broker, "ballast", **SMALL_SEGMENTS)
+        ballast = Writer(broker, "ballast")
+        until(lambda: len(ballast.stored) > 250)
+        ballast.stop()
+        settings = [f"bootstrap.servers={broker.bootstrap}", "acks=all"]
+        sizes = ["--num-records", "300", "--record-size", str(VALUE_BYTES), "--throughput", "-1"]
+        command = java_command(
+            "org.apache.kafka.tools.ProducerPerformance", ["--topic", name, *sizes, "--producer-props", *settings]
+        )
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as producer:
+            until(lambda: is_full(broker, name))
+            assert producer.poll() is None
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
+            admin.delete_topics(["ballast"])["ballast"].result(20)
+            output, _ = producer.communicate(timeout=60)
+        assert producer.returncode == 0, output
+        assert "300 records sent" in output
+        assert "TimeoutException" not in output
+        assert len(read_from(broker, name, 0, 300)) == 300
+
+
 def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(tmp_path: Path, disk: Path, name: str) -> None:
     """Without a reserve the writes themselves fail, in the middle of a batch."""
     with small_broker(tmp_path, disk, kafkacompat_disk_reserve_bytes="0") as broker:
@@ -211,8 +236,7 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(tmp_path: Path, disk
         until(lambda: len(writing.stored) > stuck_at + 50)
         writing.stop()
         assert broker.lines("is taken offline") == []
-        for end in (broker.stop, broker.kill):
-            assert read_from(broker, name, 0, len(writing.stored)) == writing.stored
-            end()
-            broker.start()
+        assert read_from(broker, name, 0, len(writing.stored)) == writing.stored
+        broker.kill()
+        broker.start()
         assert read_from(broker, name, 0, len(writing.stored)) == writing.stored
