@@ -95,7 +95,7 @@ def test_decoders(tmp_path: Path) -> None:
     lines = run("dump", "--json", "--offsets-decoder", "--skip-record-metadata", str(path)).stdout.splitlines()
     found = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
     about = '{"type":"1","data":{"group":"g","topic":"t","partition":2}}'
-    said = '{"version":"4","data":{"offset":17,"leaderEpoch":3,"metadata":"m","commitTimestamp":1700000000000}}'
+    said = '{"version":"3","data":{"offset":17,"leaderEpoch":3,"metadata":"m","commitTimestamp":1700000000000}}'
     assert found[:2] == [(about, said), (about, "<DELETE>")]
     assert found[2] == ("Unknown record type 99 at offset 2, skipping.", None)
     path.write_bytes(
