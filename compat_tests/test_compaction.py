@@ -248,7 +248,9 @@ def compact_once(files: OsFiles, log: Log) -> bool:
     what = log.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
     if what is None:
         return False
-    for step in compact(files, log.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)):
+    job = log.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
+    assert job is not None
+    for step in compact(files, job):
         if isinstance(step, CleanedSegment):
             segment = log.prepare_swap(step)
             replaced = log.swap_segments(step, segment)

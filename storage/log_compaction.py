@@ -44,26 +44,37 @@ class LogCompaction(LogState):
             for segment in segments:
                 segment.learn_first_timestamp()
 
-    def cleaning_job(self, what: Cleanable, *, now_ms: int, map_bytes: int, load_factor: float) -> CleaningJob:
-        """What `compact` is told. [any thread; takes as long as there are producers]"""
+    def cleaning_job(self, what: Cleanable, *, now_ms: int, map_bytes: int, load_factor: float) -> CleaningJob | None:
+        """What `compact` is told; None when a transaction is undecided from where on all is dirty.
+
+        [any thread; takes as long as there are producers]
+        """
+        known = list(self.producer_state.producers.values())
+        undecided = [each.current_txn_first_offset for each in known if each.current_txn_first_offset >= 0]
+        end_offset = min(what.end_offset, self._segment_base(min(undecided, default=what.end_offset)))
+        if end_offset <= what.first_dirty_offset:
+            return None
         segments = list(self.segments)
-        sources = [each for each in segments if each.base_offset < what.end_offset]
+        sources = [each for each in segments if each.base_offset < end_offset]
         producers = {
             each.producer_id: LastRecord(each.batches[-1].last_offset if each.batches else -1, each.producer_epoch)
-            for each in list(self.producer_state.producers.values())
+            for each in known
         }
         return CleaningJob(
             self.directory,
             tuple(Source(each.base_offset, each.size_bytes, each.modified_ms) for each in sources),
             tuple(each.base_offset for each in segments[len(sources) :]),
             what.first_dirty_offset,
-            what.end_offset,
+            end_offset,
             now_ms,
             producers,
             self.config,
             map_bytes,
             load_factor,
         )
+
+    def _segment_base(self, offset: int) -> int:
+        return self.segments[max(0, self.segments.floor(offset))].base_offset
 
     def prepare_swap(self, cleaned: CleanedSegment) -> Segment:
         """Decide for what was written: from now on a start would put it in its place. [disk]"""

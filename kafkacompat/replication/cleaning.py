@@ -7,7 +7,7 @@ While a log is compacted nothing else takes segments out of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
+from kafkacompat.replication.cleaning_run import CleaningRun, tell
 from kafkacompat.replication.pacing import Rest, Throttle
 from kafkacompat.storage.compaction import (
     Cleanable,
@@ -24,7 +25,7 @@ from kafkacompat.storage.compaction import (
     Progress,
 )
 from kafkacompat.storage.log_state import PASSING_ERRORS
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import now_ms
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class LogCleaner:
         self._clock = clock = housekeeping.clock
         self._config = config
         self._housekeeping = housekeeping
-        self._cleanings: dict[Partition, _Cleaning] = {}
+        self._cleanings: dict[Partition, CleaningRun] = {}
         self._uncleanable: WeakSet[Partition] = WeakSet()
         self._not_before: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()
         self._throttle = Throttle(clock)
@@ -155,12 +156,12 @@ class LogCleaner:
     # One compaction
 
     def _start_cleaning(self, partition: Partition, what: Cleanable) -> None:
-        cleaning = self._cleanings[partition] = _Cleaning(partition, what, self._clock)
+        cleaning = self._cleanings[partition] = CleaningRun(partition, what, self._clock)
         Deferred.fromCoroutine(self._clean(cleaning)).addErrback(
             lambda failure: log.error("compacting %r failed", partition, exc_info=failure.value)
         )
 
-    async def _clean(self, cleaning: _Cleaning) -> None:
+    async def _clean(self, cleaning: CleaningRun) -> None:
         partition = cleaning.partition
         try:
             result = await self._compact(cleaning)
@@ -169,7 +170,7 @@ class LogCleaner:
                 home = self._replicas.directories.home((partition.topic, partition.index))
                 if home is not None and not home.offline:
                     await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
-                _tell(cleaning, result, self._clock.seconds())
+                tell(cleaning, result, self._clock.seconds())
         except Exception as problem:
             self._failed(partition, problem)
         finally:
@@ -180,20 +181,22 @@ class LogCleaner:
         if not (partition.closed or self._stopping):
             self._housekeeping.delete_expired(partition)
 
-    async def _compact(self, cleaning: _Cleaning) -> CleaningResult | None:
+    async def _compact(self, cleaning: CleaningRun) -> CleaningResult | None:
         """Take it step by step; None when it was given up."""
         partition, result = cleaning.partition, None
         map_bytes = min(self._config().int("log.cleaner.dedupe.buffer.size") // max(self._threads(), 1), MOST_MAP_BYTES)
         load_factor = min(max(_number(self._config(), "log.cleaner.io.buffer.load.factor"), 0.01), 0.99)
         now = now_ms(self._clock)
 
-        def begin(call: Callable[..., Any]) -> Iterator[Any]:
+        def begin(call: Callable[..., Any]) -> Any:
             """In a worker's thread."""
             job = partition.log.cleaning_job(cleaning.what, now_ms=now, map_bytes=map_bytes, load_factor=load_factor)
-            steps: Iterator[Any] = call("compact", self._files, job)
-            return steps
+            return None if job is None else call("compact", self._files, job)
 
         steps = await self._workers.run(begin)
+        if steps is None:
+            self._put_off(partition)
+            return None
         try:
             while not cleaning.is_over:
                 step = await self._workers.run(lambda _: next(steps, None))
@@ -237,10 +240,13 @@ class LogCleaner:
             except KafkaError as problem:
                 self._failed(partition, problem)
 
+    def _put_off(self, partition: Partition) -> None:
+        self._not_before[partition] = self._clock.seconds() + self._backoff_s()
+
     def _failed(self, partition: Partition, problem: Exception) -> None:
         if partition.closed or self._stopping:
             return
-        self._not_before[partition] = self._clock.seconds() + self._backoff_s()
+        self._put_off(partition)
         if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
             home = self._replicas.directories.home((partition.topic, partition.index))
             assert home is not None
@@ -257,48 +263,7 @@ class LogCleaner:
             log.error("%r is not compacted until the next start: %s", partition, problem, exc_info=defect)
 
 
-class _Cleaning:
-    """One compaction under way; ``ended`` fires when it is not any more."""
-
-    def __init__(self, partition: Partition, what: Cleanable, clock: Clock) -> None:
-        self.partition = partition
-        self.what = what
-        self.begun_s = clock.seconds()
-        self.rest = Rest(clock)
-        self.ended: Deferred[None] = Deferred()
-        self._given_up = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no further step shall be made."""
-        return self._given_up or self.partition.closed
-
-    def give_up(self) -> Deferred[None]:
-        """Make no further step; fires when none is under way."""
-        self._given_up = True
-        self.rest.end()
-        fired: Deferred[None] = Deferred()
-        self.ended.addCallback(lambda _: fired.callback(None))
-        return fired
-
-
 def _number(config: BrokerConfig, name: str) -> float:
     value = config.value(name)
     assert isinstance(value, float)
     return value
-
-
-def _tell(cleaning: _Cleaning, result: CleaningResult, now_s: float) -> None:
-    log.info(
-        "compacted %r up to offset %d: %d of %d records are left (%d keys), %d bytes read and %d written in %.1f s",
-        cleaning.partition,
-        result.end_offset,
-        result.records_kept,
-        result.records_read,
-        result.keys,
-        result.bytes_read,
-        result.bytes_written,
-        now_s - cleaning.begun_s,
-    )
-    if result.keyless:
-        log.warning("%r had %d records without a key, which compaction drops", cleaning.partition, result.keyless)

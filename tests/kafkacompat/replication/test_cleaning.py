@@ -16,6 +16,7 @@ from kafkacompat.replication.cleaning import LogCleaner
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.producer_state import Producer
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import NewRecord, build_batch, read_records
 from tests.fakes.disk import ManualDisk
@@ -216,6 +217,22 @@ def test_what_is_older_than_max_compaction_lag_is_compacted_however_little_it_is
     world.work(60)
     world.work(BACKOFF_S)
     assert world.workers.calls == ["compact"]
+
+
+def test_a_log_with_an_undecided_transaction_lets_the_others_go_first() -> None:
+    world = World()
+    undecided, other = world.open("t"), world.open("u")
+    world.put(undecided, *"aaaaaaaa")
+    world.put(other, *"bbbbbbbb")
+    producer = undecided.log.producer_state.producers[7] = Producer(7)
+    producer.current_txn_first_offset = 1
+    world.cleaner.start()
+    world.work(BACKOFF_S)
+    assert world.keys(undecided) == "aaaaaaaa"
+    assert len(world.keys(other)) < 8
+    producer.current_txn_first_offset = -1
+    world.work(BACKOFF_S)
+    assert len(world.keys(undecided)) < 8
 
 
 def test_max_compaction_lag_ends_a_segment_too() -> None:

@@ -79,6 +79,8 @@ def compact_log(
     if what is None:
         return None
     job = log.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    if job is None:
+        return None
     for step in compact(store.files, job):
         if isinstance(step, CleanedSegment):
             swap(log, step)

@@ -251,6 +251,26 @@ def test_an_abort_marker_goes_when_its_records_are_gone_and_its_time_has_come(st
     assert [each.header.base_offset for each in left(log)] == [0, 2, 4, 6, 7, 8]
 
 
+def test_nothing_from_the_first_undecided_transaction_on_is_looked_at(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, ("a", "1"))
+    put(log, ("a", "2"))
+    roll(log)
+    put(log, ("b", "1"))
+    put(log, ("a", "undecided"), **transactional())
+    put(log, ("b", "2"))
+    roll(log)
+    result = compact_log(store, log)
+    assert result is not None
+    assert result.end_offset == 2
+    assert [offset for offset, *_ in records(log)] == [1, 2, 3, 4]
+    assert compact_log(store, log) is None
+    end_transaction(log, 7, commit=False)
+    index_aborted(store, log)
+    compact_log(store, log)
+    assert [offset for offset, *_ in records(log)] == [1, 4]
+
+
 def test_the_index_is_built_again_after_a_crash(store: Store) -> None:
     log = aborted_log(store)
     compact_log(store, log)
