@@ -123,7 +123,7 @@ class Segment(SegmentFiles):
         file = self.pin()
         try:
             for _, header in scan_headers(file.file, 0, self.size_bytes):
-                scratch.index_batch(header.size_bytes, header.last_offset, header.max_timestamp, _REBUILD_INTERVAL)
+                scratch.index_batch(header.size_bytes, header.last_offset, header.latest_timestamp, _REBUILD_INTERVAL)
         finally:
             file.release()
         scratch.finish()
@@ -293,7 +293,7 @@ class Segment(SegmentFiles):
         self.max_timestamp, self.offset_of_max_timestamp = time_index.last()
         start = offset_index.lookup(self.offset_of_max_timestamp)
         for _, header in scan_headers(file, start, self.size_bytes):
-            if header.max_timestamp > self.max_timestamp:
-                self.max_timestamp, self.offset_of_max_timestamp = header.max_timestamp, header.last_offset
+            if header.latest_timestamp > self.max_timestamp:
+                self.max_timestamp, self.offset_of_max_timestamp = header.latest_timestamp, header.last_offset
         if self.size_bytes == 0:
             self.first_timestamp = -1

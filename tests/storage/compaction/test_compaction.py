@@ -308,6 +308,27 @@ def test_a_bad_batch_stops_it_and_nothing_has_changed(store: Store, position: in
     assert contents(store) == before
 
 
+@pytest.mark.parametrize("lost", [(".timeindex",), (".index", ".timeindex")])
+def test_indexes_that_are_built_again_point_at_no_emptied_batch_either(store: Store, lost: tuple[str, ...]) -> None:
+    log = create(store, index_interval_bytes=0, **COMPACTED)
+    for number in range(9):
+        sequence = number // 3
+        producer = {"producer_id": number % 3, "producer_epoch": 0, "base_sequence": sequence}
+        put(log, ("a", str(number)), now_ms=NOW_MS + 10 * number, **producer)
+    put(log, ("a", "last"), now_ms=NOW_MS)
+    roll_and_compact(store, log)
+    assert [len(batch.records) for batch in left(log)] == [0, 0, 0, 1]
+    assert log.segments[0].max_timestamp == NOW_MS
+    log.close()
+    before = contents(store)
+    for suffix in lost:
+        store.files.remove(store.path(name(0, suffix)))
+    again = reopen(store, recovery_point=10, index_interval_bytes=0, **COMPACTED)
+    assert again.segments[0].max_timestamp == NOW_MS
+    again.close()
+    assert {each: contents(store)[each] for each in before} == before
+
+
 def flipped(data: bytes, position: int) -> bytes:
     changed = bytearray(data)
     changed[position] ^= 0x81
