@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_config import LONG_MAX, LogConfig
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import build_batch, read_records
 from tests.kafkacompat.metadata.deferreds import outcome
@@ -45,11 +45,16 @@ def contents(partition: Partition) -> dict[int, bytes]:
 class Run:
     """One random life."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, always: bool) -> None:
         self.random = Random(seed)
-        config = LogConfig(segment_bytes=self.random.choice([300, 900, 1 << 20]), index_interval_bytes=100)
+        self.always = always
+        config = LogConfig(
+            segment_bytes=self.random.choice([300, 900, 1 << 20]),
+            index_interval_bytes=100,
+            flush_messages=LONG_MAX if always else 1,
+        )
         self.image = topic("t", PARTITIONS)
-        self.node = Node(config=config, syncs_always=True)
+        self.node = Node(config=config, syncs_always=always)
         self.node.open(self.image)
         self.acknowledged: dict[tuple[int, int], bytes] = {}
         self.numbers = count()
@@ -72,7 +77,7 @@ class Run:
     def go(self) -> None:
         for step in self.steps:
             step()
-            for partition in self.node.replicas:
+            for partition in self.node.replicas if self.always else ():
                 # What consumers see would survive a power failure in this instant.
                 assert partition.high_watermark.offset <= partition.log.recovery_point
         self.settle()
@@ -165,8 +170,9 @@ class Run:
         assert self.acknowledged.items() <= found.items()
 
 
+@pytest.mark.parametrize("always", [True, False], ids=["fsync", "flush.messages=1"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_acknowledged_is_lost(seed: int) -> None:
-    run = Run(seed)
+def test_nothing_acknowledged_is_lost(seed: int, always: bool) -> None:
+    run = Run(seed, always)
     run.go()
     assert run.acknowledged
