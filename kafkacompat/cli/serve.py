@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkacompat.cli.log_lines import LineFormatter
+from kafkacompat.cli.log_lines import ErrorFlood, LineFormatter
 from kafkacompat.cli.process import run
 from kafkacompat.config import BrokerConfig, ConfigError
 
@@ -20,6 +20,7 @@ def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
     """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used."""
     log_lines = logging.StreamHandler(sys.stderr)
     log_lines.setFormatter(LineFormatter())
+    log_lines.addFilter(ErrorFlood())
     logging.basicConfig(level=logging.INFO, handlers=[log_lines])
     try:
         # java.util.Properties reads files as Latin-1; other characters are written \uXXXX.

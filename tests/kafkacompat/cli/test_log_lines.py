@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from kafkacompat.cli.log_lines import MAX_MESSAGE_CHARACTERS, LineFormatter
+from kafkacompat.cli.log_lines import ERRORS_PERIOD_S, ERRORS_TOLD, MAX_MESSAGE_CHARACTERS, ErrorFlood, LineFormatter
 
 
 def line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
@@ -34,3 +34,23 @@ def test_what_is_too_long_is_cut() -> None:
 
 def test_a_traceback_keeps_its_lines() -> None:
     assert line("failed", exc_info=ValueError("why")).splitlines() == ["failed", "ValueError: why"]
+
+
+def told(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str = "t") -> str | None:
+    """Return the message if it is told."""
+    record = logging.LogRecord("test", level, __file__, 1, "topic %s cannot be read", (topic,), None)
+    record.created = at_s
+    return record.getMessage() if flood.filter(record) else None
+
+
+def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None:
+    flood = ErrorFlood()
+    assert [told(flood, 100, topic=f"{n}") for n in range(ERRORS_TOLD)][-1] == f"topic {ERRORS_TOLD - 1} cannot be read"
+    assert [told(flood, 100) for _ in range(7)] == [None] * 7
+    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were not told)"
+    assert told(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
+
+
+def test_what_is_no_error_is_always_told() -> None:
+    flood = ErrorFlood()
+    assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * ERRORS_TOLD)]
