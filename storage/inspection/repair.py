@@ -22,11 +22,13 @@ from kafkacompat.storage.inspection.segment_check import CheckedSegment
 from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.producer_recovery import open_transactions
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, Snapshots
-from kafkacompat.storage.transaction_index import read_aborted, write_aborted
+from kafkacompat.storage.transaction_index import write_aborted
+from kafkacompat.storage.transaction_replay import TransactionReplay, truncate_aborted
 from kafkacompat.storage.walk import Bounds, walk
 
 REMOVED_SUFFIX = ".removed"
@@ -118,8 +120,7 @@ class _PartitionPlan:
         for segment in kept:
             if segment.wrong_indexes.keys() & {INDEX_SUFFIX, TIME_INDEX_SUFFIX} or segment is self.cut:
                 yield self._index(segment)
-        if self.cut is not None:
-            yield from self._transaction_index(self.cut, self.end_offset)
+        yield from self._transaction_indexes(kept)
         yield from self._snapshots(self.end_offset)
         if self._partition.wrong_epochs or self.cut is not None:
             yield self._epochs(kept, self.end_offset)
@@ -181,15 +182,29 @@ class _PartitionPlan:
         segment.write_indexes()
         self._files.sync_directory(self._folder)
 
-    def _transaction_index(self, checked: CheckedSegment, end_offset: int) -> Iterator[Step]:
-        path = checked.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX
-        if self._files.exists(path):
-            what = "take out the transactions that ended behind the cut"
-            yield Step(path, what, partial(self._trim_transactions, path, end_offset))
+    def _transaction_indexes(self, kept: Sequence[CheckedSegment]) -> Iterator[Step]:
+        for slot, segment in enumerate(kept):
+            path = segment.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX
+            if TXN_INDEX_SUFFIX in segment.wrong_indexes:
+                what = "build it anew from the markers of transactions"
+                yield Step(path, what, partial(self._build_transaction_index, path, segment, kept[:slot]))
+            elif segment is self.cut and self._files.exists(path):
+                what = "take out the transactions that ended behind the cut"
+                yield Step(path, what, partial(truncate_aborted, self._files, path, self.end_offset))
 
-    def _trim_transactions(self, path: str, end_offset: int) -> None:
-        aborted = [each for each in read_aborted(self._files, path) if each.last_offset < end_offset]
-        write_aborted(self._files, path, aborted)
+    def _build_transaction_index(self, path: str, checked: CheckedSegment, earlier: Sequence[CheckedSegment]) -> None:
+        loaded = [Segment.load(self._files, self._folder, each.base_offset, SegmentCache()) for each in earlier]
+        open_before = open_transactions(self._files, self._folder, loaded, checked.base_offset)
+        replay = TransactionReplay(open_before)
+        file = self._files.open(checked.path)
+        try:
+            for stretch in walk(file, Bounds(file.size()), checked.base_offset):
+                header = stretch.header
+                if header is not None and not stretch.problem and (header.is_transactional or header.is_control):
+                    replay.add(header, file.pread(stretch.size_bytes, stretch.position))
+        finally:
+            file.close()
+        write_aborted(self._files, path, replay.aborted)
 
     def _snapshots(self, end_offset: int) -> Iterator[Step]:
         for offset in Snapshots(self._files, self._folder).offsets():

@@ -13,8 +13,9 @@ from kafkacompat.storage.inspection.findings import Finding
 from kafkacompat.storage.inspection.repair import REMOVED_SUFFIX, Step, lock_directory, plan_repair
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.wire.record_batch import build_batch
 from tests.storage.inspection.support import FOLDER, problems, write_directory
-from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, stored_headers, take
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, stored_headers, take
 
 END = 48
 BATCH_RECORDS = 2
@@ -158,3 +159,25 @@ def test_a_checkpoint_that_cannot_be_read_is_set_aside(store: Store) -> None:
     run(steps)
     assert problems(store) == []
     assert store.files.read(store.path("data/replication-offset-checkpoint.removed")) == b"9\n0\n"
+
+
+def test_a_transaction_index_is_built_anew_from_the_markers(memory: Store) -> None:
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    records = batch(2, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True)
+    append(log, records, from_client=False)
+    roll(log)
+    marker = build_batch(
+        [(NOW_MS, b"\0\0\0\0", bytes(6), [])], producer_id=3, producer_epoch=0, transactional=True, control=True
+    )
+    append(log, marker, from_client=False)
+    roll(log)
+    directory.close([log])
+    path = f"{FOLDER}/{2:020d}.txnindex"
+    right = b"\0\0" + b"".join(number.to_bytes(8, "big") for number in (3, 0, 2, 3))
+    rewrite(memory, path, lambda _: right[:9] + b"\7" + right[10:])
+    steps = plan(memory)
+    assert names(steps) == [".kafka_cleanshutdown", f"{2:020d}.txnindex"]
+    run(steps)
+    assert memory.files.read(memory.path(path)) == right
+    assert problems(memory) == []
