@@ -210,7 +210,11 @@ class _Produce:
     def _still(self, partition: Partition) -> Partition:
         """The partition, unless it was deleted meanwhile or its log is being closed."""
         self._conversions.check_open()
-        return self._replicas.find(partition.topic, partition.index)
+        found = self._replicas.find(partition.topic, partition.index)
+        if found is not partition:
+            detail = f"{partition.topic} was deleted, and made again, before the batch had its turn"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, detail)
+        return found
 
     async def _next_turn(self) -> None:
         turn: Deferred[None] = Deferred()

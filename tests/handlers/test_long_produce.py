@@ -188,6 +188,15 @@ def test_a_partition_that_is_deleted_meanwhile_takes_nothing(many: bytes) -> Non
     assert codes(found(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
 
 
+def test_a_topic_that_took_the_name_of_a_deleted_one_gets_nothing_that_was_meant_for_that(many: bytes) -> None:
+    node = DataNode()
+    pending = node.send(request(many, batch()), 9)
+    node.node.replicas.delete_partitions(topic("t", 2))
+    node.node.open(topic("t", 2, b"another topic id"))
+    assert codes(found(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    assert (end_offset(node), end_offset(node, 1)) == (0, 0)
+
+
 def test_a_broker_that_closes_its_logs_appends_nothing_to_them(many: bytes) -> None:
     node = DataNode()
     pending = node.send(request(many, batch()), 9)
