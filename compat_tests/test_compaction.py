@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
-from compat_tests.waiting import until
+from compat_tests.waiting import pause, until
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
 from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
 from kafkacompat.storage.files import OsFiles
@@ -105,6 +105,10 @@ def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
     return found
 
 
+def by_offset(records: Iterable[Record]) -> dict[int, Record]:
+    return {record.offset: record for record in records}
+
+
 @pytest.fixture(scope="module")
 def compacted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker, int]]:
     """Ours and Kafka, with the same log compacted, and where its active segment begins."""
@@ -156,6 +160,31 @@ def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp
         broker.start()
         assert fetch_all(broker, end_offset) == found
         assert broker.stop() == 0
+        assert broker.stderr().count("ERROR") == 0
+
+
+def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Path) -> None:
+    """Slowed down, so that it is caught at work; what it has done by then differs from run to run."""
+    with KafkacompatBroker(tmp_path / "node", {**EAGER, "log.cleaner.enable": "false"}) as broker:
+        create_topic(broker)
+        fill(broker)
+        end_offset = segment_bases(broker.data_folder / f"{TOPIC}-0")[-1]
+        before = by_offset(fetch_all(broker, end_offset))
+        of_keys = {record.key: record for record in before.values()}
+        lasts = by_offset(sorted(of_keys.values()))
+        broker.stop()
+        broker.properties |= {"log.cleaner.enable": "true", "log.cleaner.io.max.bytes.per.second": "2000000"}
+        for round_ in range(6):
+            broker.start()
+            pause(0.1 + 0.11 * round_)
+            found = by_offset(fetch_all(broker, end_offset))
+            assert lasts.items() <= found.items() <= before.items()
+            assert (broker.kill() == -9) if round_ % 2 else (broker.stop() == 0)
+            leftovers = [path.suffix for path in (broker.data_folder / f"{TOPIC}-0").iterdir()]
+            assert round_ % 2 or not {".cleaned", ".swap"} & set(leftovers)
+        broker.start()
+        assert wait_until_compacted(broker) == end_offset
+        assert by_offset(fetch_all(broker, end_offset)) == lasts
         assert broker.stderr().count("ERROR") == 0
 
 

@@ -230,7 +230,8 @@ class LogCleaner:
             await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
 
     def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
-        if not partition.closed:
+        # The next start removes what is left.
+        if not (partition.closed or self._stopping):
             partition.disk.run(partition.log.remove_replaced, replaced).addErrback(partition.disk_failed)
 
     async def _tidy_up(self, partition: Partition) -> None:

@@ -288,7 +288,7 @@ STEPS = range(8)
 
 
 @pytest.mark.parametrize("steps", STEPS)
-def test_a_stop_leaves_a_whole_log_and_nothing_under_way(steps: int) -> None:
+def test_a_stop_leaves_a_whole_log_and_nothing_under_way(steps: int, caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     partition = world.open()
     world.put(partition, *"aaabaaacaaa")
@@ -303,6 +303,8 @@ def test_a_stop_leaves_a_whole_log_and_nothing_under_way(steps: int) -> None:
     assert not any("cleaned" in name or "swap" in name for name in world.names())
     again = world.node.restart(topic("t", topic_id=b"t" * 16)).replicas.find("t", 0)
     assert world.keys(again) == keys
+    world.work(60)
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("steps", STEPS)
