@@ -10,6 +10,7 @@ import pytest
 from twisted.internet.defer import Deferred, maybeDeferred
 
 from kafkacompat.replication import moving
+from kafkacompat.storage.corruption import BadBatch
 from kafkacompat.storage.log import AppendResult, Log
 from kafkacompat.storage.log_copy import LogCopy
 from kafkacompat.wire.errors import ErrorCode
@@ -53,6 +54,16 @@ def test_the_moved_log_is_there_after_a_restart() -> None:
     after = node.restart(T)
     assert home(after) == "/b"
     assert offsets(after.replicas.find("t", 0)) == list(range(30))
+
+
+def test_what_is_known_to_be_damaged_stays_known() -> None:
+    node, partition = two()
+    for _ in range(30):
+        node.append(partition)
+    bad = BadBatch(0, 10, 0, 0)
+    partition.log.segments[0].remember_corrupt([bad])
+    move(node)
+    assert partition.log.corrupt == {0: (bad,)}
 
 
 def test_the_old_log_is_deleted_when_file_delete_delay_is_over() -> None:
