@@ -1,0 +1,1 @@
+"""The real process, killed with SIGKILL at random moments under load (`make crash`)."""

@@ -1,0 +1,122 @@
+"""Clients that go on through kills, and what they know at any time.
+
+Each partition has one producer, which numbers its records from 0: as long as nothing is lost, doubled or out of order, a
+record's number is its offset.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.waiting import pause
+
+QUIET: dict[str, Any] = {"log_level": 0, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
+GROUP: dict[str, Any] = {"group.id": "killed", "enable.auto.commit": False, "auto.offset.reset": "earliest", **QUIET}
+
+KEPT, RETAINED, SHORTENED, COMPACTED = "kept", "retained", "shortened", "compacted"
+SMALL_SEGMENTS = {"segment.bytes": str(1 << 20), "file.delete.delay.ms": "1000"}
+TOPICS: dict[str, dict[str, str]] = {
+    KEPT: {"retention.bytes": "-1"},
+    RETAINED: {"retention.bytes": str(3 << 20)},
+    SHORTENED: {"retention.bytes": "-1"},
+    COMPACTED: {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"},
+}
+PARTITIONS = 2
+KEYS = 100
+IN_FLIGHT = 400
+PADDING = b"." * 700
+LEFT_BY_DELETE_RECORDS = 1000
+
+
+class Load:
+    """Producers to all topics, one consumer's commits, and DeleteRecords, each in a thread of its own, until `stop`."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._client = {"bootstrap.servers": bootstrap, **QUIET}
+        self.sent: defaultdict[tuple[str, int], int] = defaultdict(int)
+        self.acknowledged: defaultdict[tuple[str, int], int] = defaultdict(int)
+        """How many of each partition's records; they are acknowledged in their order."""
+        self.committed = -1
+        """The last offset whose commit was acknowledged."""
+        self.committing = -1
+        self.start_offset = 0
+        """Where DeleteRecords, as far as it was answered, let the partitions of SHORTENED begin."""
+        self.problems: list[str] = []
+        self._stopping = threading.Event()
+        works: list[Callable[[], None]] = [partial(self._produce, topic) for topic in TOPICS]
+        works += [self._commit, self._delete_records]
+        self._threads = [threading.Thread(target=self._guarded, args=(work,)) for work in works]
+
+    def start(self) -> None:
+        """Make the topics and begin."""
+        admin = AdminClient(self._client)
+        topics = [NewTopic(name, PARTITIONS, 1, config={**SMALL_SEGMENTS, **own}) for name, own in TOPICS.items()]
+        for made in admin.create_topics(topics).values():
+            made.result(30)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Send no more, and wait for what was sent."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as problem:
+            self.problems.append(f"{work}: {problem!r}")
+
+    def _produce(self, topic: str) -> None:
+        producer = Producer({**self._client, "enable.idempotence": True, "linger.ms": 2, "batch.num.messages": 50})
+
+        def delivered(number: int, error: Any, message: Any) -> None:
+            name = topic, message.partition()
+            if error is not None or message.offset() not in (number, -1) or self.acknowledged[name] != number:
+                self.problems.append(f"{name}: number {number} was answered with {error}, offset {message.offset()}")
+            self.acknowledged[name] = number + 1
+
+        while not self._stopping.is_set():
+            for partition in range(PARTITIONS):
+                number = self.sent[topic, partition]
+                if number - self.acknowledged[topic, partition] < IN_FLIGHT:
+                    self.sent[topic, partition] = number + 1
+                    value, key = b"%d %s" % (number, PADDING), b"%d" % (number % KEYS)
+                    producer.produce(topic, value, key, partition, on_delivery=partial(delivered, number))
+            producer.poll(0.001)
+        if left := producer.flush(60):
+            self.problems.append(f"{topic}: {left} records were not acknowledged within a minute")
+
+    def _commit(self) -> None:
+        consumer = Consumer({**self._client, **GROUP})
+        while not self._stopping.is_set():
+            self.committing += 1
+            try:
+                consumer.commit(offsets=[TopicPartition(KEPT, 0, self.committing)], asynchronous=False)
+                self.committed = self.committing
+            except KafkaException:
+                pause(0.05)  # the broker is gone for a moment
+        consumer.close()
+
+    def _delete_records(self) -> None:
+        admin = AdminClient(self._client)
+        while not self._stopping.is_set():
+            pause(0.2)
+            counts = [self.acknowledged[SHORTENED, partition] for partition in range(PARTITIONS)]
+            offset = min(counts) - LEFT_BY_DELETE_RECORDS
+            if offset > self.start_offset:
+                places = [TopicPartition(SHORTENED, partition, offset) for partition in range(PARTITIONS)]
+                try:
+                    for answer in admin.delete_records(places, request_timeout=5).values():
+                        answer.result()
+                    self.start_offset = offset
+                except KafkaException:
+                    continue
