@@ -19,6 +19,7 @@ from kafkacompat.wire.apis.produce import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.disk import ManualDisk
 from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_old_produce import messages, records, stored
 from tests.handlers.test_produce import codes, request
@@ -190,9 +191,11 @@ def test_a_partition_that_is_deleted_meanwhile_takes_nothing(many: bytes) -> Non
 
 def test_a_topic_that_took_the_name_of_a_deleted_one_gets_nothing_that_was_meant_for_that(many: bytes) -> None:
     node = DataNode()
+    node.workers.disk = ManualDisk()
     pending = node.send(request(many, batch()), 9)
-    node.node.replicas.delete_partitions(topic("t", 2))
+    node.delete(topic("t", 2))
     node.node.open(topic("t", 2, b"another topic id"))
+    node.workers.disk.work()
     assert codes(found(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     assert (end_offset(node), end_offset(node, 1)) == (0, 0)
 
