@@ -238,7 +238,7 @@ class LogCleaner:
         if not (partition.closed or partition.log.offline):
             try:
                 await partition.disk.run(partition.log.remove_cleaned)
-            except KafkaError as problem:
+            except Exception as problem:
                 self._failed(partition, problem)
 
     def _put_off(self, partition: Partition) -> None:
@@ -254,7 +254,7 @@ class LogCleaner:
             home.failed(problem)
         elif partition.log.offline:
             partition.disk_failed(Failure(problem))
-        elif isinstance(problem, KafkaError | OSError):
+        elif isinstance(problem, KafkaError | OSError | MemoryError):
             log.error("%r cannot be compacted now: %s", partition, problem)
         else:
             self._uncleanable.add(partition)

@@ -17,13 +17,17 @@ _DIGEST_BYTES = 16
 class OffsetMap:
     """A hash table with open addressing; ``capacity`` is how many keys it takes at most.
 
-    Memory is taken from the system as entries come: a table that stays sparse costs little.
+    Memory is taken from the system as entries come: a table that stays sparse costs little. Raises MemoryError.
     """
 
     def __init__(self, capacity: int, load_factor: float) -> None:
         self.capacity = max(capacity, 1)
         self._slots = _prime_from(int(self.capacity / load_factor) + 2)
-        self._table = mmap(-1, self._slots * ENTRY_BYTES)
+        try:
+            self._table = mmap(-1, self._slots * ENTRY_BYTES)
+        except OSError as error:
+            # No fault of a disk, which any other error of this kind would be.
+            raise MemoryError(f"there are no {self._slots * ENTRY_BYTES} bytes for the keys of a compaction") from error
         self._keys = 0
         self.latest_offset = -1
         """Up to this offset the map knows every key."""

@@ -425,7 +425,14 @@ def test_a_failing_disk_takes_its_directory_offline(operation: str) -> None:
     assert not world.cleaner.is_cleaning(partition)
 
 
-def test_a_worker_that_dies_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [
+        KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the process for compaction died"),
+        MemoryError("there are no 1000 bytes for the keys of a compaction"),
+    ],
+)
+def test_a_worker_that_dies_or_wants_memory_is_tried_again(monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
     world = World()
     partition = world.open()
     world.put(partition, *"aaabaaacaaa")
@@ -433,7 +440,7 @@ def test_a_worker_that_dies_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
 
     def die(*_: Any) -> Any:
         monkeypatch.setattr(world.workers, "call", call)
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the process for compaction died")
+        raise problem
 
     monkeypatch.setattr(world.workers, "call", die)
     world.cleaner.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +47,12 @@ def test_its_memory_is_what_it_was_given() -> None:
     assert OffsetMap.of_bytes(10, 0.9, most_keys=50).capacity == 1
     table = OffsetMap.of_bytes(24_000, 0.9, most_keys=1 << 40)
     assert len(table._table) <= 24_000 + 50 * ENTRY_BYTES
+
+
+def test_too_little_memory_is_no_fault_of_a_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int, size_bytes: int) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(offset_map, "mmap", refuse)
+    with pytest.raises(MemoryError, match="there are no 72 bytes"):
+        OffsetMap(1, 0.9)
