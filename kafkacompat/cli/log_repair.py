@@ -8,7 +8,14 @@ from contextlib import ExitStack
 import click
 
 from kafkacompat.cli.columns import write_columns
-from kafkacompat.cli.log_verify import EXIT_FINDINGS, EXIT_SOUND, EXIT_UNREADABLE, progress_bar, show_findings
+from kafkacompat.cli.log_verify import (
+    EXIT_FINDINGS,
+    EXIT_SOUND,
+    EXIT_UNREADABLE,
+    offsets_named,
+    progress_bar,
+    show_findings,
+)
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.filesystem import DirectoryLockedError
 from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
@@ -80,6 +87,6 @@ def _fields(step: Step) -> dict[str, object]:
     return {
         "file": step.path,
         "what": step.what,
-        "lost offsets": f"{step.lost[0]} to {step.lost[1]}" if step.lost is not None else None,
+        "lost offsets": offsets_named(*step.lost) if step.lost is not None else None,
         "kept in": step.kept_in or None,
     }

@@ -76,14 +76,16 @@ def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
     write_columns((Row("finding", _fields(finding)) for finding in ordered), click.echo, click.echo)
 
 
+def offsets_named(first: int, last: int) -> str:
+    """A range of offsets, which has no end if the last one is negative."""
+    return f"{first} to {last if last >= 0 else 'the end'}"
+
+
 def _fields(finding: Finding) -> dict[str, object]:
-    offsets = None
-    if finding.first_offset >= 0:
-        offsets = f"{finding.first_offset} to {finding.last_offset if finding.last_offset >= 0 else 'the end'}"
     return {
         "": "note" if finding.note else "WRONG",
         "file": finding.path,
         "position": None if finding.position < 0 else finding.position,
-        "offsets": offsets,
+        "offsets": None if finding.first_offset < 0 else offsets_named(finding.first_offset, finding.last_offset),
         "what": finding.what,
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, write_offsets
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, write_lines, write_offsets
 from kafkacompat.storage.directory_checkpoints import LOG_START_OFFSETS
 from kafkacompat.storage.directory_claim import LOCK
 from kafkacompat.storage.filesystem import Files, Lock
@@ -38,7 +38,7 @@ _INDEX_INTERVAL_BYTES = 4096
 
 
 class Step(NamedTuple):
-    """One thing to do. With it go the offsets ``lost`` (first, last), and ``kept_in`` is the file that has them then."""
+    """One thing to do. With it go the offsets ``lost`` (first, last; -1: to the end), which are ``kept_in`` a file then."""
 
     path: str
     what: str
@@ -133,7 +133,8 @@ class _PartitionPlan:
             lost = (segment.base_offset, segment.end_offset - 1) if segment.end_offset > segment.base_offset else None
             yield Step(segment.path, "take it out of the log", partial(self._set_aside, segment), lost, kept_in)
         position, first_offset = cut.lost[0].position, cut.lost[0].base_offset
-        last_offset = max(cut.end_offset - 1, cut.damage[-1].last_offset, first_offset)
+        open_ended = cut.damage[-1].last_offset < 0  # nothing says how far what is damaged at the end went
+        last_offset = -1 if open_ended else max(cut.end_offset - 1, cut.damage[-1].last_offset)
         kept_in = f"{cut.path}.{position}{REMOVED_SUFFIX}"
         what = f"cut it at byte {position}; offsets from {first_offset} on will be given to new records"
         yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
@@ -223,4 +224,5 @@ class _PartitionPlan:
             for run in segment.epochs:
                 if run.epoch > epochs.latest and run.first_offset < end_offset:
                     epochs.assign(run.epoch, run.first_offset)
-        epochs.write()
+        path = os.path.join(self._folder, EPOCHS)
+        write_lines(self._files, path, (f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries))
