@@ -39,13 +39,15 @@ def _ascends(column: Sequence[int]) -> bool:
 def _reach_the_end(
     offset_index: OffsetIndex, time_index: TimeIndex, file: File, size_bytes: int, interval_bytes: int
 ) -> bool:
-    start, last_offset = 0, None
+    start = end = 0
+    last_offset = None
     if len(offset_index):
-        start = offset_index.positions[-1]
+        start = end = offset_index.positions[-1]
         last_offset = offset_index.base_offset + offset_index.relative_offsets[-1]
     for position, header in scan_headers(file, start, size_bytes):
         if position == start and last_offset not in (None, header.last_offset):
             return False
         if position - start > interval_bytes or header.max_timestamp > time_index.last()[0]:
             return False
-    return True
+        end = position + header.size_bytes
+    return end == size_bytes

@@ -103,6 +103,20 @@ def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, s
     again.close()
 
 
+def test_indexes_that_lead_into_the_middle_of_a_batch_are_built_again(memory: Store) -> None:
+    """They are of batches that were cut off, and others were written in their place."""
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 10)
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(10)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, ".index")))
+    rewrite(memory, name(0, ".index"), lambda data: data[:8] + (2).to_bytes(4, "big") + (107).to_bytes(4, "big"))
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert memory.files.read(memory.path(name(0, ".index"))) == whole
+    again.close()
+
+
 def test_a_damaged_index_is_rebuilt_in_memory_when_first_needed(memory: Store) -> None:
     assert isinstance(memory.files, MemoryFiles)
     log = create(memory, segment_bytes=20_000, index_interval_bytes=4096)
