@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
 from tests.fakes.memory_file import MemoryFile
-from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, fallen, lose
+from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, fallen, fingerprint, lose
 
 _DISK_BYTES = 1 << 40
 
@@ -103,6 +103,10 @@ class MemoryFiles:
         found._root = fallen(self._root, failure)
         found.now_ms = self.now_ms
         return found
+
+    def fingerprint(self) -> int:
+        """Equal for file systems of which a process sees the same."""
+        return fingerprint(self._root)
 
     # --- the file system ---
 

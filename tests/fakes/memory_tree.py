@@ -117,6 +117,14 @@ def fallen(folder: Folder, failure: PowerFailure) -> Folder:
     return Folder(names, dict(names))
 
 
+def fingerprint(folder: Folder) -> int:
+    """Equal for folders of which a process sees the same."""
+    nodes = sorted(folder.names.items())
+    return hash(
+        tuple((name, fingerprint(node) if isinstance(node, Folder) else bytes(node.data)) for name, node in nodes)
+    )
+
+
 def lose(folder: Folder) -> None:
     """Go back to what is on the disk, with everything in it."""
     folder.names = dict(folder.on_disk)

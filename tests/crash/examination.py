@@ -1,0 +1,236 @@
+"""Starting after a crash, and comparing what is found with what was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
+from kafkacompat.storage.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records
+from tests.crash.machine import PATHS, start
+from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
+from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import Survivors
+from tests.kafkacompat.replication.node import Node
+
+FOLDER_LEFTOVERS = (DELETE_SUFFIX, FUTURE_SUFFIX)
+FILE_LEFTOVERS = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
+LONGER_THAN_DELETION_S = 61
+KILLED = "all", "all"
+
+
+class Anomaly(AssertionError):  # noqa: N818 (what it is called everywhere here)
+    """Something that must not be."""
+
+
+def expect(condition: bool, what: str) -> None:
+    """Raise Anomaly unless a condition holds."""
+    if not condition:
+        raise Anomaly(what)
+
+
+class Found(NamedTuple):
+    """A batch that is in a log."""
+
+    header: BatchHeader
+    data: bytes
+
+
+class State(NamedTuple):
+    """All that a partition is after a start."""
+
+    start_offset: int
+    end_offset: int
+    batches: tuple[Found, ...]
+    producers: dict[int, tuple[int, tuple[int, int] | None]]
+    """Id -> epoch, and the sequence number and the offset that its last batch ends with."""
+    epochs: list[tuple[int, int]]
+
+
+def state_of(partition: Partition) -> State:
+    """Read a partition, each batch by itself, so that every one is looked up in the indexes."""
+    log = partition.log
+    producers = {
+        each.producer_id: (
+            each.producer_epoch,
+            (each.batches[-1].last_sequence, each.batches[-1].last_offset) if each.batches else None,
+        )
+        for each in log.producer_state.producers.values()
+    }
+    found = tuple(_read(partition))
+    return State(log.log_start_offset, log.log_end_offset, found, producers, list(log.leader_epochs.entries))
+
+
+def _read(partition: Partition) -> Iterator[Found]:
+    offset, end = partition.log.log_start_offset, partition.high_watermark.offset
+    while offset < end:
+        region = partition.log.read(offset, 1, partition.high_watermark)
+        expect(region is not None, f"{partition} has nothing to read at {offset} of {end}")
+        assert region is not None
+        for data in batches(region.pread(0, region.size_bytes)):
+            header = read_header(data)
+            expect(header.last_offset >= offset, f"{partition} answers {offset} with {header}")
+            yield Found(header, bytes(data))
+            offset = header.last_offset + 1
+        region.release()
+
+
+class Case(NamedTuple):
+    """A machine whose power failed, or (``power_fails`` false) whose broker was killed."""
+
+    topics: Topics
+    promises: Promises
+    leader_epoch: int
+    syncs_always: bool
+    power_fails: bool
+
+    def start(self, files: MemoryFiles) -> Node:
+        """Start a broker; Anomaly when it, or a partition, does not."""
+        return start(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
+
+    def states(self, node: Node) -> dict[tuple[str, int], State]:
+        """Every partition's state."""
+        try:
+            return {name: state_of(node.replicas.find(*name)) for name in self.promises}
+        except KafkaError as problem:
+            raise Anomaly(f"a partition cannot be read: {problem}") from problem
+
+    def examine(self, files: MemoryFiles, rng: Random) -> None:
+        """Start on what a crash left, and again, and see that everything is as it should be; raises Anomaly."""
+        if rng.random() < 0.2:
+            files = self._crash_at_the_start(files, rng)
+        node = self.start(files)
+        found = self.states(node)
+        for name, promise in self.promises.items():
+            check(name, promise, found[name])
+        files.crash(lose_unsynced=self.power_fails and self.syncs_always)
+        again = self.start(files)
+        expect(self.states(again) == found, f"the second start finds {again} otherwise than the first: {found}")
+        if rng.random() < 0.25:
+            self._close(again, found)
+
+    def _crash_at_the_start(self, files: MemoryFiles, rng: Random) -> MemoryFiles:
+        """Let the power fail again at one of the start's operations."""
+        left = [rng.randrange(40)]
+        fallen: list[MemoryFiles] = []
+        how = ("any", "torn") if self.power_fails else KILLED
+
+        def count(_: str) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                fallen.append(files.after(Survivors(*how, rng)))
+
+        files.before_change = count
+        self.start(files)
+        files.before_change = lambda _: None
+        if not fallen:
+            files.crash(lose_unsynced=self.power_fails)
+        return fallen[0] if fallen else files
+
+    def _close(self, node: Node, found: dict[tuple[str, int], State]) -> None:
+        """Stop in good order: nothing is left over, every file says the same, and the next start believes it."""
+        node.clock.advance(LONGER_THAN_DELETION_S)
+        node.work()
+        for directory, logs in node.replicas.by_directory():
+            directory.storage.close(logs)
+        expect_no_leftovers(node.files)
+        expect_sound(node.files)
+        expect(self.states(self.start(node.files)) == found, "a clean stop changed something")
+
+
+def check(name: tuple[str, int], promise: Promise, state: State) -> None:
+    """Compare a partition with its promise; raises Anomaly."""
+    sent = [each for each in promise.batches if state.start_offset <= each.last_offset < state.end_offset]
+    what = f"{name[0]}-{name[1]} [{state.start_offset}, {state.end_offset})"
+    expect(state.end_offset >= promise.end_at_least, f"{what} should reach {promise.end_at_least}")
+    expect(
+        promise.start_at_least <= state.start_offset <= promise.start_at_most,
+        f"{what} should begin in [{promise.start_at_least}, {promise.start_at_most}]",
+    )
+    last_sent = promise.batches[-1].last_offset + 1 if promise.batches else 0
+    expect(state.end_offset <= max(last_sent, promise.start_at_most), f"{what} should end by {last_sent}")
+    (_check_compacted if promise.is_compacted else _check_batches)(what, sent, state)
+    _check_producers(what, promise, state)
+    _check_epochs(what, state)
+
+
+def _check_batches(what: str, sent: Sequence[Batch], state: State) -> None:
+    """Exactly what was sent, in its order."""
+    found = [(each.header.base_offset, each.header.partition_leader_epoch) for each in state.batches]
+    expected = [(each.base_offset, each.leader_epoch) for each in sent]
+    expect(found == expected, f"{what} holds the batches (offset, epoch) {found}, not {expected}")
+    for batch, one in zip(sent, state.batches, strict=True):
+        expect(one.data[ASSIGNED_BYTES:] == batch.body, f"{what} holds another batch at {batch.base_offset}")
+    expect(not sent or sent[-1].last_offset + 1 == state.end_offset, f"{what} does not end with a batch")
+
+
+def _check_compacted(what: str, sent: Sequence[Batch], state: State) -> None:
+    """Records that were sent, in their order; one is missing only if a later one of its key is there."""
+    records = {
+        record.offset: (record.key, record.value)
+        for batch in sent
+        for record in read_records(batch.records(batch.base_offset))
+    }
+    offsets = [record.offset for each in state.batches for record in read_records(each.data)]
+    found = {record.offset: (record.key, record.value) for each in state.batches for record in read_records(each.data)}
+    expect(offsets == sorted(set(offsets)), f"{what} has offsets out of order: {offsets}")
+    expect(found.items() <= records.items(), f"{what} has records that were never sent")
+    latest = {key: offset for offset, (key, _) in sorted(found.items())}
+    for offset, (key, value) in records.items():
+        if offset >= state.start_offset and offset not in found:
+            expect(latest.get(key, -1) > offset, f"{what} lost the last record of {key!r}, {value!r}, at {offset}")
+
+
+def _check_producers(what: str, promise: Promise, state: State) -> None:
+    """Of each producer the last batch that is left, whatever is known of those whose batches are gone."""
+    last: dict[int, Batch] = {}
+    for batch in promise.batches:
+        if batch.header.producer_id >= 0 and batch.last_offset < state.end_offset:
+            last[batch.header.producer_id] = batch
+    for producer_id, batch in last.items():
+        found = state.producers.get(producer_id)
+        expected = batch.header.producer_epoch, (batch.last_sequence, batch.last_offset)
+        may_be_forgotten = batch.last_offset < state.start_offset
+        told = f"{what} remembers of producer {producer_id} {found}, not {expected}"
+        expect(found == expected or (found is None and may_be_forgotten), told)
+    expect(state.producers.keys() <= last.keys(), f"{what} remembers producers {state.producers}, not {last.keys()}")
+
+
+def _check_epochs(what: str, state: State) -> None:
+    """Ascending, and each batch's is the one that its offset is said to have."""
+    expect(
+        all(one < other for one, other in zip(state.epochs, state.epochs[1:], strict=False)), f"{what}: {state.epochs}"
+    )
+    for found in state.batches:
+        header = found.header
+        said = [epoch for epoch, offset in state.epochs if offset <= max(header.base_offset, state.start_offset)]
+        epoch = header.partition_leader_epoch
+        expect(said[-1:] == [epoch], f"{what} at {header.base_offset} is of epoch {epoch}, not {state.epochs}")
+
+
+def expect_no_leftovers(files: MemoryFiles) -> None:
+    """Nothing is there that no start would need."""
+    for path in PATHS:
+        for name in files.list(path):
+            expect(not name.endswith(FOLDER_LEFTOVERS), f"{path}/{name} is left over")
+            folder = f"{path}/{name}"
+            if files.is_directory(folder) and "." not in name:
+                left = [each for each in files.list(folder) if each.endswith(FILE_LEFTOVERS)]
+                expect(not left, f"{left} are left over in {folder}")
+
+
+def expect_sound(files: MemoryFiles) -> None:
+    """`kafkacompat log verify` has nothing to say of directories that were closed in good order."""
+    findings: list[Finding] = []
+    unreadable: list[Unreadable] = []
+    nothing: Callable[[int], None] = lambda _: None  # noqa: E731
+    for path in PATHS:
+        check_place(files, find_place(files, path), findings.append, nothing, unreadable.append)
+    wrong = [each for each in findings if not (each.note and "-stray" in each.path)]
+    expect(not wrong and not unreadable, f"verify finds {wrong} {unreadable}")

@@ -1,0 +1,14 @@
+"""A sample of what `make crash` does at every operation of longer lives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.points import CrashPoints
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_promised_outlives_a_crash(seed: int) -> None:
+    tally = CrashPoints(seed, steps=100, stride=8).all()
+    assert [f"{crash.command()}: {problem}" for crash, problem in tally.anomalies] == []
+    assert tally.states > 100
