@@ -83,6 +83,11 @@ class Run:
         self.settle()
         assert self.answers == dict.fromkeys(self.asked, 1)
         self.power_failure()
+        before = len(self.acknowledged)
+        self.append()
+        self.settle()
+        assert len(self.acknowledged) == before + 1
+        self.power_failure()
 
     def settle(self) -> None:
         """As a broker that stops."""
@@ -173,6 +178,4 @@ class Run:
 @pytest.mark.parametrize("always", [True, False], ids=["fsync", "flush.messages=1"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_acknowledged_is_lost(seed: int, always: bool) -> None:
-    run = Run(seed, always)
-    run.go()
-    assert run.acknowledged
+    Run(seed, always).go()
