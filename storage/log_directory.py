@@ -82,7 +82,7 @@ class LogDirectory:
         """Take a directory, made when absent, for a node; `new_directory_id` is the id it gets if it has none.
 
         Several directories may share a `cache`.
-        Raises LogDirectoryError when another process holds it or it belongs to another node or cluster.
+        Raises LogDirectoryError when another process holds it, it belongs to another node or cluster, or it cannot be written.
         """
         lock = take(files, path)
         try:
@@ -98,6 +98,11 @@ class LogDirectory:
             directory = cls(files, path, lock, directory_id, clean_shutdown, cache)
             directory.remove_deleted()
             return directory
+        except OSError as error:
+            lock.release()
+            raise LogDirectoryError(
+                f"log directory {path} cannot be written ({error}); make room or repair it"
+            ) from error
         except BaseException:
             lock.release()
             raise

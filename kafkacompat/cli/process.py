@@ -77,9 +77,11 @@ class _Process:
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
+        from kafkacompat.wire.errors import KafkaError
 
         self.exit_code = EXIT_FAILED
-        if failure.check(*START_ERRORS):
+        # A KafkaError is that the metadata cannot be written.
+        if failure.check(*START_ERRORS, KafkaError):
             print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
         else:
             logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)

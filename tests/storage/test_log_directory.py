@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,18 @@ def test_a_second_opener_is_refused(store: Store) -> None:
     assert "is in use by another broker" in refusal(store)
     directory.release()
     take(store).release()
+
+
+@pytest.mark.parametrize("operation", ["open", "append", "sync", "sync_directory"])
+def test_a_directory_that_cannot_be_written_is_refused_in_one_sentence(memory: Store, operation: str) -> None:
+    assert isinstance(memory.files, MemoryFiles)
+    take(memory).release()
+    memory.files.crash(lose_unsynced=False)
+    memory.files.remove(memory.path("data", "meta.properties"))
+    memory.files.fail_on(operation, errno.ENOSPC)
+    with pytest.raises(LogDirectoryError, match="No space left on device"):
+        take(memory)
+    take(memory).release()
 
 
 def test_another_process_is_refused_by_fcntl(tmp_path: Path) -> None:
