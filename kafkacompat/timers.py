@@ -5,8 +5,19 @@ Twisted's reactors and its `task.Clock` both fit; zope's `IReactorTime` says the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
+
+Item = TypeVar("Item")
+
+IN_A_TURN = 200
+"""So many partitions, at some microseconds each, are looked at before everybody else has a turn."""
+
+UNDER_WAY = 16
+"""So many topics, and partitions of each, are opened or deleted at a time: a directory's thread always has the next one."""
 
 
 class DelayedCall(Protocol):
@@ -38,3 +49,30 @@ class Clock(Protocol):
 def now_ms(clock: Clock) -> int:
     """The clock's time in milliseconds."""
     return int(clock.seconds() * 1000)
+
+
+async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
+    """The items, with a turn for everybody else behind every so many of them."""
+    for count, item in enumerate(items, 1):
+        yield item
+        if count % in_a_turn == 0:
+            await deferLater(clock, 0)  # type: ignore[arg-type]
+
+
+def few_at_a_time(begin: Callable[[Item], Deferred[Any]], items: Sequence[Item]) -> Deferred[None]:
+    """Begin one after the other, the next one when one has ended; fires when all have, or fails with what one failed with."""
+    left, problems = iter(items), list[Exception]()
+
+    async def some() -> None:
+        for item in left:
+            try:
+                await begin(item)
+            except Exception as problem:
+                problems.append(problem)
+
+    async def all_of_them() -> None:
+        await gatherResults([Deferred.fromCoroutine(some()) for _ in range(min(len(items), UNDER_WAY))])
+        if problems:
+            raise problems[0]
+
+    return Deferred.fromCoroutine(all_of_them())

@@ -43,11 +43,12 @@ _CONFIG_FOLDERS = {
 }
 _CONFIG_TYPES = {folder: resource for resource, folder in _CONFIG_FOLDERS.items()}
 _DEFAULT_NAME = "<default>"
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
     """Encode a store's value."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def uuid_text(uuid: bytes) -> str:

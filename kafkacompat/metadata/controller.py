@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredLock, gatherResults
+from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
@@ -40,6 +40,7 @@ from kafkacompat.metadata.topic_changes import (
     new_topic_id,
 )
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.timers import few_at_a_time
 from kafkacompat.wire.errors import KafkaError
 
 log = logging.getLogger(__name__)
@@ -217,8 +218,8 @@ class Controller:
                 old.topics_by_id.get(uuid) if uuid in opening else topic for uuid, topic in new.topics_by_id.items()
             )
             self._publish(new.with_topics({topic.name: topic for topic in open_now if topic is not None}))
-            await gatherResults([self._delete(topic) for topic in steps.deleted])
-        await gatherResults([self._open(topic, old.topics_by_id.get(topic.topic_id)) for topic in steps.opened])
+            await few_at_a_time(self._delete, steps.deleted)
+        await few_at_a_time(lambda topic: self._open(topic, old.topics_by_id.get(topic.topic_id)), steps.opened)
         self._told = new
         self._publish(new)
         for topic in steps.reconfigured:

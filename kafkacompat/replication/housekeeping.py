@@ -1,7 +1,7 @@
 """What a broker does to its logs by the clock: retention, flushing, checkpoints, forgetting idle producers.
 
-Each task looks at the logs on the reactor thread, where nothing changes under it, and leaves the files
-to the disk threads.
+Each task looks at the logs on the reactor thread, a few at a time so that nobody waits for ten thousand of them, and leaves
+the files to the disk threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_state import PASSING_ERRORS
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import Clock, now_ms, unhurried
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafkacompat.replication.directories import Directory
     from kafkacompat.replication.partition import Partition
     from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.storage.log import Log
     from kafkacompat.storage.segment import Segment
 
 log = logging.getLogger(__name__)
@@ -69,16 +70,25 @@ class Housekeeping:
             loop.stop()
         self._loops.clear()
 
-    def _guarded(self, name: str, task: Callable[[], object]) -> None:
-        """A task that fails is logged and runs again at its next time."""
-        maybeDeferred(task).addErrback(lambda failure: log.error("the task of %s failed", name, exc_info=failure.value))
+    def _guarded(self, name: str, task: Callable[[], object]) -> Deferred[Any]:
+        """A task that fails is logged and runs again at its next time, which is not before it has ended."""
+        return maybeDeferred(task).addErrback(
+            lambda failure: log.error("the task of %s failed", name, exc_info=failure.value)
+        )
+
+    def _with_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
+        async def run() -> None:
+            async for partition in unhurried(self.clock, list(self.replicas)):
+                if not partition.closed:
+                    task(partition)
+
+        return Deferred.fromCoroutine(run())
 
     # The tasks
 
-    def delete_expired_segments(self) -> None:
+    def delete_expired_segments(self) -> Deferred[None]:
         """Retention: take what outlived its topic's limits out of the log, and the files off the disk later."""
-        for partition in list(self.replicas):
-            self.delete_expired(partition)
+        return self._with_each(self.delete_expired)
 
     def delete_expired(self, partition: Partition) -> None:
         """The same for one partition, unless it is being compacted: then it is looked at behind that."""
@@ -104,24 +114,27 @@ class Housekeeping:
             deleting = partition.disk.run(partition.log.delete_segments, segments)
             deleting.addErrback(partition.disk_failed)
 
-    def flush_old_data(self) -> None:
+    def flush_old_data(self) -> Deferred[None]:
         """flush.ms: sync what has waited too long for its disk."""
-        now = now_ms(self.clock)
-        for partition in list(self.replicas):
-            if partition.log.flush_is_overdue(now):
-                partition.flush().addErrback(lambda _: None)
+        return self._with_each(self._flush_overdue)
+
+    def _flush_overdue(self, partition: Partition) -> None:
+        if partition.log.flush_is_overdue(now_ms(self.clock)):
+            partition.flush().addErrback(lambda _: None)
 
     def checkpoint(self) -> Deferred[Any]:
         """Write what a restart should know: recovery points, log start offsets, high watermarks."""
-        high_watermarks = {(each.topic, each.index): each.high_watermark.offset for each in self.replicas}
-        return gatherResults(
-            [
-                directory.disk.run(directory.storage.checkpoint, logs, high_watermarks).addErrback(
-                    _not_written, directory
-                )
-                for directory, logs in self.replicas.by_directory()
-            ],
-            consumeErrors=True,
+        noted = {each: _Noted() for each in self.replicas.directories if not each.offline}
+
+        def note(partition: Partition) -> None:
+            name = (partition.topic, partition.index)
+            home = self.replicas.directories.home(name)
+            if home in noted:
+                noted[home].logs.append(partition.log)
+                noted[home].high_watermarks[name] = partition.high_watermark.offset
+
+        return self._with_each(note).addCallback(
+            lambda _: gatherResults([_write(*each) for each in noted.items()], consumeErrors=True)
         )
 
     def watch_free_space(self) -> None:
@@ -130,11 +143,22 @@ class Housekeeping:
             if not directory.offline:
                 directory.space.watch()
 
-    def expire_producers(self) -> None:
+    def expire_producers(self) -> Deferred[None]:
         """Forget producers that have been idle for producer.id.expiration.ms."""
-        now = now_ms(self.clock)
-        for partition in list(self.replicas):
-            partition.expire_producers(now)
+        return self._with_each(lambda partition: partition.expire_producers(now_ms(self.clock)))
+
+
+class _Noted:
+    """What a checkpoint says of one directory."""
+
+    def __init__(self) -> None:
+        self.logs: list[Log] = []
+        self.high_watermarks: dict[tuple[str, int], int] = {}
+
+
+def _write(directory: Directory, noted: _Noted) -> Deferred[Any]:
+    writing = directory.disk.run(directory.storage.checkpoint, noted.logs, noted.high_watermarks)
+    return writing.addErrback(_not_written, directory)
 
 
 def _not_written(failure: Failure, directory: Directory) -> Failure:

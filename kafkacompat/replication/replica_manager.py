@@ -14,7 +14,7 @@ from kafkacompat.replication.moving import Moves, remove_deleted
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_state import PASSING_ERRORS
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import Clock, few_at_a_time, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class ReplicaManager:
         self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
+        self._removals: set[tuple[Directory, int]] = set()
         self.moves = Moves(directories, clock, self.directory_failed)
         for directory in directories:
             directory.on_failure = partial(self.directory_failed, directory)
@@ -77,7 +78,7 @@ class ReplicaManager:
         One that cannot be opened is offline: it answers KAFKA_STORAGE_ERROR, the others serve.
         """
         missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
-        return gatherResults([self._open(topic, each) for each in missing]).addCallback(lambda _: None)
+        return few_at_a_time(lambda each: self._open(topic, each), missing)
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
@@ -115,8 +116,7 @@ class ReplicaManager:
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """Refuse a deleted topic's clients from now on; fires when its folders are renamed out of the way."""
-        deleting = [self._delete(topic, image.partition) for image in topic.partitions]
-        return gatherResults(deleting, consumeErrors=True).addCallback(lambda _: None)
+        return few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
 
     def _delete(self, topic: TopicImage, index: int) -> Deferred[None]:
         partition = self._partitions.pop((topic.name, index), None)
@@ -134,11 +134,22 @@ class ReplicaManager:
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
         delay_s = partition.log.config.file_delete_delay_ms / 1000
-        self._clock.callLater(delay_s, remove_deleted, directory)
+        self._remove_later(directory, delay_s)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
         # A copy on its way elsewhere may have the partition's own name already: nobody may take that name before it is gone.
         gone = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: gone)
+
+    def _remove_later(self, directory: Directory, delay_s: float) -> None:
+        """Look once for all folders that are due in one second: each look is at a whole log directory."""
+        due = (directory, int(self._clock.seconds() + delay_s))
+        if due not in self._removals:
+            self._removals.add(due)
+            self._clock.callLater(delay_s, self._remove, due)
+
+    def _remove(self, due: tuple[Directory, int]) -> None:
+        self._removals.discard(due)
+        remove_deleted(due[0])
 
     def configs_changed(self, topic: TopicImage) -> None:
         """Take over a topic's new configuration."""

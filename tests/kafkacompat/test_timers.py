@@ -1,0 +1,62 @@
+"""Many things at a time: a few of them in each turn of the reactor."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from kafkacompat.timers import IN_A_TURN, UNDER_WAY, few_at_a_time, unhurried
+
+
+def test_everybody_else_has_a_turn_behind_so_many_items() -> None:
+    clock, seen, turns = Clock(), list[int](), 0
+
+    async def go_through() -> None:
+        async for item in unhurried(clock, range(10 * IN_A_TURN)):
+            seen.append(item)
+
+    going = Deferred.fromCoroutine(go_through())
+    while not going.called:
+        turns += 1
+        assert len(seen) == turns * IN_A_TURN
+        clock.advance(0)
+    assert seen == list(range(10 * IN_A_TURN))
+
+
+def test_the_next_begins_when_one_has_ended() -> None:
+    under_way: dict[int, Deferred[None]] = {}
+
+    def begin(item: int) -> Deferred[None]:
+        under_way[item] = Deferred()
+        return under_way[item]
+
+    doing = few_at_a_time(begin, range(3 * UNDER_WAY))
+    for item in range(3 * UNDER_WAY):
+        assert not doing.called
+        assert len(under_way) == min(UNDER_WAY, 3 * UNDER_WAY - item)
+        under_way.pop(item).callback(None)
+    assert doing.called
+
+
+def test_one_that_fails_leaves_the_others_alone() -> None:
+    done: list[int] = []
+
+    def begin(item: int) -> Deferred[None]:
+        if item % 2:
+            raise ValueError(item)
+        done.append(item)
+        ended: Deferred[None] = Deferred()
+        ended.callback(None)
+        return ended
+
+    failed: list[Failure] = []
+    few_at_a_time(begin, range(6 * UNDER_WAY)).addErrback(failed.append)
+    assert done == list(range(0, 6 * UNDER_WAY, 2))
+    with pytest.raises(ValueError, match="1"):
+        failed[0].raiseException()
+
+
+def test_of_nothing_there_is_nothing_to_wait_for() -> None:
+    assert few_at_a_time(lambda _: Deferred(), []).called
