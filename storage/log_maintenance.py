@@ -152,7 +152,8 @@ class LogMaintenance(LogState):
         """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]
 
         With an offset before the oldest segment the log is emptied and begins there. On return the shorter log
-        is on the disk.
+        is on the disk. Before anything is appended its recovery point has to be written down: the one that was
+        lies behind what a crash would leave.
         """
         with self._disk_operation():
             self._recent.clear()

@@ -217,6 +217,9 @@ class Life(World):
         model.allow_truncation(offset)
         log.truncate_to(offset)
         model.truncate(offset)
+        home = self.node.replicas.directories.home((partition.topic, partition.index))
+        assert home is not None
+        home.storage.checkpoint([log])
         partition.high_watermark = log.end_position()
 
     # --- topics ---
