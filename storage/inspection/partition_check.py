@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError, read_lines
+from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError
 from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.inspection.epoch_check import check_epochs
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
-from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
-from kafkacompat.storage.leader_epochs import EpochEntry, LeaderEpochs
 from kafkacompat.storage.partition_folders import segment_bases
 from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
@@ -49,6 +47,8 @@ class CheckedPartition:
     segments: list[CheckedSegment] = field(default_factory=list)
     bad_snapshots: list[int] = field(default_factory=list)
     wrong_epochs: bool = False
+    is_short: bool = False
+    """Whether a checkpoint says that there was more."""
 
     @property
     def end_offset(self) -> int:
@@ -80,7 +80,9 @@ def check_partition(
             report_segment(segment, report)
     _report_gaps(found, circumstances, report)
     _check_offsets(checked, circumstances, report)
-    _check_epochs(files, checked, circumstances, report)
+    checked.wrong_epochs = check_epochs(
+        files, folder, checked.segments, circumstances.log_start_offset, _written_to(checked, circumstances), report
+    )
     _check_snapshots(files, checked, circumstances, report)
     _check_metadata(files, folder, report)
     _report_leftovers(files, folder, set(bases), circumstances, report)
@@ -157,51 +159,14 @@ def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, repo
         if offset > end_offset and not (circumstances.live and passing):
             what = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
             report(Finding(checked.folder, what, first_offset=end_offset, last_offset=offset - 1))
+            checked.is_short = True
 
 
-def _check_epochs(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
-    path = os.path.join(checked.folder, EPOCHS)
-    try:
-        lines = read_lines(files, path, 2)
-        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in lines]
-    except (CorruptCheckpointError, ValueError) as error:
-        checked.wrong_epochs = True
-        report(Finding(path, f"it cannot be read: {error}"))
-        return
-    problem = _order_problem(entries) or _epochs_problem(files, checked, entries, circumstances)
-    if problem:
-        checked.wrong_epochs = True
-        report(problem._replace(path=path))
-
-
-def _order_problem(entries: Sequence[EpochEntry]) -> Finding | None:
-    for before, after in pairwise(entries):
-        if after.epoch <= before.epoch or after.start_offset < before.start_offset:
-            return Finding(
-                "",
-                f"{after.epoch} from {after.start_offset} on cannot follow {before.epoch} from {before.start_offset} on",
-            )
-    return None
-
-
-def _epochs_problem(
-    files: Files, checked: CheckedPartition, entries: Sequence[EpochEntry], circumstances: Circumstances
-) -> Finding | None:
-    """The first batches whose leader epoch is not the one that the file gives their offsets."""
-    known = LeaderEpochs(files, checked.folder, entries)
-    for segment in checked.segments:
-        for run in segment.epochs:
-            if run.last_offset < circumstances.log_start_offset:
-                continue  # deleted records: the file forgets their epochs
-            first_offset = max(run.first_offset, circumstances.log_start_offset)
-            said = {known.epoch_for_offset(offset) for offset in (first_offset, run.last_offset)}
-            unwritten = run.last_offset >= circumstances.synced_to or (
-                not circumstances.clean and segment is checked.segments[-1]
-            )
-            if said != {run.epoch} and not unwritten:
-                what = f"the batches say epoch {run.epoch}, the file says {', '.join(map(str, sorted(said)))}"
-                return Finding("", what, first_offset=run.first_offset, last_offset=run.last_offset)
-    return None
+def _written_to(checked: CheckedPartition, circumstances: Circumstances) -> int:
+    """Below which offset the list of leader epochs is complete: it is written when a segment is rolled, and at a clean stop."""
+    if circumstances.clean or not checked.segments:
+        return circumstances.synced_to
+    return min(circumstances.synced_to, checked.segments[-1].base_offset)
 
 
 def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:

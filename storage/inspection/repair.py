@@ -60,7 +60,7 @@ def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartitio
     for partition in partitions:
         planned = _PartitionPlan(files, partition, truncate)
         steps += planned.steps()
-        if planned.cut is not None:
+        if planned.cut is not None or (partition.is_short and not any(each.lost for each in partition.segments)):
             topic, _, number = os.path.basename(partition.folder).rpartition("-")
             ends[topic, int(number)] = planned.end_offset
     if place.path is None:
@@ -222,7 +222,7 @@ class _PartitionPlan:
         epochs = LeaderEpochs(self._files, self._folder)
         for segment in segments:
             for run in segment.epochs:
-                if run.epoch > epochs.latest and run.first_offset < end_offset:
+                if not run.doubtful and run.epoch > epochs.latest and run.first_offset < end_offset:
                     epochs.assign(run.epoch, run.first_offset)
         path = os.path.join(self._folder, EPOCHS)
         write_lines(self._files, path, (f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries))

@@ -29,11 +29,17 @@ _CHECKS: Mapping[str, type[IndexCheck]] = {
 
 @dataclass(slots=True)
 class EpochRun:
-    """Batches in a row that were written in one leader epoch."""
+    """Batches in a row that say that they were written in one leader epoch; the first one begins at a position.
+
+    ``doubtful`` is one that has most likely another.
+    """
 
     epoch: int
+    position: int
     first_offset: int
     last_offset: int
+    batches: int = 1
+    doubtful: bool = False
 
 
 @dataclass(slots=True)
@@ -82,8 +88,9 @@ class CheckedSegment:
     def _take_epoch(self, epoch: int, stretch: Stretch) -> None:
         if self.epochs and self.epochs[-1].epoch == epoch:
             self.epochs[-1].last_offset = stretch.last_offset
+            self.epochs[-1].batches += 1
         else:
-            self.epochs.append(EpochRun(epoch, stretch.base_offset, stretch.last_offset))
+            self.epochs.append(EpochRun(epoch, stretch.position, stretch.base_offset, stretch.last_offset))
 
 
 def check_segment(

@@ -243,3 +243,17 @@ def test_offset_indexes_of_kafka_0_11_name_first_offsets(memory: Store) -> None:
 
     rewrite(memory, path, first_offsets)
     assert problems(memory) == []
+
+
+@pytest.mark.parametrize(("byte", "bit"), [(12, 7), (13, 6), (14, 0), (15, 0), (15, 1)])
+@pytest.mark.parametrize("slot", [0, 2, -1])
+def test_a_batch_with_another_leader_epoch_than_those_beside_it(memory: Store, slot: int, byte: int, bit: int) -> None:
+    """Not the list of epochs is wrong then."""
+    write_directory(memory)
+    path = logs(memory)[slot]
+    rewrite(memory, path, flip(byte, bit))
+    (finding,) = problems(memory)
+    assert (finding.path, finding.position) == (memory.path(path), 0)
+    assert "leader epoch" in finding.what
+    memory.files.remove(memory.path(FOLDER, "leader-epoch-checkpoint"))
+    assert memory.path(path) in [each.path for each in problems(memory)] or byte == 15 or slot == -1

@@ -181,3 +181,20 @@ def test_a_transaction_index_is_built_anew_from_the_markers(memory: Store) -> No
     run(steps)
     assert memory.files.read(memory.path(path)) == right
     assert problems(memory) == []
+
+
+def test_a_batch_with_a_wrong_leader_epoch_does_not_make_epochs(memory: Store) -> None:
+    _, log = write_directory(memory)
+    flip(memory, f"{bases(memory)[1]:020d}.log", 15)
+    assert plan(memory) == []
+    rewrite(memory, f"{FOLDER}/leader-epoch-checkpoint", lambda _: b"7\n0\n")
+    run(plan(memory))
+    assert open_log(memory).leader_epochs.entries == log.leader_epochs.entries
+
+
+def test_checkpoints_are_lowered_to_the_end_of_a_log_that_is_short(memory: Store) -> None:
+    write_directory(memory)
+    last = f"{FOLDER}/{bases(memory)[-1]:020d}.log"
+    rewrite(memory, last, lambda data: data[: 12 + int.from_bytes(data[8:12], "big")])
+    run(plan(memory))
+    assert [each for each in problems(memory) if "checkpoint" in each.what] == []

@@ -1,0 +1,71 @@
+"""Comparing the leader epochs that batches name with the list of them, and finding out which of both is wrong.
+
+No checksum covers the epoch in a batch's header, so it may be the batch: one that stands alone against those beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_lines
+from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.inspection.findings import Finding, Report
+from kafkacompat.storage.inspection.segment_check import CheckedSegment, EpochRun
+from kafkacompat.storage.leader_epochs import FILE_NAME, EpochEntry, LeaderEpochs
+
+_LARGEST_EPOCH = 2**31 - 1
+
+
+def check_epochs(
+    files: Files, folder: str, segments: Sequence[CheckedSegment], start_offset: int, written_to: int, report: Report
+) -> bool:
+    """Tell what is wrong; whether the list is. Of offsets from *written_to* on it need not know yet, of those before *start_offset* no more."""
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_lines(files, path, 2)]
+        problem = _disorder(entries)
+    except (CorruptCheckpointError, ValueError) as error:
+        entries, problem = [], f"it cannot be read: {error}"
+    known = LeaderEpochs(files, folder, [] if problem else entries)
+    runs = [(segment, run) for segment in segments for run in segment.epochs if run.last_offset >= start_offset]
+    _doubt([run for _, run in runs], known, start_offset)
+    for segment, run in runs:
+        if run.doubtful:
+            what = f"the batch says leader epoch {run.epoch}, against those beside it"
+            report(Finding(segment.path, what, False, run.position, run.first_offset, run.last_offset))
+    if problem:
+        report(Finding(path, problem))
+        return True
+    for _, run in runs:
+        if not run.doubtful and run.last_offset < written_to and not _agrees(run, known, start_offset):
+            what = f"the batches say epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
+            report(Finding(path, what, first_offset=run.first_offset, last_offset=run.last_offset))
+            return True
+    return False
+
+
+def _disorder(entries: Sequence[EpochEntry]) -> str:
+    for before, after in pairwise(entries):
+        if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+            return (
+                f"{after.epoch} from {after.start_offset} on cannot follow {before.epoch} from {before.start_offset} on"
+            )
+    return ""
+
+
+def _agrees(run: EpochRun, known: LeaderEpochs, start_offset: int) -> bool:
+    ends = max(run.first_offset, start_offset), run.last_offset
+    return all(known.epoch_for_offset(offset) == run.epoch for offset in ends)
+
+
+def _doubt(runs: Sequence[EpochRun], known: LeaderEpochs, start_offset: int) -> None:
+    """Mark single batches that do not fit between their neighbours, or that the list contradicts though it is right otherwise."""
+    agreeing = [_agrees(run, known, start_offset) for run in runs]
+    for slot, run in enumerate(runs):
+        lowest = runs[slot - 1].epoch if slot else -1
+        highest = runs[slot + 1].epoch if slot + 1 < len(runs) else _LARGEST_EPOCH
+        fits = lowest <= run.epoch <= highest or lowest > highest
+        contradicted = any(agreeing) and not agreeing[slot]
+        run.doubtful = run.batches == 1 and not agreeing[slot] and len(runs) > 1 and (contradicted or not fits)
