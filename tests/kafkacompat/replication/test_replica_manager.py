@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import gc
+import weakref
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -224,3 +226,20 @@ def test_waking_fetches_reaches_each_of_them() -> None:
         node.replicas.find("t", index).watchers[watcher] = None
     node.replicas.wake_fetches()
     assert [each.woken for each in watchers] == [True, True]
+
+
+def test_a_deleted_partition_is_given_back_without_the_garbage_collector() -> None:
+    node = Node()
+    image = topic("t", 1)
+    node.open(image)
+    node.append(node.replicas.find("t", 0))
+    left = weakref.ref(node.replicas.find("t", 0)), weakref.ref(node.replicas.find("t", 0).log)
+    gc.disable()
+    try:
+        node.replicas.delete_partitions(image)
+        node.work()
+        node.clock.advance(3600)
+        node.work()
+        assert [each() for each in left] == [None, None]
+    finally:
+        gc.enable()
