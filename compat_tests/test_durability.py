@@ -20,6 +20,7 @@ from compat_tests.waiting import until
 FSYNC = {"kafkacompat.acks.after": "fsync"}
 FLUSH_EACH = {"log.flush.interval.messages": "1"}
 PAGE_CACHE: dict[str, str] = {}
+SMALL_SEGMENTS: dict[str, Any] = {"segment.bytes": "1048576"}
 GROUP = {"group.id": "g", "enable.auto.commit": False, "auto.offset.reset": "earliest", **QUIET}
 
 
@@ -99,7 +100,7 @@ def committed_offset(broker: Broker, topic: str) -> int:
 @pytest.mark.parametrize("properties", [FSYNC, FLUSH_EACH], ids=["fsync", "flush.messages=1"])
 def test_nothing_acknowledged_is_lost_with_the_power(tmp_path: Path, name: str, properties: dict[str, str]) -> None:
     with mortal(tmp_path, {**properties, "offsets.topic.num.partitions": "1"}) as broker:
-        create_topic(broker, name, **{"segment.bytes": "1048576"})
+        create_topic(broker, name, **SMALL_SEGMENTS)
         stored, last_commit = load_while_power_fails(broker, name)
         found = dict(read_partition(broker, name, len(stored)))
         assert stored.items() <= found.items()
