@@ -19,8 +19,8 @@ OFFSETS = topic(OFFSETS_TOPIC, 2, b"o" * 16)
 
 
 class World:
-    def __init__(self, config: LogConfig | None = None, *, made: bool = True) -> None:
-        self.node = Node(config=config)
+    def __init__(self, config: LogConfig | None = None, *, made: bool = True, syncs_always: bool = False) -> None:
+        self.node = Node(config=config, syncs_always=syncs_always)
         self.metadata = ImageHolder()
         if made:
             self.node.open(OFFSETS)
@@ -47,6 +47,18 @@ def test_what_was_appended_is_read_in_order_from_its_own_partition() -> None:
     assert world.values(1) == [b"one", b"two"]
     assert world.values(0) == [b"other", b"other"]
     assert [read_header(batch).base_offset for batch in world.log.read(1)] == [0, 1]
+
+
+def test_a_batch_is_appended_when_it_is_on_the_disk_where_appends_wait_for_that() -> None:
+    world = World(syncs_always=True)
+    appended = [world.log.append(0, world.batch(value)) for value in (b"one", b"two")]
+    assert not any(map(has_fired, appended))
+    world.node.sync()
+    assert all(map(has_fired, appended))
+    lost = world.log.append(0, world.batch(b"three"))
+    world.node.files.fail_on("sync", errno.ENOSPC)
+    world.node.sync()
+    assert refusal(lost) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_reading_goes_on_over_pieces_and_segments() -> None:
