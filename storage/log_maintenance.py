@@ -132,13 +132,14 @@ class LogMaintenance(LogState):
     def mark_deleted(self, segments: Sequence[Segment]) -> None:
         """Rename the files of detached segments, so that they count for nothing after a restart. [disk]
 
-        The oldest go first: a crash in between leaves no gap. Regions of them can still be sent.
+        The oldest go first, each for good before the next: a crash in between leaves no gap, which would be taken
+        for a loss. Regions of them can still be sent.
         """
         with self._disk_operation():
             for segment in segments:
                 segment.rename(DELETED_SUFFIX)
+                self._files.sync_directory(self.directory)
             self._snapshots.remove(*(segment.base_offset for segment in segments))
-            self._files.sync_directory(self.directory)
 
     def delete_segments(self, segments: Sequence[Segment]) -> None:
         """Remove the files of detached segments, marked or not. [disk]"""

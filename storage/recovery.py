@@ -74,6 +74,8 @@ def load_log(
     epochs = LeaderEpochs.load(files, directory)
     loader = _Loader(files, directory, config, epochs, cache)
     trusted_below = recovery_point if not clean_shutdown else None
+    if not clean_shutdown:
+        bases = loader.delete_before(log_start_offset, bases)
     segments = loader.load(bases, trusted_below, cleaner_offset)
     end_offset = loader.open_active(segments, now_ms)
     if not segments or end_offset < log_start_offset:
@@ -139,6 +141,12 @@ class _Loader:
                 self._remove_from(following)
                 break
         return segments
+
+    def delete_before(self, log_start_offset: int, bases: list[int]) -> list[int]:
+        """Remove the segments that lie before the log's beginning; a crash may have left any of those about to be deleted."""
+        first = max([slot for slot, base in enumerate(bases) if base <= log_start_offset], default=0)
+        self._remove_from(bases[:first])
+        return bases[first:]
 
     def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
         try:

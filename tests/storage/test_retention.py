@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -9,7 +10,20 @@ import pytest
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.segment_files import DELETED_SUFFIX
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import NOW_MS, Store, append, batch, create, fill, read, reopen, roll, stored_headers
+from tests.fakes.power_failures import Survivors
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    create,
+    fill,
+    offsets,
+    read,
+    reopen,
+    roll,
+    stored_headers,
+)
 
 SIZE = len(batch())
 
@@ -174,3 +188,35 @@ def test_snapshots_go_with_their_segments(store: Store) -> None:
         "00000000000000000006.snapshot",
     ]
     log.close()
+
+
+@pytest.mark.parametrize("log_start_offset", [0, 7])
+def test_segments_that_are_marked_deleted_leave_no_gap_in_a_power_failure(memory: Store, log_start_offset: int) -> None:
+    """Whatever order the file system has for names; or the checkpoint says where the log begins."""
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    log = create(memory)
+    for _ in range(5):
+        fill(log, 2)
+        roll(log)
+    log.flush()
+    log.advance_log_start_offset(log_start_offset)
+    oldest = list(log.segments)[:3]
+    left: list[MemoryFiles] = []
+
+    def fall(_: str) -> None:
+        left.extend(files.after(Survivors("any", "all", Random(seed))) for seed in range(20))
+
+    log.detach(oldest)
+    files.before_change = fall
+    log.mark_deleted(oldest)
+    if log_start_offset:
+        # As an earlier release, or Apache Kafka, might have left it.
+        gap = files.after(Survivors("all", "all", Random(0)))
+        gap.rename(memory.path(name(0, ".log.deleted")), memory.path(name(0, ".log")))
+        left.append(gap)
+    for each in left:
+        again = reopen(Store(each, memory.root), log_start_offset=log_start_offset)
+        assert again.log_start_offset in (0, 2, 4, 6, 7)
+        assert offsets(again)[-1] == 9
+        again.close()
