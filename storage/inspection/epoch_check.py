@@ -30,7 +30,9 @@ def check_epochs(
         entries, problem = [], f"it cannot be read: {error}"
     known = LeaderEpochs(files, folder, [] if problem else entries)
     runs = [(segment, run) for segment in segments for run in segment.epochs if run.last_offset >= start_offset]
-    _doubt([run for _, run in runs], known, start_offset)
+    agreeing = [_agrees(run, known, start_offset) for _, run in runs]
+    untold = [run.last_offset >= written_to for _, run in runs]
+    _doubt([run for _, run in runs], agreeing, untold)
     for segment, run in runs:
         if run.doubtful:
             what = f"the batch says leader epoch {run.epoch}, against those beside it"
@@ -38,8 +40,8 @@ def check_epochs(
     if problem:
         report(Finding(path, problem))
         return True
-    for _, run in runs:
-        if not run.doubtful and run.last_offset < written_to and not _agrees(run, known, start_offset):
+    for agrees, unknown, (_, run) in zip(agreeing, untold, runs, strict=True):
+        if not (run.doubtful or agrees or unknown):
             what = f"the batches say epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
             report(Finding(path, what, first_offset=run.first_offset, last_offset=run.last_offset))
             return True
@@ -60,12 +62,11 @@ def _agrees(run: EpochRun, known: LeaderEpochs, start_offset: int) -> bool:
     return all(known.epoch_for_offset(offset) == run.epoch for offset in ends)
 
 
-def _doubt(runs: Sequence[EpochRun], known: LeaderEpochs, start_offset: int) -> None:
+def _doubt(runs: Sequence[EpochRun], agreeing: Sequence[bool], untold: Sequence[bool]) -> None:
     """Mark single batches that do not fit between their neighbours, or that the list contradicts though it is right otherwise."""
-    agreeing = [_agrees(run, known, start_offset) for run in runs]
     for slot, run in enumerate(runs):
         lowest = runs[slot - 1].epoch if slot else -1
         highest = runs[slot + 1].epoch if slot + 1 < len(runs) else _LARGEST_EPOCH
         fits = lowest <= run.epoch <= highest or lowest > highest
-        contradicted = any(agreeing) and not agreeing[slot]
-        run.doubtful = run.batches == 1 and not agreeing[slot] and len(runs) > 1 and (contradicted or not fits)
+        contradicted = any(agreeing) and not untold[slot]
+        run.doubtful = run.batches == 1 and len(runs) > 1 and not agreeing[slot] and (contradicted or not fits)

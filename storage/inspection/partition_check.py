@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError
 from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
 from kafkacompat.storage.inspection.epoch_check import check_epochs
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
@@ -101,7 +102,7 @@ def _check_segment(
             files,
             folder,
             base,
-            LARGEST_OFFSET if following is None else following - 1,
+            base + MAX_RELATIVE_OFFSET if following is None else following - 1,
             with_indexes=settled,
             complete=following is not None,
             progress=progress,

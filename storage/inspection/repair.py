@@ -14,8 +14,9 @@ from typing import NamedTuple
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, write_lines, write_offsets
 from kafkacompat.storage.directory_checkpoints import LOG_START_OFFSETS
 from kafkacompat.storage.directory_claim import LOCK
-from kafkacompat.storage.filesystem import Files, Lock
+from kafkacompat.storage.filesystem import File, Files, Lock
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
 from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, Place
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
 from kafkacompat.storage.inspection.segment_check import CheckedSegment
@@ -101,6 +102,10 @@ def _checkpoint_steps(files: Files, directory: str, ends: Mapping[tuple[str, int
             yield Step(path, "let it say where the logs that are cut end", partial(write_offsets, files, path, lowered))
 
 
+def _bounds(file: File, checked: CheckedSegment) -> Bounds:
+    return Bounds(file.size(), checked.base_offset + MAX_RELATIVE_OFFSET)
+
+
 class _PartitionPlan:
     """The steps for one partition; they come in an order in which a crash between two of them loses nothing."""
 
@@ -170,7 +175,7 @@ class _PartitionPlan:
         segment.start_over()
         file = self._files.open(checked.path)
         try:
-            for stretch in walk(file, Bounds(file.size()), checked.base_offset):
+            for stretch in walk(file, _bounds(file, checked), checked.base_offset):
                 if stretch.problem:
                     segment.size_bytes = stretch.end
                 else:
@@ -199,7 +204,7 @@ class _PartitionPlan:
         replay = TransactionReplay(open_before)
         file = self._files.open(checked.path)
         try:
-            for stretch in walk(file, Bounds(file.size()), checked.base_offset):
+            for stretch in walk(file, _bounds(file, checked), checked.base_offset):
                 header = stretch.header
                 if header is not None and not stretch.problem and (header.is_transactional or header.is_control):
                     replay.add(header, file.pread(stretch.size_bytes, stretch.position))

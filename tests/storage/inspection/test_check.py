@@ -56,6 +56,13 @@ def test_a_directory_whose_broker_was_killed_is_sound(memory: Store) -> None:
     assert check(memory) == []
 
 
+@pytest.mark.parametrize("batches", [1, 11, 12, 21])
+def test_an_epoch_that_a_killed_broker_had_just_begun_is_sound(memory: Store, batches: int) -> None:
+    directory, _ = write_directory(memory, batches=batches, close=False)
+    directory.release()
+    assert check(memory) == []
+
+
 def test_every_flipped_bit_of_a_log_file_is_found(memory: Store) -> None:
     write_directory(memory, batches=12)
     path = logs(memory)[0]

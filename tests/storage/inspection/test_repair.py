@@ -198,3 +198,15 @@ def test_checkpoints_are_lowered_to_the_end_of_a_log_that_is_short(memory: Store
     rewrite(memory, last, lambda data: data[: 12 + int.from_bytes(data[8:12], "big")])
     run(plan(memory))
     assert [each for each in problems(memory) if "checkpoint" in each.what] == []
+
+
+def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> None:
+    write_directory(memory, batches=3)
+    path = f"{bases(memory)[-1]:020d}.log"
+    data = memory.files.read(memory.path(FOLDER, path))
+    last = data.rindex((4).to_bytes(8, "big"))
+    flip_high = data[: last + 2] + bytes([data[last + 2] ^ 1]) + data[last + 3 :]
+    rewrite(memory, f"{FOLDER}/{path}", lambda _: flip_high)
+    run(plan(memory, truncate=True))
+    assert problems(memory) == []
+    assert open_log(memory).log_end_offset == 4
