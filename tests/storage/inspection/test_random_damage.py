@@ -1,0 +1,134 @@
+"""Random damage: checks and repairs come to an end, what they leave is sound, and readers get what was written or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+
+from kafkacompat.storage.corruption import CorruptDataError
+from kafkacompat.storage.log import Log
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.record_batch import BatchHeader, batches, crc_matches, read_header
+from tests.storage.conftest import memory_store
+from tests.storage.inspection.support import FOLDER, problems, write_directory
+from tests.storage.inspection.test_repair import open_log, plan, run
+from tests.storage.support import Store, rewrite, stored_headers
+
+CASES = 40
+UNREPAIRED = ("no batch holds", "against those beside it")
+"""What `repair` leaves: offsets that are gone, and leader epochs of batches."""
+
+
+def flip(data: bytearray, at: int, _: Random) -> None:
+    data[at] ^= 1 << at % 8
+
+
+def zero(data: bytearray, at: int, random: Random) -> None:
+    end = min(len(data), at + random.randrange(1, 200))
+    data[at:end] = bytes(end - at)
+
+
+def fill(data: bytearray, at: int, random: Random) -> None:
+    end = min(len(data), at + random.randrange(1, 200))
+    data[at:end] = random.randbytes(end - at)
+
+
+def cut(data: bytearray, at: int, _: Random) -> None:
+    del data[at:]
+
+
+def repeat(data: bytearray, at: int, _: Random) -> None:
+    data[at:at] = data[max(0, at - 100) : at]
+
+
+KINDS = (flip, flip, zero, fill, cut, repeat)
+
+
+def damage(store: Store, file_name: str, kind: Callable[[bytearray, int, Random], None], random: Random) -> None:
+    def change(data: bytes) -> bytes:
+        changed = bytearray(data)
+        if changed:
+            kind(changed, random.randrange(len(changed)), random)
+        return bytes(changed)
+
+    rewrite(store, f"{FOLDER}/{file_name}", change)
+
+
+def damaged(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
+    """A directory that was closed or whose broker was killed, some of whose files are damaged."""
+    store = memory_store()
+    closed = random.random() < 0.6
+    directory, _ = write_directory(store, close=closed, batches=random.choice([3, 12, 24]))
+    if not closed:
+        directory.release()
+    names = [name for name in store.files.list(store.path(FOLDER)) if name.endswith(files)]
+    names = [name for name in names if not name.endswith(".metadata")]
+    for _ in range(random.choice([1, 1, 2, 4])):
+        damage(store, random.choice(names), random.choice(KINDS), random)
+    return store
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_repaired_is_sound_and_can_be_opened(seed: int) -> None:
+    random = Random(seed)
+    for case in range(CASES):
+        store = damaged(random)
+        run(plan(store, truncate=True))
+        left = [each for each in problems(store) if not any(words in each.what for words in UNREPAIRED)]
+        assert left == [], case
+        log = open_log(store)
+        assert sum(1 for _ in stored_headers(log)) >= 0
+
+
+def sound(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
+    """The batches up to the first one that a reader of contents does not believe."""
+    try:
+        for batch in batches(piece):
+            header = read_header(batch)
+            if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):
+                return
+            yield header
+            offset = header.last_offset + 1
+    except MalformedError:
+        return
+
+
+def read_all(log: Log) -> list[BatchHeader]:
+    """Every batch that a reader gets who passes by what is damaged and has it looked into."""
+    found: list[BatchHeader] = []
+    offset = log.log_start_offset
+    for _ in range(1000):
+        if offset == log.log_end_offset:
+            return found
+        before = offset
+        try:
+            region = log.read(offset, 300)
+            assert region is not None
+            for header in sound(region.pread(0, region.size_bytes), offset, log.log_end_offset):
+                found.append(header)
+                offset = header.last_offset + 1
+            region.release()
+        except CorruptDataError as error:
+            offset = error.behind or offset
+        if offset == before:
+            log.find_way(log.segments[log.segments.floor(offset)])
+    raise AssertionError(f"still at {offset} of {log!r}")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whoever_reads_a_log_that_rots_gets_to_its_end(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(CASES):
+        store = memory_store()
+        directory, log = write_directory(store, close=False, batches=24)
+        written = {header.crc for header in read_all(log)}
+        for name in random.sample([name for name in store.files.list(store.path(FOLDER)) if name.endswith(".log")], 2):
+            damage(store, name, random.choice((flip, flip, zero)), random)
+        log._recent.clear()
+        assert {header.crc for header in read_all(log)} <= written
+        for segment in log.segments:
+            log.examine(segment)
+        assert {header.crc for header in read_all(log)} <= written
+        directory.release()
