@@ -18,6 +18,7 @@ from tests.storage.support import (
     batch,
     create,
     fill,
+    name,
     offsets,
     read,
     reopen,
