@@ -9,11 +9,12 @@ PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 
-.PHONY: help run test lint demo bench spark compare conformance tools migrate matrix clean
+.PHONY: help run test lint crash demo bench spark compare conformance tools migrate matrix clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
 	@echo "make test     lint, then all tests: unit tests, real clients, Kafka's Java tools, Spark"
+	@echo "make crash    crash at every operation of the file system in random lives, and kill a broker under load 50 times"
 	@echo "make demo     336,776 flights through confluent-kafka, kafka-python and Spark"
 	@echo "make bench    the same loads on this broker and on Apache Kafka, in turn [ROWS='produce fetch']"
 	@echo "make lint     ruff, mypy --strict, layer contracts"
@@ -31,6 +32,10 @@ run: $(VENV)/.run
 test: lint $(VENV)/.jars
 	@KAFKACOMPAT_PORTABLE=1 $(BIN)/python -m pytest -q tests
 	@$(BIN)/python -m pytest
+
+crash: $(VENV)/.development
+	@$(BIN)/python -m tests.crash
+	@$(BIN)/python -m compat_tests.kills
 
 lint: $(VENV)/.development
 	@$(BIN)/ruff check $(SOURCES)

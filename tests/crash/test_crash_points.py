@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.storage.files import PORTABLE
 from tests.crash.points import CrashPoints
+
+pytestmark = pytest.mark.skipif(PORTABLE, reason="what is in memory is the same everywhere")
 
 
 @pytest.mark.parametrize("seed", range(6))
