@@ -18,6 +18,15 @@ def batch(base_offset: int, count: int = 2, *, control: bool = False) -> bytes:
     return build_batch(records, base_offset=base_offset, control=control)
 
 
+def snapshot(count: int) -> bytes:
+    """As many records, with the control batches that enclose them."""
+    enclosing = [
+        build_batch([(0, key, b"", ())], base_offset=offset, control=True)
+        for key, offset in ((b"\0\0\0\3", 0), (b"\0\0\0\4", count + 1))
+    ]
+    return enclosing[0] + batch(1, count) + enclosing[1]
+
+
 def folder_with(**files: bytes) -> MemoryFiles:
     """Names of segments and snapshots, without their endings."""
     made = MemoryFiles()
@@ -50,8 +59,7 @@ def test_all_segments_are_read_in_order_without_control_records() -> None:
 
 
 def test_the_newest_snapshot_stands_for_what_was_before_it() -> None:
-    old, new = batch(0, 1, control=True) + batch(1, 1), batch(0, 1, control=True) + batch(1, 2)
-    files = folder_with(snapshot_2=old, snapshot_5=new, log_3=batch(3, 4), log_7=batch(7, 1))
+    files = folder_with(snapshot_2=snapshot(1), snapshot_5=snapshot(2), log_3=batch(3, 4), log_7=batch(7, 1))
     write(files, f"{9:020d}-0000000001.checkpoint.part", b"what is not complete counts for nothing")
     assert values(files) == [1, 2, 5, 6, 7]
 
@@ -61,9 +69,39 @@ def test_a_torn_end_is_passed_over() -> None:
 
 
 def test_missing_records_are_refused() -> None:
-    for files in (folder_with(log_3=batch(3)), folder_with(snapshot_2=batch(0, 1), log_3=batch(3))):
+    for files in (
+        folder_with(log_3=batch(3)),
+        folder_with(snapshot_2=snapshot(1), log_3=batch(3)),
+        folder_with(log_0=batch(0), log_3=batch(3)),
+        folder_with(log_0=batch(0) + batch(3)),
+        folder_with(log_0=b"", log_1=batch(1)),
+    ):
         with pytest.raises(LogDirectoryError, match=f"{FOLDER} cannot be read .* move it away"):
             values(files)
+
+
+def test_half_a_snapshot_is_refused_wherever_it_ends() -> None:
+    whole = snapshot(2)
+    for size_bytes in range(len(whole)):
+        with pytest.raises(LogDirectoryError, match=r"0005-0000000001\.checkpoint is not whole"):
+            values(folder_with(snapshot_5=whole[:size_bytes], log_5=batch(5)))
+
+
+def test_damage_with_sound_records_behind_it_is_no_torn_end() -> None:
+    whole = batch(0) + batch(2)
+    for position in range(len(batch(0))):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0xFF
+        # The leader epoch, which no checksum covers, is not made use of.
+        if position in range(12, 16):
+            continue
+        with pytest.raises(LogDirectoryError, match=r"byte 0 of 0+\.log begins no batch of 0"):
+            values(folder_with(log_0=bytes(damaged)))
+
+
+def test_a_snapshot_alone_and_a_folder_without_files_can_be_read() -> None:
+    assert values(folder_with(snapshot_5=snapshot(2))) == [1, 2]
+    assert values(folder_with()) == []
 
 
 def test_the_mark_tells_whether_kafka_went_on() -> None:
