@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.storage.corruption import is_sound, spans
+from kafkacompat.storage.corruption import CorruptDataError, is_sound, spans
 from kafkacompat.storage.lookup import DamagedError, scan_headers
 from kafkacompat.storage.segment import FileRegion, Segment
 from kafkacompat.storage.segment_file import SegmentFile
@@ -91,6 +91,10 @@ def read_region(
             bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
             return _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
         file.release()
+    active = segments.active
+    if active.size_bytes and upper.segment_base_offset == active.base_offset:
+        # Its last batch ends where the log does, so `offset` should have been found.
+        raise CorruptDataError(f"{active!r} holds no batch of offset {offset}", None)
     return None
 
 

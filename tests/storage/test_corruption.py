@@ -85,6 +85,26 @@ def test_a_length_that_leads_nowhere_is_neither_followed_nor_passed_over(memory:
     assert headers(read(log, 2))[0].base_offset == 2
 
 
+@pytest.mark.parametrize("byte", [7, 26])
+def test_a_last_batch_that_claims_to_be_an_earlier_one_is_no_end(memory: Store, byte: int) -> None:
+    """A reader that waits there would wait for good."""
+    log = create(memory)
+    fill(log, COUNT - 1)
+    append(log, batch(4))
+    rewrite(memory, name(0, ".log"), lambda data: flip_last(data, byte))
+    log._recent.clear()
+    offset = log.log_end_offset - 1
+    assert refused(log, offset).behind is None
+    log.warm(offset)
+    assert refused(log, offset).behind == log.log_end_offset
+
+
+def flip_last(data: bytes, byte: int) -> bytes:
+    flipped = bytearray(data)
+    flipped[(COUNT - 1) * SIZE + byte] = 0
+    return bytes(flipped)
+
+
 def test_damage_is_told_once(memory: Store, caplog: pytest.LogCaptureFixture) -> None:
     log = damaged_log(memory, 40)
     with caplog.at_level(logging.ERROR):
