@@ -224,7 +224,8 @@ class OsFiles:
 
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""
-        os.rmdir(path)
+        # A partition may have been put on another disk by a link.
+        (os.unlink if os.path.islink(path) else os.rmdir)(path)
 
     def sync_directory(self, path: str) -> None:
         """See Files.sync_directory."""

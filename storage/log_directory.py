@@ -27,6 +27,7 @@ from kafkacompat.storage.partition_folders import (
     STRAY_SUFFIX,
     copies,
     last_segment,
+    partition_of,
     put_aside,
     random_ending,
     remove_deleted,
@@ -118,16 +119,17 @@ class LogDirectory:
         found = []
         for name in self._files.list(self.path):
             folder = os.path.join(self.path, name)
-            topic, dash, number = name.rpartition("-")
-            if dash and number.isdigit() and name != FOLDER and self._files.is_directory(folder):
-                found.append(StoredPartition(topic, int(number), self._topic_id(folder)))
+            partition = partition_of(name)
+            if partition and name != FOLDER and self._files.is_directory(folder):
+                found.append(StoredPartition(*partition, self._topic_id(folder)))
         return found
 
     def _topic_id(self, folder: str) -> bytes:
         try:
             return read_partition_metadata(self._files, folder)
         except CorruptCheckpointError as error:
-            raise LogDirectoryError(f"{error}; restore the file or remove the partition's folder") from error
+            advice = "restore it, or remove this file alone to let the partition belong to the topic of its name"
+            raise LogDirectoryError(f"{error}; {advice}") from error
 
     def folder(self, topic: str, partition: int) -> str:
         """Where a partition's files are, or would be."""
@@ -226,16 +228,20 @@ class LogDirectory:
         """Remove a copy that is not wanted any more."""
         copy.close()
         if self._files.is_directory(copy.directory):
-            put_aside(self._files, self.path, copy.directory, DELETE_SUFFIX)
-            self.remove_deleted()
+            self.remove_copy(copy.directory)
 
-    def take_copies(self) -> list[tuple[str, int]]:
-        """Remove what copies a process before this one left; returns of which partitions they were."""
-        found = copies(self._files, self.path)
-        for folder in found:
-            put_aside(self._files, self.path, folder, DELETE_SUFFIX)
+    def copies(self) -> dict[str, tuple[str, int]]:
+        """The folders of copies that a process before this one left, and of which partitions they are."""
+        return copies(self._files, self.path)
+
+    def remove_copy(self, folder: str) -> None:
+        """Remove a copy's folder."""
+        put_aside(self._files, self.path, folder, DELETE_SUFFIX)
         self.remove_deleted()
-        return list(found.values())
+
+    def set_copy_aside(self, folder: str) -> str:
+        """Rename a copy's folder that may be all there is of its partition; returns its new name."""
+        return put_aside(self._files, self.path, folder, STRAY_SUFFIX)
 
     def progress(self, topic: str, partition: int) -> tuple[int, int, int, int]:
         """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer.

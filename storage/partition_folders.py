@@ -16,8 +16,17 @@ DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
 
-_COPY = re.compile(rf"(.+)-([0-9]+)\.[0-9a-f]{{32}}{FUTURE_SUFFIX}")
+_NUMBER = "0|[1-9][0-9]*"
+_PARTITION = re.compile(rf"(.+)-({_NUMBER})")
+_COPY = re.compile(rf"(.+)-({_NUMBER})\.[0-9a-f]{{32}}{FUTURE_SUFFIX}")
+_DELETED = re.compile(rf".+\.[0-9a-f]{{32}}{DELETE_SUFFIX}")
 _MAX_NAME_BYTES = 255
+
+
+def partition_of(name: str) -> tuple[str, int] | None:
+    """Which partition's folder has a name; None for what no broker would call one, as "t-01"."""
+    match = _PARTITION.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 def random_ending(suffix: str) -> str:
@@ -36,10 +45,10 @@ def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
 
 
 def remove_deleted(files: Files, root: str) -> None:
-    """Remove the folders of deleted partitions."""
+    """Remove the folders of deleted partitions; what merely ends like them is somebody else's."""
     for name in files.list(root):
         folder = os.path.join(root, name)
-        if name.endswith(DELETE_SUFFIX) and files.is_directory(folder):
+        if _DELETED.fullmatch(name) and files.is_directory(folder):
             for file in files.list(folder):
                 files.remove(os.path.join(folder, file))
             files.remove_directory(folder)

@@ -20,13 +20,9 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
     """Note where each topic's partitions live, and which were being moved where.
 
     Folders of no topic are set aside, as Kafka does: a topic was deleted when a crash came, or another broker made
-    them.
+    them. So are copies whose partition is nowhere.
     """
     for directory in directories:
-        for name in await directory.disk.run(directory.storage.take_copies):
-            if name[0] in topics:
-                # It was being moved here when the broker stopped: once more from the beginning.
-                directories.wish(name, directory)
         for stored in await directory.disk.run(directory.storage.partitions):
             name = (stored.topic, stored.partition)
             if _belongs(stored, topics.get(stored.topic)):
@@ -34,6 +30,19 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
             elif aside := await directory.disk.run(directory.storage.set_stray_aside, *name):
                 folder = directory.storage.folder(*name)
                 log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, aside)
+    for directory in directories:
+        for folder, name in (await directory.disk.run(directory.storage.copies)).items():
+            await _take_copy(directories, directory, folder, name)
+
+
+async def _take_copy(directories: Directories, directory: Directory, folder: str, name: PartitionName) -> None:
+    if directories.home(name):
+        await directory.disk.run(directory.storage.remove_copy, folder)
+        # It was being moved here when the broker stopped: once more from the beginning.
+        directories.wish(name, directory)
+    else:
+        aside = await directory.disk.run(directory.storage.set_copy_aside, folder)
+        log.warning("%s is a copy of a partition that is nowhere else and is set aside as %s", folder, aside)
 
 
 def _belongs(stored: StoredPartition, topic: TopicImage | None) -> bool:

@@ -153,6 +153,23 @@ def test_a_damaged_log_of_an_old_format_is_offline_alone(tmp_path: Path, caplog:
     world.stop(second)
 
 
+def test_a_copy_is_kept_when_it_is_all_there_is_of_a_partition(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 1)
+    world.append(first, "t", 0)
+    world.stop(first)
+    (folder,) = (file for path in world.paths for file in path.glob("t-0"))
+    copy = folder.rename(folder.with_name(f"t-0.{'ab' * 16}-future"))
+    content = (copy / f"{0:020d}.log").read_bytes()
+    world.stop(world.start())
+    (aside,) = (file for path in world.paths for file in path.glob("*-stray"))
+    assert (aside / f"{0:020d}.log").read_bytes() == content != b""
+    assert "is a copy of a partition that is nowhere else" in caplog.text
+
+
 def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> None:
     config = BrokerConfig({"node.id": "1", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})
     assert not may_go_back(OsFiles(), config)

@@ -267,6 +267,32 @@ def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
     again.release()
 
 
+def test_only_what_is_named_like_a_deleted_partition_is_removed(store: Store) -> None:
+    for name in ("please-delete", "t-0.12-delete"):
+        store.files.make_directory(store.path("data", name))
+        store.files.open(store.path("data", name, "precious"), create=True).close()
+    take(store).release()
+    assert store.files.exists(store.path("data", "please-delete", "precious"))
+    assert store.files.exists(store.path("data", "t-0.12-delete", "precious"))
+
+
+def test_a_deleted_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> None:
+    store = Store(OsFiles(), str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / f"t-0.{'ab' * 16}-delete").symlink_to(tmp_path / "elsewhere")
+    take(store).release()
+    assert store.files.list(store.path("data")) == [".lock", "meta.properties"]
+
+
+@pytest.mark.parametrize("name", ["t-01", "t-\u00b2", "t-\u0663", "t-", "-0", "__cluster_metadata-0"])
+def test_a_folder_that_no_broker_would_name_so_is_no_partition(store: Store, name: str) -> None:
+    store.files.make_directory(store.path("data", name))
+    directory = take(store)
+    assert directory.partitions() == []
+    directory.release()
+
+
 def test_a_disk_that_fails_while_opening_is_a_storage_error(memory: Store) -> None:
     files = memory.files
     assert isinstance(files, MemoryFiles)
