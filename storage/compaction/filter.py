@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.compaction.offset_map import OffsetMap
 from kafkacompat.storage.compaction.transactions import Transactions
+from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.validation import codec_levels
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
@@ -43,6 +44,7 @@ class BatchFilter:
         self._map = offset_map
         self._transactions = transactions
         self._levels = codec_levels(job.config)
+        self._horizon_ms = job.now_ms + job.config.delete_retention_ms
         self.records_read = self.records_kept = self.keyless = 0
 
     def filtered(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
@@ -68,7 +70,7 @@ class BatchFilter:
             if not (must_stay or self._is_last_of_producer(header)):
                 return None
             return batch if not header.record_count else _emptied(header)
-        needs_horizon = (kept.has_tombstones or of_nothing) and header.delete_horizon_ms is None
+        needs_horizon = (kept.has_tombstones or of_nothing) and self._may_have_horizon(header, body, kept.slices)
         if len(kept.slices) == header.record_count and not needs_horizon:
             return batch
         return self._rewritten(header, body, kept.slices, needs_horizon)
@@ -101,10 +103,20 @@ class BatchFilter:
             return header.last_offset == last.last_offset
         return header.is_control and header.producer_epoch == last.producer_epoch
 
+    def _may_have_horizon(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]]) -> bool:
+        """Whether it has none yet and 64 bits are enough for it, and for how far each timestamp is from it.
+
+        Where they are not, as with delete.retention.ms at its largest, what it would let go stays.
+        """
+        if header.delete_horizon_ms is not None or self._horizon_ms > LONG_MAX:
+            return False
+        earliest = header.base_timestamp + min(timestamp_delta(body, start) for start, _ in slices)
+        return self._horizon_ms - earliest <= LONG_MAX
+
     def _rewritten(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]], needs_horizon: bool) -> bytes:
         base_timestamp, attributes = header.base_timestamp, header.attributes
         if needs_horizon:
-            base_timestamp = self._job.now_ms + self._job.config.delete_retention_ms
+            base_timestamp = self._horizon_ms
             attributes |= DELETE_HORIZON
         shift_ms = header.base_timestamp - base_timestamp
         max_timestamp = header.max_timestamp

@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log import Log
-from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.log_config import LONG_MAX, LogConfig
 from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
@@ -138,6 +138,33 @@ def test_timestamps_survive_the_delete_horizon(store: Store, codec: Codec) -> No
     (after,) = left(log)
     assert after.records == before.records
     assert after.header.base_timestamp == NOW_MS + DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("retention_ms", "written_ms"),
+    [(LONG_MAX, NOW_MS), (LONG_MAX - NOW_MS, -1), (DAY_MS, NOW_MS - LONG_MAX)],
+    ids=["no end of time", "too far from no time", "too far from ancient times"],
+)
+def test_a_horizon_that_no_number_can_say_leaves_the_tombstone(
+    store: Store, retention_ms: int, written_ms: int
+) -> None:
+    log = create(store, delete_retention_ms=retention_ms, **COMPACTED)
+    put(log, ("a", "1"))
+    append(log, build_batch([(NOW_MS, b"b", b"1", []), (written_ms, b"a", None, [])]), from_client=True)
+    (_, before) = left(log)
+    for now_ms in (NOW_MS, NOW_MS + DAY_MS):
+        put(log, ("x", "1"))
+        roll_and_compact(store, log, now_ms=now_ms)
+        assert left(log)[0] == before
+
+
+def test_the_largest_horizon_that_can_be_said(store: Store) -> None:
+    log = create(store, delete_retention_ms=LONG_MAX - NOW_MS - 1, **COMPACTED)
+    append(log, build_batch([(-1, b"a", None, [])]), from_client=True)
+    roll_and_compact(store, log)
+    (marked,) = left(log)
+    assert marked.header.delete_horizon_ms == LONG_MAX - 1
+    assert [each.timestamp for each in marked.records] == [-1]
 
 
 # Producers
