@@ -116,7 +116,9 @@ class Log(LogReading, LogMaintenance, LogCompaction):
             cache=cache,
         )
         log = cls(files, directory, topic, partition, topic_id, config, loaded, cache)
-        log.cleaner_offset = cleaner_offset
+        if cleaner_offset is not None:
+            # What comes in place of what was lost was never compacted: an old value would outlive a new tombstone.
+            log.cleaner_offset = min(cleaner_offset, log.log_end_offset)
         # A process that was killed may have made files whose names are not on the disk yet.
         log._folder_is_synced = clean_shutdown
         return log

@@ -163,7 +163,8 @@ class LogDirectory:
             self.checkpoints.write_without(name)
             return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
         convert_legacy(self._files, folder, config.max_decompressed_bytes, may_be_torn=not self.clean_shutdown)
-        return Log.open(
+        cleaner_offset = self.checkpoints.cleaner_offsets.get(name)
+        log = Log.open(
             self._files,
             folder,
             topic,
@@ -174,9 +175,12 @@ class LogDirectory:
             recovery_point=self.checkpoints.recovery_points.get(name, 0),
             log_start_offset=self.checkpoints.log_start_offsets.get(name, 0),
             now_ms=now_ms,
-            cleaner_offset=self.checkpoints.cleaner_offsets.get(name),
+            cleaner_offset=cleaner_offset,
             cache=self._cache,
         )
+        if log.cleaner_offset != cleaner_offset:
+            self.save_cleaner_offset(log)
+        return log
 
     def delete_log(self, log: Log) -> None:
         """Take a partition's folder out of the way; `remove_deleted` removes it."""

@@ -1,4 +1,4 @@
-"""A log that moves to another directory takes along what compaction goes by."""
+"""What compaction goes by moves along with a log, and is of that log as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
 from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted, write_aborted
-from tests.storage.compaction.support import COMPACTED, put
+from tests.storage.compaction.support import COMPACTED, put, records, roll_and_compact
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, roll
 
 
@@ -45,3 +45,26 @@ def test_a_new_topic_of_the_same_name_was_never_compacted(memory: Store) -> None
     again = home.open_log("t", 0, bytes(16), LogConfig(**COMPACTED), NOW_MS)
     assert again.cleaner_offset is None
     assert memory.files.read(memory.path("a", CLEANER_OFFSETS)) == b"0\n0\n"
+
+
+def test_a_deleted_key_stays_deleted_also_where_its_tombstone_took_the_place_of_what_was_lost(memory: Store) -> None:
+    home, config = directory(memory, "a"), LogConfig(delete_retention_ms=0, **COMPACTED)
+    log = home.open_log("t", 0, TOPIC_ID, config, NOW_MS)
+    put(log, ("a", "old"))
+    roll(log)
+    put(log, ("b", "lost"), ("c", "lost"))
+    roll(log)
+    log.cleaner_offset = 3
+    home.save_cleaner_offset(log)
+    log.release()
+    home.release()
+    for base_offset in (1, 3):
+        memory.files.remove(memory.path("a", "t-0", f"{base_offset:020}.log"))
+    log = directory(memory, "a").open_log("t", 0, TOPIC_ID, config, NOW_MS)
+    assert log.log_end_offset == 1
+    assert memory.files.read(memory.path("a", CLEANER_OFFSETS)) == b"0\n1\nt 0 1\n"
+    put(log, ("a", None))
+    for value in "xyz":
+        put(log, ("d", value))
+        roll_and_compact(memory, log)
+    assert records(log) == [(4, "d", "z")]
