@@ -36,7 +36,7 @@ from kafkacompat.replication.finding import find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.replication.scrubbing import Scrubbing
-from kafkacompat.replication.takeover import Takeover, may_go_back
+from kafkacompat.replication.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
@@ -44,7 +44,6 @@ from kafkacompat.server.listener import ListenError, Server
 from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.workers import ProcessWorkers
 
@@ -108,7 +107,7 @@ class Broker:
     async def _start(self) -> None:
         check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        cluster_id = cluster_of(self._files, self.config.log_dirs) or await self._cluster_of_store()
+        cluster_id = owning_cluster(self._files, self.config) or await self._cluster_of_store()
         self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
         await self._open_directories()
         self._build()

@@ -8,6 +8,7 @@ from kafkacompat.storage.filesystem import DirectoryLockedError, Files, Lock
 from kafkacompat.storage.meta_properties import (
     LogDirectoryError,
     MetaProperties,
+    check_owner,
     read_meta_properties,
     write_meta_properties,
 )
@@ -44,14 +45,7 @@ def claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_
     A file of version 0 stays one, without the cluster's id if it had none: the Kafka that wrote it reads no other.
     """
     meta = read_meta_properties(files, path) or MetaProperties(None, None, None)
-    if meta.node_id not in (None, node_id):
-        raise LogDirectoryError(
-            f"log directory {path} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
-        )
-    if meta.cluster_id not in (None, cluster_id):
-        raise LogDirectoryError(
-            f"log directory {path} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
-        )
+    check_owner(path, meta, node_id, cluster_id)
     directory_id = meta.directory_id or new_directory_id
     claimed = MetaProperties(node_id, cluster_id if meta.version else meta.cluster_id, directory_id, meta.version)
     if claimed != meta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import replace_file
@@ -54,9 +54,25 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
     return [meta for meta in found if meta is not None]
 
 
-def cluster_of(files: Files, directories: Iterable[str]) -> str | None:
-    """The cluster that they belong to already; raises LogDirectoryError. [disk]"""
-    return next((owner.cluster_id for owner in read_owners(files, directories) if owner.cluster_id), None)
+def cluster_of(files: Files, directories: Sequence[str], node_id: int) -> str | None:
+    """The cluster that they belong to already, all of them to this node; raises LogDirectoryError. [disk]"""
+    cluster_id = next((owner.cluster_id for owner in read_owners(files, directories) if owner.cluster_id), None)
+    for directory in directories:
+        if meta := read_meta_properties(files, directory):
+            check_owner(directory, meta, node_id, cluster_id)
+    return cluster_id
+
+
+def check_owner(directory: str, meta: MetaProperties, node_id: int, cluster_id: str | None) -> None:
+    """Raise LogDirectoryError when a directory belongs to another node or cluster."""
+    if meta.node_id not in (None, node_id):
+        raise LogDirectoryError(
+            f"log directory {directory} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
+        )
+    if meta.cluster_id not in (None, cluster_id):
+        raise LogDirectoryError(
+            f"log directory {directory} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
+        )
 
 
 def _properties(text: str) -> dict[str, str]:

@@ -14,9 +14,9 @@ from kafkacompat.storage import takeover_mark
 from kafkacompat.storage.cluster_metadata import FOLDER, cluster_metadata_values
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.meta_properties import LogDirectoryError, read_owners
+from kafkacompat.storage.meta_properties import LogDirectoryError, cluster_of, read_owners
 from kafkacompat.storage.partition_survey import survey
-from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -48,9 +48,16 @@ class Takeover:
     async def inherit(self, directories: Directories) -> Inheritance:
         """What a new store begins with; raises LogDirectoryError."""
         found: list[FoundPartition] = []
-        for directory in directories:
-            found += await directory.disk.run(_found, self._files, directory.storage)
-        self._inheritance = Inheritance(self._config, found, await self._kraft(), self._rng)
+        try:
+            for directory in directories:
+                found += await directory.disk.run(_found, self._files, directory.storage)
+            kraft = await self._kraft()
+        except OSError as problem:
+            raise LogDirectoryError(
+                f"the partitions in log.dirs cannot be looked at ({problem}); repair that"
+            ) from problem
+        _check_belonging(found, kraft)
+        self._inheritance = Inheritance(self._config, found, kraft, self._rng)
         if found:
             words = "%s is new: topics, with %d folders of partitions, are taken over from log.dirs; offsets committed \
 by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
@@ -59,12 +66,16 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
 
     async def _kraft(self) -> KraftCluster | None:
         """What Kafka's controllers wrote, unless they wrote it before this broker last took over."""
+        new = []
         for path in await self._with_cluster_metadata():
             if await self._disk_of(path).run(takeover_mark.is_unchanged, self._files, path):
                 log.warning("%s in %s is older than the metadata that was lost and not made use of", FOLDER, path)
             else:
-                return await self._disk_of(path).run(_read, self._files, path)
-        return None
+                new.append(path)
+        if len(new) > 1:
+            advice = "move all away but the one that Kafka used last"
+            raise LogDirectoryError(f"{' and '.join(new)} each have a {FOLDER}; {advice}")
+        return await self._disk_of(new[0]).run(_read, self._files, new[0]) if new else None
 
     async def _with_cluster_metadata(self) -> Sequence[str]:
         paths = dict.fromkeys((self._config.metadata_log_dir, *self._config.log_dirs))
@@ -92,6 +103,14 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
             await disk.run(takeover_mark.mark, self._files, path)
 
 
+def owning_cluster(files: Files, config: BrokerConfig) -> str | None:
+    """The cluster that the directories belong to, all of them, before any is taken.
+
+    Raises LogDirectoryError: one that is refused leaves no mark on the others.
+    """
+    return cluster_of(files, (*config.log_dirs, config.metadata_log_dir), config.node_id)
+
+
 def may_go_back(files: Files, config: BrokerConfig) -> bool:
     """Whether the log directories were those of a Kafka, which may get them back."""
     if any(owner.version == 0 for owner in read_owners(files, config.log_dirs)):
@@ -107,6 +126,16 @@ def _found(files: Files, storage: LogDirectory) -> list[FoundPartition]:
         if surveyed := survey(files, folder, clean_shutdown=storage.clean_shutdown):
             found.append(FoundPartition(*stored, *surveyed))
     return found
+
+
+def _check_belonging(found: Sequence[FoundPartition], kraft: KraftCluster | None) -> None:
+    """Raise LogDirectoryError when no folder at all is of a topic that the controllers know: they are not its own."""
+    if not found or kraft is None:
+        return
+    names = set(kraft.topics.values())
+    if not any(each.topic_id in kraft.topics or (each.topic_id == ZERO_UUID and each.topic in names) for each in found):
+        advice = "restore it, or move it away to start without what it says of topics and configurations"
+        raise LogDirectoryError(f"{FOLDER} knows none of the topics that have folders in log.dirs; {advice}")
 
 
 def _read(files: Files, path: str) -> KraftCluster:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.broker import START_ERRORS, Broker
+from kafkacompat.broker import Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
@@ -15,12 +15,8 @@ from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.replication.takeover import may_go_back
 from kafkacompat.storage.cluster_metadata import FOLDER
 from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.takeover_mark import FILE_NAME as MARK
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
-from kafkacompat.wire.metadata_records import ConfigRecord, PartitionRecord, TopicRecord, write_metadata_record
-from kafkacompat.wire.record_batch import build_batch
-from kafkacompat.wire.schema import Message
 from tests.kafkacompat.test_broker import World, folders
 
 UNKNOWN = "the configs of these topics are not known"
@@ -179,88 +175,3 @@ def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> 
     for version, expected in ((1, False), (0, True)):
         (tmp_path / "b" / "meta.properties").write_text(f"version={version}\n")
         assert may_go_back(OsFiles(), config) == expected
-
-
-# Directories of Kafka
-
-
-class KafkaDirectory:
-    """A directory with a topic and the records of Kafka's controllers, made of one of ours."""
-
-    def __init__(self, world: World, name: str) -> None:
-        broker = world.start()
-        world.make_topic(broker, name, 1)
-        self.topic_id = broker.metadata.image.topics[name].topic_id
-        world.append(broker, name, 0)
-        world.stop(broker)
-        lose_store(world)
-        self._folder = world.paths[1] / FOLDER
-        self._folder.mkdir()
-        self._offset = 0
-        self.write(
-            TopicRecord(name=name, topic_id=self.topic_id),
-            PartitionRecord(partition_id=0, topic_id=self.topic_id, leader_epoch=20),
-            ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=name, name="retention.ms", value="77"),
-        )
-
-    def write(self, *records: Message) -> None:
-        """What its controllers write next."""
-        with (self._folder / f"{0:020d}.log").open("ab") as log:
-            values = [(0, None, write_metadata_record(record), ()) for record in records]
-            log.write(build_batch(values, base_offset=self._offset))
-        self._offset += len(records)
-
-
-def test_kafkas_metadata_counts_when_it_is_taken_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    world = World(tmp_path)
-    kafka = KafkaDirectory(world, "t")
-    broker = world.start()
-    assert broker.metadata.image.topics["t"].topic_id == kafka.topic_id
-    assert epoch(broker, "t") == 21
-    assert broker.metadata.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "77"}
-    assert UNKNOWN not in caplog.text
-    world.stop(broker)
-    again = world.start()
-    assert epoch(again, "t") == 22
-    world.stop(again)
-
-
-def test_kafkas_metadata_does_not_count_once_ours_was_newer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    world = World(tmp_path)
-    KafkaDirectory(world, "t")
-    world.stop(world.start())
-    lose_store(world)
-    broker = world.start()
-    assert keeps_everything(broker, "t")
-    assert "is older than the metadata that was lost" in caplog.text
-    world.stop(broker)
-
-
-def test_a_start_after_kafka_ran_again_is_refused_until_somebody_says_what_counts(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    kafka = KafkaDirectory(world, "t")
-    world.stop(world.start())
-    kafka.write(ConfigRecord(resource_type=ResourceType.TOPIC, resource_name="t", name="retention.ms", value="88"))
-    with pytest.raises(START_ERRORS, match=r"Apache Kafka has run on .*/b since this broker did: move .* away"):
-        world.start()
-    world.assert_unlocked()
-    lose_store(world)
-    broker = world.start()
-    assert broker.metadata.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "88"}
-    world.stop(broker)
-    kafka.write(ConfigRecord(resource_type=ResourceType.TOPIC, resource_name="t", name="retention.ms", value="99"))
-    (world.paths[1] / MARK).unlink()
-    broker = world.start()
-    assert broker.metadata.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "88"}
-    world.stop(broker)
-
-
-def test_kafkas_metadata_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    kafka = KafkaDirectory(world, "t")
-    record = write_metadata_record(TopicRecord(name="x", topic_id=kafka.topic_id))
-    with (world.paths[1] / FOLDER / f"{0:020d}.log").open("ab") as log:
-        log.write(build_batch([(0, None, record[:2] + b"\x09" + record[3:], [])], base_offset=3))
-    with pytest.raises(START_ERRORS, match=f"{FOLDER} in .* cannot be read"):
-        world.start()
-    world.assert_unlocked()
