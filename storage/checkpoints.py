@@ -22,12 +22,13 @@ class CorruptCheckpointError(Exception):
     """A checkpoint file that does not follow its format."""
 
 
-def overwrite_file(files: Files, path: str, data: bytes) -> None:
+def overwrite_file(files: Files, path: str, *pieces: bytes) -> None:
     """Write a file that may be half there after a crash, because its reader notices and makes it again."""
     file = files.open(path, create=True)
     try:
         file.truncate(0)
-        file.append((data,), len(data))
+        for data in pieces:
+            file.append((data,), len(data))
         file.sync()
     finally:
         file.close()

@@ -192,7 +192,7 @@ class LogCopy:
         self._complete[active.base_offset] = copy
         self.end_offset = self.source.log_end_offset
         LeaderEpochs(self._files, self.directory, self.source.leader_epochs.entries).write()
-        Snapshots(self._files, self.directory).write(self.end_offset, self.source.producer_state.producers.values())
+        Snapshots(self._files, self.directory).write(self.end_offset, self.source.producer_state.producers.entries())
         self._files.sync_directory(self.directory)
 
     def open(self, directory: str) -> Log:

@@ -26,7 +26,7 @@ class LogMaintenance(LogState):
         if base_offset != self.log_end_offset or base_offset == self.segments.active.base_offset:
             raise ValueError(f"a segment at {base_offset} cannot follow {self.segments.active!r} of {self!r}")
         with self._disk_operation(repeatable=True):
-            self._snapshots.write(base_offset, list(self.producer_state.producers.values()))
+            self._snapshots.write(base_offset, self.producer_state.producers.entries())
             return Segment.create(self._files, self.directory, base_offset, self._cache)
 
     def roll(self, segment: Segment) -> Segment:
@@ -85,7 +85,7 @@ class LogMaintenance(LogState):
             active.finish()
             active.write_indexes()
             if self._snapshots.offsets()[-1:] != [self.log_end_offset]:
-                self._snapshots.write(self.log_end_offset, self.producer_state.producers.values())
+                self._snapshots.write(self.log_end_offset, self.producer_state.producers.entries())
             self._files.sync_directory(self.directory)
         self.release()
         self.closed = True

@@ -6,15 +6,24 @@ the offsets it got the first time, a gap or an older repeat is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, MutableMapping
+from struct import Struct
 from typing import NamedTuple
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader
 
 BATCHES_KEPT = 5
 MAX_SEQUENCE = 2**31 - 1
 NO_EPOCH = -1
+
+ENTRY = Struct(">qhiqiqiq")
+"""A producer in a snapshot: id, epoch, last sequence number, last offset, offsets of its last batch less one, time of its last
+batch or marker, coordinator epoch, where its open transaction begins."""
+
+_BATCH = Struct(">iqiq")
+_FULL = ENTRY.size + BATCHES_KEPT * _BATCH.size
 
 
 class StoredBatch(NamedTuple):
@@ -34,6 +43,9 @@ class StoredBatch(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
+_NO_BATCH = StoredBatch(-1, -1, 0, -1)
+
+
 def sequence_after(sequence: int, steps: int) -> int:
     """`steps` sequence numbers later; after 2147483647 comes 0."""
     return (sequence + steps) & MAX_SEQUENCE
@@ -45,7 +57,7 @@ def sequence_before(sequence: int, steps: int) -> int:
 
 
 class Producer:
-    """One producer's latest epoch and its last batches, oldest first."""
+    """One producer's latest epoch and its last batches, oldest first: what is kept of it in bytes, to be looked at or changed."""
 
     __slots__ = (
         "batches",
@@ -98,6 +110,82 @@ class Producer:
         """The sequence number that has to come next in this epoch; 0 when none came yet."""
         return sequence_after(self.batches[-1].last_sequence, 1) if self.batches else 0
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Producer) and self.pack() == other.pack()
+
+    def pack(self) -> bytes:
+        """Its bytes: a snapshot's entry, and the batches."""
+        last = self.batches[-1] if self.batches else _NO_BATCH
+        entry = ENTRY.pack(
+            self.producer_id,
+            self.producer_epoch,
+            last.last_sequence,
+            last.last_offset,
+            last.offset_delta,
+            self.last_timestamp,
+            self.coordinator_epoch,
+            self.current_txn_first_offset,
+        )
+        return entry + b"".join(_BATCH.pack(*batch) for batch in self.batches)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Producer:
+        """Read what `pack` makes."""
+        producer = cls.of_entry(data[: ENTRY.size])
+        producer.batches = [StoredBatch._make(fields) for fields in _BATCH.iter_unpack(data[ENTRY.size :])]
+        return producer
+
+    @classmethod
+    def of_entry(cls, entry: Buffer) -> Producer:
+        """Read a snapshot's entry, which knows the last batch alone."""
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset = ENTRY.unpack(entry)
+        producer = cls(producer_id)
+        producer.producer_epoch, producer.last_timestamp = epoch, timestamp
+        producer.coordinator_epoch, producer.current_txn_first_offset = coordinator_epoch, first_offset
+        if offset >= 0:
+            producer.batches.append(StoredBatch(sequence, offset, delta, timestamp))
+        return producer
+
+
+class Producers(MutableMapping[int, Producer]):
+    """Producers by their ids.
+
+    Each is kept as one `bytes`: a million of them take a quarter of the memory that objects would, and the garbage collector
+    never looks at them. What is read is a copy; only what is set is kept.
+    """
+
+    __slots__ = ("packed",)
+
+    def __init__(self) -> None:
+        self.packed: dict[int, bytes] = {}
+
+    def __getitem__(self, producer_id: int) -> Producer:
+        return Producer.unpack(self.packed[producer_id])
+
+    def __setitem__(self, producer_id: int, producer: Producer) -> None:
+        self.packed[producer_id] = producer.pack()
+
+    def __delitem__(self, producer_id: int) -> None:
+        del self.packed[producer_id]
+
+    def __iter__(self) -> Iterator[int]:
+        # A copy, which is made at once: another thread may go through them.
+        return iter(list(self.packed))
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __repr__(self) -> str:
+        return f"Producers({list(self)})"
+
+    def values(self) -> list[Producer]:  # type: ignore[override]
+        """All of them as they are now, for any thread."""
+        return [Producer.unpack(data) for data in list(self.packed.values())]
+
+    def entries(self) -> list[bytes]:
+        """All of them as the entries of a snapshot, for any thread."""
+        return [data[: ENTRY.size] for data in list(self.packed.values())]
+
 
 class ProducerState:
     """The producers of one partition."""
@@ -105,7 +193,7 @@ class ProducerState:
     __slots__ = ("producers",)
 
     def __init__(self) -> None:
-        self.producers: dict[int, Producer] = {}
+        self.producers = Producers()
 
     def __len__(self) -> int:
         return len(self.producers)
@@ -115,58 +203,78 @@ class ProducerState:
 
         Raises KafkaError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
         """
-        producer = self.producers.get(header.producer_id)
-        if producer is None:
+        data = self.producers.packed.get(header.producer_id)
+        if data is None:
             return None  # whatever the sequence number: its earlier batches may have been deleted
-        if from_client:
-            duplicate = producer.find(header)
-            if duplicate is not None:
-                return duplicate
-        if header.producer_epoch < producer.producer_epoch:
-            raise KafkaError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} has epoch {producer.producer_epoch}, not {header.producer_epoch}",
-            )
-        if from_client:
-            _check_sequence(header, producer)
-        if producer.current_txn_first_offset >= 0 and not header.is_transactional:
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction")
-        return None
+        _, epoch, last_sequence, _, _, _, _, first_offset = ENTRY.unpack_from(data)
+        if epoch == header.producer_epoch and first_offset < 0 and header.base_sequence == last_sequence + 1:
+            return None  # what nearly every batch is: the next one
+        return _check(header, Producer.unpack(data), from_client)
 
     def add(self, header: BatchHeader, base_offset: int) -> None:
         """Take a data batch with a producer id, stored at `base_offset`, into account. [loop]"""
-        producer = self.producers.get(header.producer_id)
-        if producer is None:
-            producer = self.producers[header.producer_id] = Producer(header.producer_id)
-        delta = header.last_offset_delta
-        last_sequence = sequence_after(header.base_sequence, delta) if header.base_sequence >= 0 else -1
-        producer.add(
-            header.producer_epoch, StoredBatch(last_sequence, base_offset + delta, delta, header.max_timestamp)
-        )
-        if header.is_transactional and producer.current_txn_first_offset < 0:
-            producer.current_txn_first_offset = base_offset
+        producer_id, epoch, delta = header.producer_id, header.producer_epoch, header.last_offset_delta
+        sequence = sequence_after(header.base_sequence, delta) if header.base_sequence >= 0 else -1
+        packed, earlier, coordinator_epoch, first_offset = self.producers.packed, b"", -1, -1
+        known = packed.get(producer_id)
+        if known is not None:
+            _, known_epoch, _, _, _, _, coordinator_epoch, first_offset = ENTRY.unpack_from(known)
+            if known_epoch == epoch:
+                earlier = known[ENTRY.size :] if len(known) < _FULL else known[ENTRY.size + _BATCH.size :]
+        if first_offset < 0 and header.is_transactional:
+            first_offset = base_offset
+        offset, timestamp = base_offset + delta, header.max_timestamp
+        entry = ENTRY.pack(producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset)
+        packed[producer_id] = entry + earlier + _BATCH.pack(sequence, offset, delta, timestamp)
 
     def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> None:
         """Take a transaction marker into account."""
-        producer = self.producers.get(header.producer_id)
-        if producer is None:
-            producer = self.producers[header.producer_id] = Producer(header.producer_id)
+        producer = self.producers.get(header.producer_id) or Producer(header.producer_id)
         producer.end_transaction(header.producer_epoch, coordinator_epoch, header.max_timestamp)
+        self.producers[header.producer_id] = producer
 
     def restore(self, producers: Iterable[Producer]) -> None:
         """Start from a snapshot."""
-        self.producers = {producer.producer_id: producer for producer in producers}
+        self.producers.packed = {producer.producer_id: producer.pack() for producer in producers}
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction that have been idle for `expiration_ms`. [loop]"""
-        for producer in list(self.producers.values()):
-            if is_expired(producer, now_ms, expiration_ms):
-                del self.producers[producer.producer_id]
+        self.remove_idle(list(self.producers.packed), now_ms - expiration_ms)
+
+    def remove_idle(self, producer_ids: Iterable[int], since_ms: int) -> int:
+        """Forget those of these producers that sent nothing after a time and have no open transaction; returns how many. [loop]"""
+        packed, removed = self.producers.packed, 0
+        for producer_id in producer_ids:
+            data = packed.get(producer_id)
+            if data is not None:
+                *_, timestamp, _, first_offset = ENTRY.unpack_from(data)
+                if timestamp <= since_ms and first_offset < 0:
+                    del packed[producer_id]
+                    removed += 1
+        return removed
 
 
-def is_expired(producer: Producer, now_ms: int, expiration_ms: int) -> bool:
-    """Whether a producer need not be remembered any longer."""
-    return producer.current_txn_first_offset < 0 and now_ms - producer.last_timestamp >= expiration_ms
+def last_timestamp(data: bytes) -> int:
+    """When a producer that is packed sent its last batch (ms)."""
+    timestamp: int = ENTRY.unpack_from(data)[5]
+    return timestamp
+
+
+def _check(header: BatchHeader, producer: Producer, from_client: bool) -> StoredBatch | None:
+    if from_client:
+        duplicate = producer.find(header)
+        if duplicate is not None:
+            return duplicate
+    if header.producer_epoch < producer.producer_epoch:
+        raise KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {header.producer_id} has epoch {producer.producer_epoch}, not {header.producer_epoch}",
+        )
+    if from_client:
+        _check_sequence(header, producer)
+    if producer.current_txn_first_offset >= 0 and not header.is_transactional:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction")
+    return None
 
 
 def _check_sequence(header: BatchHeader, producer: Producer) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from struct import Struct
 
 from kafkacompat.storage.checkpoints import overwrite_file
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.producer_state import Producer, StoredBatch
+from kafkacompat.storage.producer_state import ENTRY, Producer
 from kafkacompat.wire.checksum import crc32c
 
 SNAPSHOT_SUFFIX = ".snapshot"
@@ -21,32 +21,22 @@ VERSION = 1
 
 _VERSION_AND_CRC = Struct(">hI")
 _COUNT = Struct(">i")
-_ENTRY = Struct(">qhiqiqiq")
+_PIECE = 8192
 
 
 class CorruptSnapshotError(Exception):
     """A snapshot that cannot be used; the one before it has to do."""
 
 
-def encode(producers: Iterable[Producer]) -> bytes:
-    """The file's contents; of each producer only its last batch is kept, as in Kafka."""
-    entries = [_entry(producer) for producer in producers]
-    body = _COUNT.pack(len(entries)) + b"".join(entries)
-    return _VERSION_AND_CRC.pack(VERSION, crc32c(body)) + body
-
-
-def _entry(producer: Producer) -> bytes:
-    last = producer.batches[-1] if producer.batches else StoredBatch(-1, -1, 0, -1)
-    return _ENTRY.pack(
-        producer.producer_id,
-        producer.producer_epoch,
-        last.last_sequence,
-        last.last_offset,
-        last.offset_delta,
-        producer.last_timestamp,
-        producer.coordinator_epoch,
-        producer.current_txn_first_offset,
-    )
+def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
+    """The file's contents, in pieces, none of which takes long; of each producer only its last batch is kept, as in Kafka."""
+    pieces = [_COUNT.pack(len(entries))]
+    pieces += [b"".join(entries[start : start + _PIECE]) for start in range(0, len(entries), _PIECE)]
+    crc = 0
+    for piece in pieces:
+        crc = crc32c(piece, crc)
+    yield _VERSION_AND_CRC.pack(VERSION, crc)
+    yield from pieces
 
 
 def decode(data: bytes) -> list[Producer]:
@@ -57,29 +47,9 @@ def decode(data: bytes) -> list[Producer]:
     except struct.error as error:
         raise CorruptSnapshotError("the snapshot is cut off") from error
     entries = memoryview(data)[_VERSION_AND_CRC.size + _COUNT.size :]
-    if version != VERSION or crc != crc32c(data[_VERSION_AND_CRC.size :]) or len(entries) != count * _ENTRY.size:
+    if version != VERSION or crc != crc32c(data[_VERSION_AND_CRC.size :]) or len(entries) != count * ENTRY.size:
         raise CorruptSnapshotError(f"the snapshot has version {version}, a wrong CRC or a wrong length")
-    return [_producer(*fields) for fields in _ENTRY.iter_unpack(entries)]
-
-
-def _producer(
-    producer_id: int,
-    epoch: int,
-    last_sequence: int,
-    last_offset: int,
-    offset_delta: int,
-    timestamp: int,
-    coordinator_epoch: int,
-    current_txn_first_offset: int,
-) -> Producer:
-    producer = Producer(producer_id)
-    producer.producer_epoch = epoch
-    producer.last_timestamp = timestamp
-    producer.coordinator_epoch = coordinator_epoch
-    producer.current_txn_first_offset = current_txn_first_offset
-    if last_offset >= 0:
-        producer.batches.append(StoredBatch(last_sequence, last_offset, offset_delta, timestamp))
-    return producer
+    return [Producer.of_entry(entries[start : start + ENTRY.size]) for start in range(0, len(entries), ENTRY.size)]
 
 
 class Snapshots:
@@ -98,9 +68,9 @@ class Snapshots:
         stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
-    def write(self, offset: int, producers: Iterable[Producer]) -> None:
-        """Write a snapshot that goes up to `offset`, replacing one that is there."""
-        overwrite_file(self._files, self._path(offset), encode(producers))
+    def write(self, offset: int, entries: Sequence[bytes]) -> None:
+        """Write a snapshot of these producers that goes up to `offset`, replacing one that is there."""
+        overwrite_file(self._files, self._path(offset), *encode(entries))
 
     def read(self, offset: int) -> list[Producer]:
         """Read one; raises CorruptSnapshotError."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import pytest
 
-from kafkacompat.storage.producer_state import MAX_SEQUENCE, ProducerState, StoredBatch
+from kafkacompat.storage.producer_state import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, ProducerState, StoredBatch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader
 
@@ -106,3 +109,22 @@ def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
     state = state_after(header(0, attributes=TRANSACTIONAL))
     state.remove_expired(10**15, 1)
     assert len(state) == 1
+
+
+def test_a_million_producers_take_little_memory_and_no_time_of_the_garbage_collector() -> None:
+    state = ProducerState()
+    for sequence in range(BATCHES_KEPT + 2):
+        state.add(header(sequence), sequence)
+    (data,) = state.producers.packed.values()
+    assert sys.getsizeof(data) <= 200
+    assert not gc.is_tracked(data)
+    assert [each.last_sequence for each in state.producers[7].batches] == [2, 3, 4, 5, 6]
+
+
+def test_producers_may_be_written_down_while_others_come() -> None:
+    state = ProducerState()
+    state.add(header(0), 0)
+    values, names = state.producers.values(), iter(state.producers)
+    state.producers.packed[8] = state.producers.packed.pop(7)
+    assert [each.producer_id for each in values] == list(names) == [7]
+    assert [len(each) for each in state.producers.entries()] == [ENTRY.size]

@@ -6,10 +6,19 @@ import struct
 
 import pytest
 
-from kafkacompat.storage.producer_state import Producer, StoredBatch
-from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots, decode, encode
+from kafkacompat.storage.producer_state import ENTRY, Producer, StoredBatch
+from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots, decode
+from kafkacompat.storage.snapshots import encode as encode_pieces
 from kafkacompat.wire.checksum import crc32c
 from tests.storage.support import Store
+
+
+def entries(*producers: Producer) -> list[bytes]:
+    return [each.pack()[: ENTRY.size] for each in producers]
+
+
+def encode(producers: list[Producer]) -> bytes:
+    return b"".join(encode_pieces(entries(*producers)))
 
 
 def producer(producer_id: int, *batches: StoredBatch) -> Producer:
@@ -56,8 +65,8 @@ def test_a_flipped_bit_is_noticed() -> None:
 
 def test_files_are_named_by_offset(store: Store) -> None:
     snapshots = Snapshots(store.files, store.root)
-    snapshots.write(20, [producer(8)])
-    snapshots.write(3, [producer(7)])
+    snapshots.write(20, entries(producer(8)))
+    snapshots.write(3, entries(producer(7)))
     snapshots.write(3, [])
     store.files.open(store.path("x.snapshot"), create=True).close()
     assert snapshots.offsets() == [3, 20]
@@ -66,3 +75,10 @@ def test_files_are_named_by_offset(store: Store) -> None:
     snapshots.remove(3)
     snapshots.remove(3)
     assert snapshots.offsets() == [20]
+
+
+def test_many_producers_are_written_in_pieces() -> None:
+    data = entries(producer(7)) * 20_000
+    pieces = list(encode_pieces(data))
+    assert max(map(len, pieces)) < 1 << 20
+    assert len(decode(b"".join(pieces))) == len(data)

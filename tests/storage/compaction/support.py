@@ -45,6 +45,7 @@ def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = N
     producer = log.producer_state.producers[producer_id]
     producer.batches = batches
     producer.end_transaction(producer_epoch, 0, now_ms)
+    log.producer_state.producers[producer_id] = producer
     return offset
 
 
