@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.metadata.topic_changes import new_topic_id
-from kafkacompat.metadata.topic_names import check_topic_name, is_internal
+from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -27,7 +28,21 @@ KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.bytes": "-1", "retenti
 """The configs of a topic of which nobody knows any: neither retention nor compaction takes anything from it."""
 
 INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
-"""Those that Kafka makes its own topics with."""
+"""Those that Kafka makes its COMPACTED topics with."""
+
+COMPACTED = ("__consumer_offsets", "__transaction_state")
+"""Of Kafka's own topics `__share_group_state` is none of them: one record of a key does not stand for those before it."""
+
+_DELETION = frozenset(
+    [
+        "cleanup.policy",
+        "retention.ms",
+        "retention.bytes",
+        "delete.retention.ms",
+        "min.compaction.lag.ms",
+        "max.compaction.lag.ms",
+    ]
+)
 
 MAX_MISSING_PARTITIONS = 1000
 """A folder of another kind may be named like a partition of a very high number."""
@@ -136,9 +151,11 @@ class Inheritance:
 
     def _topic_configs(self, name: str) -> Mapping[str, str]:
         if self._kraft is None:
-            return INTERNAL_CONFIGS if is_internal(name) else KEEP_EVERYTHING
+            return INTERNAL_CONFIGS if name in COMPACTED else KEEP_EVERYTHING
         configs = self._kraft.configs.get((ResourceType.TOPIC, name), {})
-        return self._valid(f"topic {name}", configs, lambda some: check_topic_configs(self._config, some))
+        valid = self._valid(f"topic {name}", configs, lambda some: check_topic_configs(self._config, some))
+        # By what is left, records might go that were to stay.
+        return valid if _DELETION.isdisjoint(configs.keys() - valid.keys()) else {**valid, **KEEP_EVERYTHING}
 
     def _put_configs(self, draft: Draft, kraft: KraftCluster) -> None:
         checks: Mapping[int, Check] = {
@@ -154,6 +171,9 @@ class Inheritance:
 
     def _valid(self, owner: str, configs: Mapping[str, str], check: Check) -> Mapping[str, str]:
         """The configs that this broker takes: all, or those that are valid by themselves."""
+        with suppress(ConfigError):
+            check(configs)
+            return configs
         kept = {}
         for name, text in configs.items():
             try:

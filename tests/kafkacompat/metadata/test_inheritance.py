@@ -66,9 +66,13 @@ def test_topics_come_from_folders_with_their_ids_and_epochs() -> None:
 
 
 def test_unknown_configs_keep_everything_but_for_what_is_kafkas_own() -> None:
-    image, _ = inherit([found("t", 0), found("__consumer_offsets", 0, OTHER_ID)])
-    assert image.configs == {(TOPIC, "t"): KEEP_EVERYTHING, (TOPIC, "__consumer_offsets"): INTERNAL_CONFIGS}
-    assert unconfigured(image) == ["t"]
+    image, _ = inherit([found(name, 0, ZERO_UUID) for name in ("t", "__consumer_offsets", "__share_group_state")])
+    assert image.configs == {
+        (TOPIC, "t"): KEEP_EVERYTHING,
+        (TOPIC, "__consumer_offsets"): INTERNAL_CONFIGS,
+        (TOPIC, "__share_group_state"): KEEP_EVERYTHING,
+    }
+    assert unconfigured(image) == ["__share_group_state", "t"]
 
 
 def test_of_two_topics_of_a_name_the_one_with_more_folders_is_meant() -> None:
@@ -108,6 +112,26 @@ def test_what_kafkas_controllers_say_counts() -> None:
         "no.such=1 of topic t is left out",
         "segment.bytes=x of topic t is left out",
     ]
+
+
+def test_what_is_valid_together_stays_together() -> None:
+    cluster = kraft(("t", ID, [0]))
+    configs = {"min.compaction.lag.ms": "9000000", "max.compaction.lag.ms": "9000001"}
+    cluster.configs = {(TOPIC, "t"): configs}
+    draft = Draft(MetadataImage())
+    config = BrokerConfig({"node.id": "1", "log.cleaner.max.compaction.lag.ms": "1000"})
+    Inheritance(config, [found("t", 0)], cluster, Random(1)).plan(draft)
+    assert draft.image().configs == {(TOPIC, "t"): configs}
+
+
+def test_nothing_is_deleted_by_what_is_left_of_configs() -> None:
+    cluster = kraft(("t", ID, [0]))
+    cluster.configs = {
+        (TOPIC, "t"): {"retention.ms": "for ever", "cleanup.policy": "compact", "segment.bytes": "9999999"}
+    }
+    image, _ = inherit([found("t", 0)], cluster)
+    assert image.configs == {(TOPIC, "t"): {"segment.bytes": "9999999", **KEEP_EVERYTHING}}
+    assert unconfigured(image) == ["t"]
 
 
 def test_configs_of_brokers_and_what_is_set_for_clients_is_taken_over() -> None:
