@@ -2,7 +2,7 @@
 
 Offsets, times, keys, values and codecs stay. One segment after the other, the last one first, is written to a file
 that takes the old one's place only when it is on the disk, in the way that a compaction ends (see leftovers.py). The
-first segment tells whether anything is left to do. Everything here is a disk operation.
+first segment with contents tells whether anything is left to do. Everything here is a disk operation.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def convert_legacy(files: Files, folder: str, max_decompressed_bytes: int, *, ma
     What a crash tore at the end of the last segment (`may_be_torn`) is left out. Raises LegacyFormatError for
     anything else that cannot be read; that segment stays as it was.
     """
-    bases = segment_bases(files, folder)
-    if not bases or not _is_legacy(files, log_path(folder, bases[0])):
+    paths = (log_path(folder, base) for base in segment_bases(files, folder))
+    first = next((path for path in paths if files.size(path)), None)
+    if first is None or not _is_legacy(files, first):
         return
     bases = clean_folder(files, folder)
     legacy = [base for base in bases if _is_legacy(files, log_path(folder, base))]

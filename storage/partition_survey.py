@@ -23,8 +23,8 @@ class PartitionSurvey(NamedTuple):
 def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
     """Look at a partition's folder; None when it holds no log at all.
 
-    Without a clean shutdown the last segment may know of what the checkpoint of leader epochs and the producers'
-    snapshots do not say yet.
+    Without a clean shutdown, or a checkpoint of leader epochs that can be read, the last segment may know of what that
+    and the producers' snapshots do not say.
     """
     bases = segment_bases(files, folder)
     if not bases:
@@ -32,7 +32,7 @@ def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurve
     epoch = LeaderEpochs.load(files, folder).latest
     producer_id = max(map(_largest_producer_id, _readable_snapshots(Snapshots(files, folder))), default=-1)
     said = PartitionSurvey(epoch, producer_id)
-    return said if clean_shutdown else _with_batches(files, log_path(folder, bases[-1]), said)
+    return said if clean_shutdown and epoch >= 0 else _with_batches(files, log_path(folder, bases[-1]), said)
 
 
 def _with_batches(files: Files, path: str, said: PartitionSurvey) -> PartitionSurvey:

@@ -73,6 +73,22 @@ def test_a_store_lost_in_a_crash_does_not_take_the_epochs_back(tmp_path: Path) -
     world.stop(second)
 
 
+def test_epochs_that_no_checkpoint_tells_come_from_the_batches(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 1)
+    for partition in first.replica_manager:
+        partition.leader_epoch = 7
+    world.append(first, "t", 0)
+    world.stop(first)
+    lose_store(world)
+    (checkpoint,) = (file for path in world.paths for file in path.glob("t-0/leader-epoch-checkpoint"))
+    checkpoint.write_bytes(b"\0" * 9)
+    second = world.start()
+    assert epoch(second, "t") == 8
+    world.stop(second)
+
+
 def test_unknown_configs_keep_everything_until_they_are_altered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

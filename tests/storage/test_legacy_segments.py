@@ -74,6 +74,13 @@ def records(files: MemoryFiles) -> list[Record]:
     return [record for each in found for batch in each for record in read_records(batch)]
 
 
+def test_an_empty_first_segment_hides_no_others() -> None:
+    """Compaction of Kafka before 1.1 left such."""
+    files = folder_with((0, b""), (5, plain(1, [5, 6])), (7, build_batch([(0, b"k", b"v", ())], base_offset=7)))
+    convert(files)
+    assert [record.offset for record in records(files)] == [5, 6, 7]
+
+
 def test_offsets_times_keys_and_values_stay() -> None:
     files = folder_with(
         (0, plain(0, [0, 1]) + wrapper(0, [2, 5, 6], GZIP) + plain(1, [7, 9])),

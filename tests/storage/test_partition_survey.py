@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.storage.checkpoints import write_lines
 from kafkacompat.storage.partition_survey import survey
 from tests.storage.support import Store, append, batch, create
 
@@ -33,8 +34,10 @@ def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
     file.append((b"torn",), 4)
     file.close()
     assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (5, 7)
+    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (5, 7)
+    write_lines(store.files, store.path("t-0", "leader-epoch-checkpoint"), ["4 0"])
     # The log is not read where the files beside it are known to be right.
-    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (-1, -1)
+    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (4, -1)
 
 
 def test_a_snapshot_that_cannot_be_read_is_passed_over(store: Store) -> None:
