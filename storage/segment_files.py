@@ -121,6 +121,10 @@ class SegmentFiles:
             opened.release()
         return file
 
+    def unload(self) -> None:
+        """Give back everything that is opened again when needed."""
+        self.close_file()
+
     def close_file(self) -> None:
         """Give back the open file; it is opened again when needed."""
         with self._cache.lock:
