@@ -87,10 +87,12 @@ class LogCleaner:
         """Give up what is under way; done when nothing of it is, and no process left."""
         self._stopping = True
         self._rest.end()
-        await DeferredList([self.give_up(partition) for partition in list(self._cleanings)])
+        given_up = [self.give_up(partition) for partition in list(self._cleanings)]
+        # A step takes as long as what clients packed into a batch, and what comes of it is not wanted any more.
+        self._workers.close()
+        await DeferredList(given_up)
         if self._ended is not None:
             await self._ended
-        self._workers.close()
 
     def is_cleaning(self, partition: Partition) -> bool:
         """Whether its segments are being replaced."""

@@ -30,8 +30,8 @@ class CleaningRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether no further step shall be made."""
-        return self._given_up or self.partition.closed
+        """Whether no further step shall be made; as in Kafka, none once cleanup.policy has compact no longer."""
+        return self._given_up or self.partition.closed or not self.partition.log.config.compacted
 
     def give_up(self) -> Deferred[None]:
         """Make no further step; fires when none is under way."""

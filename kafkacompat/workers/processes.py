@@ -151,7 +151,9 @@ class ProcessWorkers:
         self._executor.shutdown(wait=True)
         if self._idle is not None:
             self._idle.cancel()
-        self._end_idle()
+        # Also those whose iterators nobody asks for more.
+        for process in processes:
+            process.end()
 
 
 def command() -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 
 from kafkacompat.workers.child import function
+from kafkacompat.workers.processes import stopped
 from tests.fakes.disk import ManualDisk
 
 
@@ -21,7 +22,12 @@ class ManualWorkers:
 
     def run(self, work: Callable[..., Any]) -> Deferred[Any]:
         """See Workers.run."""
-        return self.disk.run(work, lambda *arguments: self.call(*arguments))
+        return fail(stopped()) if self.closed else self.disk.run(self._do, work)
+
+    def _do(self, work: Callable[..., Any]) -> Any:
+        if self.closed:
+            raise stopped()
+        return work(lambda *arguments: self.call(*arguments))
 
     def call(self, name: str, *arguments: Any) -> Any:
         """See Call."""

@@ -224,13 +224,15 @@ def test_a_log_with_an_undecided_transaction_lets_the_others_go_first() -> None:
     undecided, other = world.open("t"), world.open("u")
     world.put(undecided, *"aaaaaaaa")
     world.put(other, *"bbbbbbbb")
-    producer = undecided.log.producer_state.producers[7] = Producer(7)
+    producers, producer = undecided.log.producer_state.producers, Producer(7)
     producer.current_txn_first_offset = 1
+    producers[7] = producer
     world.cleaner.start()
     world.work(BACKOFF_S)
     assert world.keys(undecided) == "aaaaaaaa"
     assert len(world.keys(other)) < 8
     producer.current_txn_first_offset = -1
+    producers[7] = producer
     world.work(BACKOFF_S)
     assert len(world.keys(undecided)) < 8
 
@@ -307,6 +309,19 @@ def test_a_stop_leaves_a_whole_log_and_nothing_under_way(steps: int, caplog: pyt
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+def test_a_stop_does_not_wait_for_a_step() -> None:
+    world = World()
+    partition = world.open()
+    world.put(partition, *"aaabaaacaaa")
+    until_cleaning(world, partition, 1)
+    done: list[object] = []
+    Deferred.fromCoroutine(world.cleaner.stop()).addCallback(done.append)
+    assert world.workers.closed
+    world.work()
+    assert done == [None]
+    assert world.keys(partition) == "aaabaaacaaa"
+
+
 @pytest.mark.parametrize("steps", STEPS)
 def test_a_deleted_partition_ends_its_compaction(steps: int, caplog: pytest.LogCaptureFixture) -> None:
     world = World()
@@ -339,6 +354,23 @@ def test_a_move_waits_until_the_compaction_is_given_up(steps: int) -> None:
     world.work(BACKOFF_S)
     assert world.keys(partition)[:2] == "bc"
     assert "t 0" in world.files.read("/b/cleaner-offset-checkpoint").decode()
+
+
+@pytest.mark.parametrize("steps", STEPS[:2])
+def test_nothing_is_dropped_any_more_once_the_policy_has_compact_no_longer(steps: int) -> None:
+    world = World()
+    partition = world.open()
+    world.put(partition, *"aaabaaacaaa")
+    until_cleaning(world, partition, steps)
+    keys = world.keys(partition)
+    partition.log.config = replace(partition.log.config, cleanup_policy=frozenset({"delete"}))
+    world.work()
+    assert world.keys(partition) == keys
+    assert not world.cleaner.is_cleaning(partition)
+    assert not any("cleaned" in name for name in world.names())
+    partition.log.config = replace(partition.log.config, cleanup_policy=COMPACTED)
+    world.work(BACKOFF_S)
+    assert world.keys(partition)[:2] == "bc"
 
 
 def test_retention_takes_nothing_until_the_compaction_is_over() -> None:
