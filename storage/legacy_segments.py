@@ -15,6 +15,7 @@ from kafkacompat.storage.leftovers import clean_folder
 from kafkacompat.storage.partition_folders import log_path, segment_bases
 from kafkacompat.storage.segment_files import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.storage.sound_batches import LegacyFormatError
+from kafkacompat.storage.walk import Bounds, walk
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.legacy_log import record_batches
 from kafkacompat.wire.message_set import MAGIC_POSITION, Message, read_message_set
@@ -122,12 +123,16 @@ class _Conversion:
                 entry = source.pread(end - self._position, self._position) if end <= size_bytes else start
                 message = next(read_message_set(entry))
             except KafkaError as problem:
-                if not self._may_be_torn:
+                if not self._is_torn(source, size_bytes):
                     raise self._damaged(problem) from problem
                 self._position = size_bytes
                 return
             yield message
             self._position = end
+
+    def _is_torn(self, source: File, size_bytes: int) -> bool:
+        """Whether a crash may have left the rest like that: nothing sound lies behind it."""
+        return self._may_be_torn and next(walk(source, Bounds(size_bytes), 0, self._position)).end == size_bytes
 
     def _damaged(self, problem: Exception) -> LegacyFormatError:
         words = f"the message of an old format at byte {self._position} is damaged ({problem})"

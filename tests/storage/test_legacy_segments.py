@@ -74,6 +74,15 @@ def records(files: MemoryFiles) -> list[Record]:
     return [record for each in found for batch in each for record in read_records(batch)]
 
 
+def test_damage_with_messages_behind_it_is_not_what_a_crash_tore() -> None:
+    damaged = bytearray(plain(1, [0, 1, 2]))
+    damaged[len(damaged) // 2] ^= 0xFF
+    files = folder_with((0, bytes(damaged)))
+    with pytest.raises(LegacyFormatError, match="is damaged"):
+        convert(files, may_be_torn=True)
+    assert data(files) == damaged
+
+
 def test_an_empty_first_segment_hides_no_others() -> None:
     """Compaction of Kafka before 1.1 left such."""
     files = folder_with((0, b""), (5, plain(1, [5, 6])), (7, build_batch([(0, b"k", b"v", ())], base_offset=7)))
