@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.replication.idle_producers import IdleProducers
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.timers import Clock, now_ms, unhurried
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FREE_SPACE_INTERVAL_MS = 1000
+PRODUCERS_INTERVAL_MS = 5000
 
 
 class Housekeeping:
@@ -38,6 +40,7 @@ class Housekeeping:
     def __init__(self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager) -> None:
         self.clock = clock
         self.replicas = replicas
+        self._producers = IdleProducers(clock, replicas, config.int("kafkacompat.producer.ids.max"))
         self._loops: list[LoopingCall] = []
         self.is_cleaning: Callable[[Partition], bool] = lambda _: False
         """Whether a partition's segments are being replaced by compaction."""
@@ -55,6 +58,7 @@ class Housekeeping:
             self._start(name, task, self._config.int(name))
         self.watch_free_space()
         self._start("kafkacompat.disk.reserve.bytes", self.watch_free_space, FREE_SPACE_INTERVAL_MS)
+        self._start("kafkacompat.producer.ids.max", self.bound_producers, PRODUCERS_INTERVAL_MS)
 
     def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
         # Kafka's "never" is the largest long, which no timer takes.
@@ -145,7 +149,11 @@ class Housekeeping:
 
     def expire_producers(self) -> Deferred[None]:
         """Forget producers that have been idle for producer.id.expiration.ms."""
-        return self._with_each(lambda partition: partition.expire_producers(now_ms(self.clock)))
+        return Deferred.fromCoroutine(self._producers.expire())
+
+    def bound_producers(self) -> Deferred[None]:
+        """Forget those idle for longest where there are more than kafkacompat.producer.ids.max."""
+        return Deferred.fromCoroutine(self._producers.bound())
 
 
 class _Noted:

@@ -230,11 +230,6 @@ class Partition(PartitionReading):
         self.disk_failed(failure)
         return failure
 
-    def expire_producers(self, now_ms: int) -> None:
-        """Forget producers that have been idle for long; not while the disk thread writes them down."""
-        if not self._rolling:
-            self.log.producer_state.remove_expired(now_ms, self.log.config.producer_id_expiration_ms)
-
     # Going away
 
     def close_to_clients(self, refusal: KafkaError) -> None:

@@ -72,6 +72,8 @@ kafkacompat.acks.after | string | kafka | fsync, kafka | U | When a record count
     the disk
 kafkacompat.disk.reserve.bytes | long | 67108864 | 0.. | U | Free space that producers leave to offset commits, checkpoints
     and deletion
+kafkacompat.producer.ids.max | long | 1000000 | 1.. | U | Idempotent producers that all partitions remember together, the
+    latest ones
 kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every rolled segment is read through in search of
     damage; -1 is never
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done

@@ -231,6 +231,53 @@ def test_an_idle_producer_is_forgotten_after_producer_id_expiration_ms() -> None
     assert list(world.partition.log.producer_state.producers) == []
 
 
+def produce(world: World, producer_id: int) -> None:
+    content = build_batch(
+        [(world.node.now_ms, b"k", b"v", [])], producer_id=producer_id, producer_epoch=0, base_sequence=0
+    )
+    world.partition.append(content, world.node.now_ms)
+
+
+def test_of_too_many_producers_those_idle_for_longest_are_forgotten() -> None:
+    world = World(LogConfig(), **{"kafkacompat.producer.ids.max": "40"})
+    for producer_id in range(60):
+        produce(world, producer_id)
+        world.node.clock.advance(1)
+    producers = world.partition.log.producer_state.producers
+    for open_one in (0, 3):
+        changed = producers[open_one]
+        changed.current_txn_first_offset = 0
+        producers[open_one] = changed
+    bounding = world.housekeeping.bound_producers()
+    world.node.clock.advance(0)
+    assert bounding.called
+    left = list(producers)
+    # Room for some more is made at once.
+    assert len(left) <= 40
+    assert {0, 3} <= set(left)
+    assert left[2:] == list(range(left[2], 60))
+    bounding = world.housekeeping.bound_producers()
+    assert list(producers) == left
+
+
+def test_many_producers_are_gone_through_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(LogConfig(producer_id_expiration_ms=5000))
+    produce(world, 0)
+    packed = world.partition.log.producer_state.producers.packed
+    packed.update(dict.fromkeys(range(12_000), packed[0]))
+    world.node.clock.advance(6)
+    begin = world.node.clock.callLater
+    monkeypatch.setattr(world.node.clock, "callLater", lambda delay, *call: begin(delay + 0.5, *call))
+    expiring = world.housekeeping.expire_producers()
+    turns = 0
+    while not expiring.called:
+        turns += 1
+        assert len(packed) == 12_000 - turns * 5_000
+        world.node.clock.advance(0.5)
+    assert turns == 2
+    assert not packed
+
+
 def test_a_checkpoint_for_which_there_is_no_room_is_written_later(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.node.append(world.partition)
@@ -289,7 +336,7 @@ def test_nothing_runs_after_the_stop() -> None:
 def test_an_interval_of_the_largest_long_is_never() -> None:
     world = World(log_flush_scheduler_interval_ms=str(LONG_MAX))
     world.housekeeping.start()
-    assert len(world.node.clock.getDelayedCalls()) == 4
+    assert len(world.node.clock.getDelayedCalls()) == 5
 
 
 def test_a_task_that_fails_is_logged_and_runs_again(
