@@ -151,6 +151,7 @@ class ProcessWorkers:
         self._executor.shutdown(wait=True)
         if self._idle is not None:
             self._idle.cancel()
+            self._idle = None
         # Also those whose iterators nobody asks for more.
         for process in processes:
             process.end()
