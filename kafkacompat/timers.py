@@ -17,7 +17,7 @@ IN_A_TURN = 200
 """So many partitions, at some microseconds each, are looked at before everybody else has a turn."""
 
 UNDER_WAY = 16
-"""So many topics, and partitions of each, are opened or deleted at a time: a directory's thread always has the next one."""
+"""So many partitions of a topic are opened or deleted at a time: a directory's thread has the next one, and others wait little."""
 
 
 class DelayedCall(Protocol):
@@ -59,7 +59,9 @@ async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_T
             await deferLater(clock, 0)  # type: ignore[arg-type]
 
 
-def few_at_a_time(begin: Callable[[Item], Deferred[Any]], items: Sequence[Item]) -> Deferred[None]:
+def few_at_a_time(
+    begin: Callable[[Item], Deferred[Any]], items: Sequence[Item], at_once: int = UNDER_WAY
+) -> Deferred[None]:
     """Begin one after the other, the next one when one has ended; fires when all have, or fails with what one failed with."""
     left, problems = iter(items), list[Exception]()
 
@@ -71,7 +73,7 @@ def few_at_a_time(begin: Callable[[Item], Deferred[Any]], items: Sequence[Item])
                 problems.append(problem)
 
     async def all_of_them() -> None:
-        await gatherResults([Deferred.fromCoroutine(some()) for _ in range(min(len(items), UNDER_WAY))])
+        await gatherResults([Deferred.fromCoroutine(some()) for _ in range(min(len(items), at_once))])
         if problems:
             raise problems[0]
 

@@ -197,9 +197,9 @@ class LogDirectory:
         """As `set_aside`, unless the folder holds no log and only has a name like a partition's."""
         return self.set_aside(topic, partition) if segment_bases(self._files, self.folder(topic, partition)) else None
 
-    def remove_deleted(self) -> None:
-        """Remove the folders of deleted partitions."""
-        remove_deleted(self._files, self.path)
+    def remove_deleted(self, most: int | None = None) -> bool:
+        """Remove the folders of deleted partitions, so many at most; returns whether any are left."""
+        return remove_deleted(self._files, self.path, most)
 
     # --- copies of partitions that are about to move here ---
 

@@ -44,14 +44,19 @@ def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
     return name
 
 
-def remove_deleted(files: Files, root: str) -> None:
-    """Remove the folders of deleted partitions; what merely ends like them is somebody else's."""
-    for name in files.list(root):
+def remove_deleted(files: Files, root: str, most: int | None = None) -> bool:
+    """Remove the folders of deleted partitions, so many at most; returns whether any are left.
+
+    What merely ends like them is somebody else's.
+    """
+    names = [name for name in files.list(root) if _DELETED.fullmatch(name)]
+    for name in names[:most]:
         folder = os.path.join(root, name)
-        if _DELETED.fullmatch(name) and files.is_directory(folder):
+        if files.is_directory(folder):
             for file in files.list(folder):
                 files.remove(os.path.join(folder, file))
             files.remove_directory(folder)
+    return most is not None and len(names) > most
 
 
 def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:

@@ -48,6 +48,8 @@ log = logging.getLogger(__name__)
 MAX_TOPICS_NAMED = 100
 """So many topics are named in one line of the log."""
 
+TOPICS_AT_ONCE = 4
+
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 Arguments = ParamSpec("Arguments")
@@ -218,8 +220,9 @@ class Controller:
                 old.topics_by_id.get(uuid) if uuid in opening else topic for uuid, topic in new.topics_by_id.items()
             )
             self._publish(new.with_topics({topic.name: topic for topic in open_now if topic is not None}))
-            await few_at_a_time(self._delete, steps.deleted)
-        await few_at_a_time(lambda topic: self._open(topic, old.topics_by_id.get(topic.topic_id)), steps.opened)
+            await few_at_a_time(self._delete, steps.deleted, TOPICS_AT_ONCE)
+        known = old.topics_by_id
+        await few_at_a_time(lambda topic: self._open(topic, known.get(topic.topic_id)), steps.opened, TOPICS_AT_ONCE)
         self._told = new
         self._publish(new)
         for topic in steps.reconfigured:

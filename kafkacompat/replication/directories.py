@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 PartitionName: TypeAlias = "tuple[str, int]"
 
+log = logging.getLogger(__name__)
+
+REMOVED_TOGETHER = 100
+"""So many folders are removed before others have a turn on their disk."""
 
 # More wishes than that are not kept: they may be for partitions that nobody will ever make.
 MAX_WISHES = 10_000
@@ -137,3 +142,12 @@ class Directories:
         directory = self._home.pop(name, None)
         if directory is not None:
             directory.partitions.discard(name)
+
+
+def remove_deleted(directory: Directory) -> None:
+    """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
+    if not directory.offline:
+        removing = directory.disk.run(directory.storage.remove_deleted, REMOVED_TOGETHER)
+        # Whoever waits for a new segment must not wait for thousands of folders.
+        removing.addCallback(lambda more: remove_deleted(directory) if more else None)
+        removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock, succeed
 
-from kafkacompat.replication.directories import Directories, Directory
+from kafkacompat.replication.directories import Directories, Directory, remove_deleted
 from kafkacompat.replication.pacing import Rest
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LONG_MAX
@@ -289,10 +289,3 @@ def _when(event: Deferred[None]) -> Deferred[None]:
     fired: Deferred[None] = Deferred()
     event.addCallback(lambda _: fired.callback(None))
     return fired
-
-
-def remove_deleted(directory: Directory) -> None:
-    """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
-    if not directory.offline:
-        removing = directory.disk.run(directory.storage.remove_deleted)
-        removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))

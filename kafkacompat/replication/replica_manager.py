@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
-from kafkacompat.replication.directories import Directories, Directory
-from kafkacompat.replication.moving import Moves, remove_deleted
+from kafkacompat.replication.directories import Directories, Directory, remove_deleted
+from kafkacompat.replication.moving import Moves
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_state import PASSING_ERRORS

@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import gc
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.replication.directories import REMOVED_TOGETHER
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.timers import UNDER_WAY
 from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.disk import ManualDisk
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.replication.node import EPOCH, Node, code_of, names_of, topic
 
@@ -243,3 +248,25 @@ def test_a_deleted_partition_is_given_back_without_the_garbage_collector() -> No
         assert [each() for each in left] == [None, None]
     finally:
         gc.enable()
+
+
+def test_what_waits_for_the_disk_waits_for_few_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, many = Node(), 3 * REMOVED_TOGETHER
+    disk, lines = node.disks[0], list[int]()
+
+    def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
+        lines.append(len(disk.waiting))
+        return ManualDisk.run(disk, function, *args, **kwargs)
+
+    monkeypatch.setattr(disk, "run", run)
+    node.open(topic("t", many))
+    node.replicas.delete_partitions(topic("t", many))
+    node.work()
+    assert max(lines) < UNDER_WAY
+    # One look at the directory does for all of them, and each time only some are removed.
+    assert len(node.clock.getDelayedCalls()) == 1
+    lines.clear()
+    node.clock.advance(3600)
+    node.work()
+    assert lines == [0] * 3
+    assert not [name for name in node.names("a") if name.startswith("t-")]
