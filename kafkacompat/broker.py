@@ -32,7 +32,7 @@ from kafkacompat.metadata.store import StoreError
 from kafkacompat.replication.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.fetch_sessions import FetchSessions
-from kafkacompat.replication.finding import find_partitions
+from kafkacompat.replication.finding import check_new_directories, find_partitions
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.replication.scrubbing import Scrubbing
@@ -109,6 +109,7 @@ class Broker:
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
         cluster_id = owning_cluster(self._files, self.config) or await self._cluster_of_store()
         self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
+        await check_new_directories(self._files, self.config, self._store)
         await self._open_directories()
         self._build()
         takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)

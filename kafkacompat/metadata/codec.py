@@ -176,4 +176,5 @@ def _read(key: str, entry: Entry) -> Any:
 
 
 def _damaged(key: str, problem: Exception) -> StoreError:
-    return StoreError(f"the metadata is damaged at {key}: {problem}")
+    ways = "restore it, or move its file away to take over what the log directories hold"
+    return StoreError(f"the metadata is damaged at {key}: {problem}; {ways}")

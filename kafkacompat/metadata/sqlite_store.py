@@ -120,8 +120,7 @@ class SqliteStore:
             with self._reporting() as connection:
                 (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except StoreError as problem:
-            # What is no fault of the file, such as a lock or a full disk, has a class below this one.
-            if type(problem.__cause__) is not sqlite3.DatabaseError:
+            if not _is_damage(problem.__cause__):
                 raise
             return False
         return bool(verdict == "ok")
@@ -139,7 +138,8 @@ class SqliteStore:
                 self._connection = self._open()
             yield self._connection
         except (sqlite3.Error, OSError) as problem:
-            raise StoreError(f"the metadata in {self.path} cannot be used: {problem}") from problem
+            ways = "; move it away to take over what the log directories hold" if _is_damage(problem) else ""
+            raise StoreError(f"the metadata in {self.path} cannot be used: {problem}{ways}") from problem
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,6 +154,11 @@ class SqliteStore:
             connection.close()
             raise
         return connection
+
+
+def _is_damage(problem: BaseException | None) -> bool:
+    """Whether the file is to blame; what is no fault of it, such as a lock or a full disk, has a class below this one."""
+    return type(problem) is sqlite3.DatabaseError
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:

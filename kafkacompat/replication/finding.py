@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.store import StoreError
+from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.meta_properties import LogDirectoryError
 from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.image import TopicImage
+    from kafkacompat.metadata.sqlite_store import SqliteStore
     from kafkacompat.replication.directories import Directories, Directory, PartitionName
+    from kafkacompat.storage.filesystem import Files
     from kafkacompat.storage.log_directory import StoredPartition
 
 log = logging.getLogger(__name__)
+
+
+async def check_new_directories(files: Files, config: BrokerConfig, store: SqliteStore) -> None:
+    """Refuse a log directory that nobody used yet while partitions are missing: its disk may not be mounted.
+
+    Raises LogDirectoryError. A new store, or one that cannot be read, names no partitions.
+    """
+    new = [path for path in config.log_dirs if not files.exists(os.path.join(path, META_PROPERTIES))]
+    if not new or not files.exists(str(store.path)):
+        return
+    try:
+        topics = decode_image(await store.load()).topics
+    except StoreError:
+        return
+    known = {f"{name}-{each.partition}" for name, topic in topics.items() for each in topic.partitions}
+    missing = sorted(known.difference(*(files.list(path) for path in config.log_dirs if files.is_directory(path))))
+    if missing:
+        words = f"is new, but {len(missing)} partitions, such as {missing[0]}, have no folder in any of log.dirs"
+        ways = f"mount its disk, or make a {META_PROPERTIES} with the line version=1 there to let them begin empty"
+        raise LogDirectoryError(f"log directory {new[0]} {words}: {ways}")
 
 
 async def find_partitions(directories: Directories, topics: Mapping[str, TopicImage]) -> None:

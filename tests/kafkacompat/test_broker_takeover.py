@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from kafkacompat.broker import Broker
+from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
@@ -15,6 +16,7 @@ from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.replication.takeover import may_go_back
 from kafkacompat.storage.cluster_metadata import FOLDER
 from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders
@@ -113,6 +115,32 @@ def test_unknown_configs_keep_everything_until_they_are_altered(
     caplog.clear()
     world.stop(world.start())
     assert UNKNOWN not in caplog.text
+
+
+def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    first = world.start()
+    world.make_topic(first, "t", 2)
+    appended = {index: world.append(first, "t", index) for index in (0, 1)}
+    world.stop(first)
+    mounted, unmounted = world.paths[1], world.paths[1].with_name("unmounted")
+    (name,) = folders([mounted], "t-")
+    mounted.rename(unmounted)
+    for _ in range(2):
+        with pytest.raises(START_ERRORS, match=f"b is new, but 1 partitions, such as {name}, .* mount its disk, or"):
+            world.start()
+        world.assert_unlocked()
+    assert not mounted.exists()
+    unmounted.rename(mounted)
+    second = world.start()
+    assert {index: world.append(second, "t", index) for index in (0, 1)} == {0: 1, 1: 1} != appended
+    world.stop(second)
+    shutil.rmtree(mounted)
+    mounted.mkdir()
+    (mounted / META_PROPERTIES).write_text("version=1")
+    third = world.start()
+    assert sorted(world.append(third, "t", index) for index in (0, 1)) == [0, 2]
+    world.stop(third)
 
 
 @pytest.mark.parametrize("contents", [b"", b"no database at all" * 100])
