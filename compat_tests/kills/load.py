@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -33,6 +33,14 @@ KEYS = 100
 IN_FLIGHT = 400
 PADDING = b"." * 700
 LEFT_BY_DELETE_RECORDS = 1000
+
+
+class Known(NamedTuple):
+    """What was acknowledged up to a moment: records of each partition, a commit, and DeleteRecords."""
+
+    acknowledged: dict[tuple[str, int], int]
+    committed: int
+    start_offset: int
 
 
 class Load:
@@ -62,6 +70,10 @@ class Load:
             made.result(30)
         for thread in self._threads:
             thread.start()
+
+    def known(self) -> Known:
+        """What is acknowledged now."""
+        return Known(dict(self.acknowledged), self.committed, self.start_offset)
 
     def stop(self) -> None:
         """Send no more, and wait for what was sent."""

@@ -32,19 +32,18 @@ def run(folder: Path, level: str, kills: int, seed: int, killed: Callable[[], No
         try:
             while verdict.kills < kills:
                 pause(random.uniform(0.1, LONGEST_LIFE_S))
-                acknowledged, committed = dict(load.acknowledged), load.committed
+                known = load.known()
                 broker.kill()
                 verdict.kills += 1
                 if verdict.kills == kills:
                     verdict.verify(broker)
                 broker.start()
-                verdict.read_on(broker, load, acknowledged)
-                verdict.check_commits(broker, load, committed)
+                verdict.read_on(broker, load, known)
+                verdict.check_commits(broker, load, known)
                 killed()
         finally:
             load.stop()
         verdict.read_all(broker, load)
-        verdict.check_commits(broker, load, load.committed)
         verdict.anomalies += load.problems
         broker.stop()
         verdict.verify(broker)

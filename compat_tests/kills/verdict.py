@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from compat_tests.brokers import ROOT, Broker
-from compat_tests.kills.load import COMPACTED, GROUP, KEPT, KEYS, PARTITIONS, SHORTENED, Load
+from compat_tests.kills.load import COMPACTED, GROUP, KEPT, KEYS, PARTITIONS, SHORTENED, Known, Load
 from compat_tests.waiting import until
 
 
@@ -30,13 +30,13 @@ class Verdict:
         if not condition:
             self.anomalies.append(f"after {self.kills} kills: {what}")
 
-    def read_on(self, broker: Broker, load: Load, acknowledged: dict[tuple[str, int], int]) -> None:
+    def read_on(self, broker: Broker, load: Load, known: Known) -> None:
         """Read what is new in every partition, at least up to what was acknowledged before a kill."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP, "enable.partition.eof": True})
-        for name, count in sorted(acknowledged.items()):
+        for name, count in sorted(known.acknowledged.items()):
             start, _ = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)
             if name[0] == SHORTENED:
-                self.expect(start >= load.start_offset, f"{name} begins at {start}, not at {load.start_offset}")
+                self.expect(start >= known.start_offset, f"{name} begins at {start}, not at {known.start_offset}")
             self._read(consumer, name, max(start, self.read_up_to[name]), count, load)
             self.read_up_to[name] = count
         consumer.close()
@@ -53,19 +53,20 @@ class Verdict:
             last = offset
         self.expect(next_offset >= end, f"{name} ends at {next_offset}, but {end} records were acknowledged")
 
-    def check_commits(self, broker: Broker, load: Load, committed: int) -> None:
+    def check_commits(self, broker: Broker, load: Load, known: Known) -> None:
         """What was committed before a kill is there, or something later."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
         (found,) = consumer.committed([TopicPartition(KEPT, 0)], timeout=30)
         consumer.close()
-        self.expect(
-            committed <= found.offset <= load.committing, f"offset {found.offset} is committed, not {committed}"
-        )
+        is_there = known.committed <= found.offset <= load.committing
+        self.expect(is_there, f"offset {found.offset} is committed, not {known.committed}")
 
     def read_all(self, broker: Broker, load: Load) -> None:
         """Read everything from the beginning, and the last record of each key."""
         self.read_up_to.clear()
-        self.read_on(broker, load, dict(load.acknowledged))
+        known = load.known()
+        self.read_on(broker, load, known)
+        self.check_commits(broker, load, known)
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP, "enable.partition.eof": True})
         for partition in range(PARTITIONS):
             name = COMPACTED, partition

@@ -20,7 +20,7 @@ SHOWN = 20
 def main(arguments: Sequence[str]) -> int:
     """Live, crash, and look; return 1 when anything is not as it was promised."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--lives", type=int, default=20, help="how many (20)")
+    parser.add_argument("--lives", type=int, default=8, help="how many (8)")
     parser.add_argument("--seed", type=int, default=0, help="the first life's seed (0)")
     parser.add_argument("--steps", type=int, default=150, help="how long each is (150)")
     parser.add_argument("--point", type=int, help="crash only there, in the life of --seed")
