@@ -10,9 +10,10 @@ import os
 from collections.abc import Sequence
 
 from kafkacompat.storage.compaction import Cleanable, CleanedSegment, CleaningJob, cleanable
-from kafkacompat.storage.compaction.job import LastRecord, Source
+from kafkacompat.storage.compaction.job import Source
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_state import LogState
+from kafkacompat.storage.producer_state import ENTRY
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
 
@@ -49,17 +50,18 @@ class LogCompaction(LogState):
 
         [any thread; takes as long as there are producers]
         """
-        known = list(self.producer_state.producers.values())
-        undecided = [each.current_txn_first_offset for each in known if each.current_txn_first_offset >= 0]
-        end_offset = min(what.end_offset, self._segment_base(min(undecided, default=what.end_offset)))
+        producers, undecided_offset = bytearray(), what.end_offset
+        for entry in self.producer_state.producers.entries():
+            _, _, _, last_offset, _, _, _, first_offset = ENTRY.unpack(entry)
+            if first_offset >= 0:
+                undecided_offset = min(undecided_offset, first_offset)
+            if last_offset < what.end_offset:
+                producers += entry
+        end_offset = min(what.end_offset, self._segment_base(undecided_offset))
         if end_offset <= what.first_dirty_offset:
             return None
         segments = list(self.segments)
         sources = [each for each in segments if each.base_offset < end_offset]
-        producers = {
-            each.producer_id: LastRecord(each.batches[-1].last_offset if each.batches else -1, each.producer_epoch)
-            for each in known
-        }
         return CleaningJob(
             self.directory,
             tuple(Source(each.base_offset, each.size_bytes, each.modified_ms) for each in sources),
@@ -67,7 +69,7 @@ class LogCompaction(LogState):
             what.first_dirty_offset,
             end_offset,
             now_ms,
-            producers,
+            bytes(producers),
             self.config,
             map_bytes,
             load_factor,

@@ -8,6 +8,7 @@ from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.compaction.offset_map import OffsetMap
 from kafkacompat.storage.compaction.transactions import Transactions
 from kafkacompat.storage.log_config import LONG_MAX
+from kafkacompat.storage.producer_state import ENTRY
 from kafkacompat.storage.validation import codec_levels
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
@@ -45,6 +46,14 @@ class BatchFilter:
         self._transactions = transactions
         self._levels = codec_levels(job.config)
         self._horizon_ms = job.now_ms + job.config.delete_retention_ms
+        self._last_offsets: dict[int, int] = {}
+        self._marker_epochs: dict[int, int] = {}
+        """Of producers of which only a marker is left."""
+        for producer_id, epoch, _, last_offset, *_ in ENTRY.iter_unpack(job.producers):
+            if last_offset >= 0:
+                self._last_offsets[producer_id] = last_offset
+            else:
+                self._marker_epochs[producer_id] = epoch
         self.records_read = self.records_kept = self.keyless = 0
 
     def filtered(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
@@ -96,12 +105,9 @@ class BatchFilter:
         return _Kept(slices, has_tombstones)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        last = self._job.producers.get(header.producer_id) if header.producer_id >= 0 else None
-        if last is None:
-            return False
-        if last.last_offset >= 0:
-            return header.last_offset == last.last_offset
-        return header.is_control and header.producer_epoch == last.producer_epoch
+        if header.last_offset == self._last_offsets.get(header.producer_id):
+            return True
+        return header.is_control and header.producer_epoch == self._marker_epochs.get(header.producer_id)
 
     def _may_have_horizon(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]]) -> bool:
         """Whether it has none yet and 64 bits are enough for it, and for how far each timestamp is from it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,19 +16,13 @@ class Source(NamedTuple):
     modified_ms: int
 
 
-class LastRecord(NamedTuple):
-    """Where the last batch of a producer ends (-1 when only its marker is left), and its epoch."""
-
-    last_offset: int
-    producer_epoch: int
-
-
 @dataclass(frozen=True, slots=True)
 class CleaningJob:
     """A log that is to be compacted.
 
     ``sources`` are all its segments below ``end_offset``, ``bases`` those of the segments behind them, ``first_dirty_offset`` is where
-    the last compaction stopped. ``producers`` are those whose sequence numbers the log remembers. ``map_bytes`` is the memory for keys, of which the share
+    the last compaction stopped. ``producers`` are those whose sequence numbers the log remembers, as entries of a snapshot one behind
+    the other: there may be a million. ``map_bytes`` is the memory for keys, of which the share
     ``load_factor`` is used.
     """
 
@@ -39,7 +32,7 @@ class CleaningJob:
     first_dirty_offset: int
     end_offset: int
     now_ms: int
-    producers: Mapping[int, LastRecord]
+    producers: bytes
     config: LogConfig
     map_bytes: int
     load_factor: float

@@ -9,6 +9,7 @@ import pytest
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
+from kafkacompat.storage.producer_state import ENTRY
 from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
@@ -188,6 +189,19 @@ def test_the_last_batch_of_each_producer_stays_without_records(store: Store) -> 
     again = reopen(store, **COMPACTED)
     assert again.producer_state.producers[7].batches[-1].last_sequence == 3
     put(again, ("c", "1"), producer_id=7, producer_epoch=1, base_sequence=4)
+
+
+def test_only_producers_whose_last_batch_may_be_met_are_told_of(memory: Store) -> None:
+    log = create(memory, **COMPACTED)
+    put(log, ("a", "1"), producer_id=7, producer_epoch=0, base_sequence=0)
+    put(log, ("a", "2"), producer_id=8, producer_epoch=0, base_sequence=0)
+    roll(log)
+    put(log, ("a", "3"), producer_id=8, producer_epoch=0, base_sequence=1)
+    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
+    assert what is not None
+    job = log.cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
+    assert job is not None
+    assert [each[0] for each in ENTRY.iter_unpack(job.producers)] == [7]
 
 
 def test_it_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:
