@@ -125,9 +125,6 @@ class Inheritance:
             words = f"{count} partitions, but {missing_count} folders are missing"
             self.warnings.append(f"the folders of {name!r} are left out: it would have {words}")
             return None
-        if missing_count:
-            numbers = ", ".join(map(str, sorted(set(range(count)) - {each.partition for each in folders})))
-            self.warnings.append(f"partitions of {name} without a folder in any of log.dirs begin empty: {numbers}")
         partitions = (self._partition(index, epochs.get(index, 0)) for index in range(count))
         return TopicImage(name, topic_id, tuple(partitions))
 

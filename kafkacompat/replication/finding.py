@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.metadata.codec import decode_image
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from kafkacompat.storage.log_directory import StoredPartition
 
 log = logging.getLogger(__name__)
+
+MAX_MISSING_NAMED = 100
+"""So many partitions are named in one line of the log."""
 
 
 async def check_new_directories(files: Files, config: BrokerConfig, store: SqliteStore) -> None:
@@ -61,6 +64,15 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
     for directory in directories:
         for folder, name in (await directory.disk.run(directory.storage.copies)).items():
             await _take_copy(directories, directory, folder, name)
+    _name_missing(directories, topics.values())
+
+
+def _name_missing(directories: Directories, topics: Iterable[TopicImage]) -> None:
+    names = ((topic.name, each.partition) for topic in topics for each in topic.partitions)
+    missing = [f"{topic}-{index}" for topic, index in names if directories.home((topic, index)) is None]
+    if missing:
+        some = ", ".join(missing[:MAX_MISSING_NAMED]) + (" ..." if len(missing) > MAX_MISSING_NAMED else "")
+        log.warning("%d partitions have no folder in any of log.dirs and begin empty: %s", len(missing), some)
 
 
 async def _take_copy(directories: Directories, directory: Directory, folder: str, name: PartitionName) -> None:

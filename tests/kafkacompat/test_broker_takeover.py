@@ -117,7 +117,9 @@ def test_unknown_configs_keep_everything_until_they_are_altered(
     assert UNKNOWN not in caplog.text
 
 
-def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     world = World(tmp_path)
     first = world.start()
     world.make_topic(first, "t", 2)
@@ -139,6 +141,7 @@ def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(tmp_pa
     mounted.mkdir()
     (mounted / META_PROPERTIES).write_text("version=1")
     third = world.start()
+    assert f"1 partitions have no folder in any of log.dirs and begin empty: {name}\n" in caplog.text
     assert sorted(world.append(third, "t", index) for index in (0, 1)) == [0, 2]
     world.stop(third)
 
