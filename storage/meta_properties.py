@@ -34,6 +34,8 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     if not files.exists(path):
         return None
     fields = _properties(files.read(path).decode("utf-8", "replace"))
+    if not fields:
+        raise LogDirectoryError(f"{path} is empty, as half a copy is; restore it or use another log directory")
     version = fields.get("version", "0")
     if version not in _NODE_ID_KEYS:
         raise LogDirectoryError(f"{path} has version {version}, but only 0 and 1 are known; use another log directory")

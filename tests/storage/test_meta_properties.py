@@ -26,7 +26,7 @@ def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, fo
     assert read_meta_properties(store.files, store.root) == found
 
 
-@pytest.mark.parametrize("text", [b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
+@pytest.mark.parametrize("text", [b"", b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
 def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: bytes) -> None:
     store.files.make_directory(store.path("data"))
     replace_file(store.files, store.path("data", "meta.properties"), text)
