@@ -7,7 +7,7 @@ While a log is compacted nothing else takes segments out of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.replication.housekeeping import Housekeeping
     from kafkacompat.replication.partition import Partition
+    from kafkacompat.storage.compaction import Step
     from kafkacompat.storage.filesystem import Files
     from kafkacompat.storage.segment import Segment
     from kafkacompat.workers import Workers
@@ -201,7 +202,7 @@ class LogCleaner:
             return None
         try:
             while not cleaning.is_over:
-                step = await self._workers.run(lambda _: next(steps, None))
+                step = await self._workers.run(lambda _: self._step(steps, partition))
                 if step is None:
                     return result
                 if isinstance(step, Progress):
@@ -214,6 +215,14 @@ class LogCleaner:
         finally:
             await self._workers.run(lambda _: steps.close())
         return None
+
+    def _step(self, steps: Iterator[Step], partition: Partition) -> Step | None:
+        """In a worker's thread."""
+        step = next(steps, None)
+        home = self._replicas.directories.home((partition.topic, partition.index))
+        if isinstance(step, Progress) and home is not None:
+            home.space.check_reserve(home.storage.disk_usage())
+        return step
 
     async def _swap(self, partition: Partition, cleaned: CleanedSegment) -> None:
         compacted = partition.log

@@ -67,6 +67,13 @@ class FreeSpace:
         reason = f"{self._path} is full: kafkacompat.disk.reserve.bytes={self._reserve_bytes} have to stay free"
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
+    def check_reserve(self, usage: DiskUsage) -> None:
+        """Raise OSError ENOSPC when half of the reserve is gone: what makes room needs some itself, and leaves others the rest."""
+        if usage.free_bytes < self._reserve_bytes // 2:
+            raise OSError(
+                errno.ENOSPC, f"{usage.free_bytes} bytes are free, half of kafkacompat.disk.reserve.bytes is not"
+            )
+
     def failed(self, problem: BaseException | None) -> None:
         """A write failed; for want of room, clients are refused from now on until some is found."""
         cause = problem.__cause__ if isinstance(problem, KafkaError) else problem

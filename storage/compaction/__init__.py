@@ -8,7 +8,7 @@ Rules: KIP-58 (lag), KIP-354 (longest lag), KIP-534 (tombstones), KIP-98 (transa
 
 from kafkacompat.storage.compaction.batches import CorruptBatchError
 from kafkacompat.storage.compaction.cleanable import Cleanable, cleanable
-from kafkacompat.storage.compaction.cleaner import compact
+from kafkacompat.storage.compaction.cleaner import Step, compact
 from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "CleaningResult",
     "CorruptBatchError",
     "Progress",
+    "Step",
     "cleanable",
     "compact",
 ]

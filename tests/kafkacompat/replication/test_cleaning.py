@@ -15,6 +15,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.replication.cleaning import LogCleaner
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.filesystem import DiskUsage
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producer_state import Producer
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -35,11 +36,16 @@ class World:
     """
 
     def __init__(
-        self, *paths: str, properties: dict[str, str] | None = None, roll_bytes: int = 300, **config: Any
+        self,
+        *paths: str,
+        properties: dict[str, str] | None = None,
+        roll_bytes: int = 300,
+        reserve_bytes: int = 0,
+        **config: Any,
     ) -> None:
         self.roll_bytes = roll_bytes
         values: dict[str, Any] = {"cleanup_policy": COMPACTED, **config}
-        self.node = Node(*paths, config=LogConfig(**values))
+        self.node = Node(*paths, config=LogConfig(**values), reserve_bytes=reserve_bytes)
         self.config = BrokerConfig({"node.id": "1", **(properties or {})})
         self.housekeeping = Housekeeping(self.node.clock, self.config, self.node.replicas)
         self.workers = ManualWorkers(ManualDisk())
@@ -441,6 +447,22 @@ def test_a_full_disk_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     assert "No space left" in caplog.text
     world.work(BACKOFF_S)
     assert world.keys(partition)[:2] == "bc"
+    assert not partition.closed
+
+
+@pytest.mark.parametrize(("free_bytes", "is_compacted"), [(50_000_000, True), (49_999_999, False)])
+def test_half_of_the_reserve_is_left_to_others(
+    monkeypatch: pytest.MonkeyPatch, free_bytes: int, is_compacted: bool
+) -> None:
+    world = World(roll_bytes=1 << 20, reserve_bytes=100_000_000)
+    partition = world.open()
+    world.put(partition, *"aaaa", value="v" * 600_000)
+    monkeypatch.setattr(world.files, "disk_usage", lambda _: DiskUsage(1 << 40, free_bytes))
+    world.cleaner.start()
+    for _ in range(3):
+        world.work(BACKOFF_S)
+    assert (len(world.keys(partition)) < 4) is is_compacted
+    assert not any("cleaned" in name for name in world.names())
     assert not partition.closed
 
 
