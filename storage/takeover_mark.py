@@ -28,11 +28,21 @@ def is_marked(files: Files, directory: str) -> bool:
 
 def is_unchanged(files: Files, directory: str) -> bool:
     """Whether Kafka's controllers wrote nothing since the mark was made; False without a mark that can be read."""
+    return _marked(files, directory) == _now(files, directory).split()
+
+
+def is_older(files: Files, directory: str) -> bool:
+    """Whether what the controllers wrote may be older than ours: there is a mark, and it does not say that they went on."""
+    return is_marked(files, directory) and _marked(files, directory) in (None, _now(files, directory).split())
+
+
+def _marked(files: Files, directory: str) -> list[str] | None:
+    """What the mark says; None without one that can be read."""
     try:
         lines = read_lines(files, os.path.join(directory, FILE_NAME), 2)
     except CorruptCheckpointError:
-        return False
-    return lines == [_now(files, directory).split()]
+        return None
+    return lines[0] if lines else None
 
 
 def mark(files: Files, directory: str) -> None:

@@ -68,7 +68,7 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
         """What Kafka's controllers wrote, unless they wrote it before this broker last took over."""
         new = []
         for path in await self._with_cluster_metadata():
-            if await self._disk_of(path).run(takeover_mark.is_unchanged, self._files, path):
+            if await self._disk_of(path).run(takeover_mark.is_older, self._files, path):
                 log.warning("%s in %s is older than the metadata that was lost and not made use of", FOLDER, path)
             else:
                 new.append(path)

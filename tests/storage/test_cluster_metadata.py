@@ -109,11 +109,14 @@ def test_the_mark_tells_whether_kafka_went_on() -> None:
     assert takeover_mark.has_cluster_metadata(files, ROOT)
     assert not takeover_mark.is_marked(files, ROOT)
     assert not takeover_mark.is_unchanged(files, ROOT)
+    assert not takeover_mark.is_older(files, ROOT)
     takeover_mark.mark(files, ROOT)
     assert takeover_mark.is_marked(files, ROOT)
     assert takeover_mark.is_unchanged(files, ROOT)
+    assert takeover_mark.is_older(files, ROOT)
     write(files, f"{0:020d}.log", batch(2))
     assert not takeover_mark.is_unchanged(files, ROOT)
+    assert not takeover_mark.is_older(files, ROOT)
     takeover_mark.mark(files, ROOT)
     write(files, f"{4:020d}.log", b"")
     assert not takeover_mark.is_unchanged(files, ROOT)
@@ -122,5 +125,9 @@ def test_the_mark_tells_whether_kafka_went_on() -> None:
 def test_a_mark_that_cannot_be_read_is_none() -> None:
     files = folder_with(log_0=batch(0))
     file = files.open(f"{ROOT}/{takeover_mark.FILE_NAME}", create=True)
-    file.append((b"9\n1\nx\n",), 6)
-    assert not takeover_mark.is_unchanged(files, ROOT)
+    for contents in (b"9\n1\nx\n", b"0\n", b"0\n1\n"):
+        file.truncate(0)
+        file.append((contents,), len(contents))
+        assert not takeover_mark.is_unchanged(files, ROOT)
+        # It was made when ours was begun, so ours may have been newer when it was lost.
+        assert takeover_mark.is_older(files, ROOT)
