@@ -22,7 +22,6 @@ from tests.kafkacompat.replication.node import Node
 FOLDER_LEFTOVERS = (DELETE_SUFFIX, FUTURE_SUFFIX)
 FILE_LEFTOVERS = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")
 LONGER_THAN_DELETION_S = 61
-KILLED = "all", "all"
 
 
 class Anomaly(AssertionError):  # noqa: N818 (what it is called everywhere here)
@@ -119,12 +118,11 @@ class Case(NamedTuple):
         """Let the power fail again at one of the start's operations."""
         left = [rng.randrange(40)]
         fallen: list[MemoryFiles] = []
-        how = ("any", "torn") if self.power_fails else KILLED
 
         def count(_: str) -> None:
             left[0] -= 1
             if left[0] == 0:
-                fallen.append(files.after(Survivors(*how, rng)))
+                fallen.append(files.after(Survivors("any", "torn", rng)) if self.power_fails else files.killed())
 
         files.before_change = count
         self.start(files)

@@ -45,7 +45,7 @@ class Life(World):
             self.turn: 25,
             self.work: 6,
             self.flush: 3,
-            self.roll: 4,
+            self.roll: 8,
             self.checkpoint: 4,
             self.delete_records: 4,
             self.retain: 4,
@@ -54,7 +54,7 @@ class Life(World):
             self.create_or_delete: 5,
             self.truncate: 2,
             self.restart: 1,
-            self.crash: 2,
+            self.crash: 3,
         }
         self._steps = self.random.choices(list(steps_of), list(steps_of.values()), k=steps)
 
@@ -75,10 +75,10 @@ class Life(World):
 
     def crash(self) -> None:
         """Lose the power, or the process, and go on with what is left."""
-        ways = self.random.choice([("all", "all"), ("none", "none"), ("any", "torn")])
+        way = self.random.choice([None, ("none", "none"), ("any", "torn")])
         self.note_progress()
-        case = self.case(power_fails=ways != ("all", "all"))
-        left = self.files.after(Survivors(*ways, self.random))
+        case = self.case(power_fails=way is not None)
+        left = self.files.killed() if way is None else self.files.after(Survivors(*way, self.random))
         # Nobody hears any more of what the old process does, but its coroutines have to come to an end.
         self.end()
         for name, promise in case.promises.items():

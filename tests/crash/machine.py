@@ -14,7 +14,7 @@ from tests.kafkacompat.replication.node import Node
 PATHS = ("/a", "/b")
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=100, retention_bytes=2500)
 COMPACTED = replace(
-    CONFIG, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1, retention_bytes=-1, segment_bytes=500
+    CONFIG, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1, retention_bytes=-1, segment_bytes=900
 )
 COMPACTED_TOPIC = "compacted"
 

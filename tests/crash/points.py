@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from tests.crash.examination import KILLED
 from tests.crash.life import Life
 from tests.fakes.power_failures import Survivors
 
+KILLED = "killed"
 WAYS = {
-    "killed": KILLED,
+    KILLED: ("all", "all"),
     "nothing survives": ("none", "none"),
     "no name survives": ("none", "all"),
     "no contents survive": ("all", "none"),
@@ -107,13 +107,13 @@ class CrashPoints:
 
     def _crash(self, life: Life, crash: Crash, seen: set[int]) -> None:
         rng = Random(repr(crash))
-        files = life.files.after(Survivors(*WAYS[crash.way], rng))
+        files = life.files.killed() if crash.way == KILLED else life.files.after(Survivors(*WAYS[crash.way], rng))
         left = files.fingerprint()
         if left in seen:
             return
         seen.add(left)
         self.tally.states += 1
         try:
-            life.case(power_fails=crash.way != "killed").examine(files, rng)
+            life.case(power_fails=crash.way != KILLED).examine(files, rng)
         except Exception as problem:
             self.tally.found(crash, problem)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
 from tests.fakes.memory_file import MemoryFile
-from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, fallen, fingerprint, lose
+from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, copied, fallen, fingerprint, lose
 
 _DISK_BYTES = 1 << 40
 
@@ -99,8 +99,15 @@ class MemoryFiles:
 
     def after(self, failure: PowerFailure) -> MemoryFiles:
         """What the next process finds when the power fails now; this file system goes on as it is."""
+        return self._with(fallen(self._root, failure))
+
+    def killed(self) -> MemoryFiles:
+        """What the next process finds when this one ends now: everything, but it is not on the disk yet."""
+        return self._with(copied(self._root, {}))
+
+    def _with(self, root: Folder) -> MemoryFiles:
         found = MemoryFiles()
-        found._root = fallen(self._root, failure)
+        found._root = root
         found.now_ms = self.now_ms
         return found
 

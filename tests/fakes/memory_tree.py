@@ -117,6 +117,25 @@ def fallen(folder: Folder, failure: PowerFailure) -> Folder:
     return Folder(names, dict(names))
 
 
+def copied(folder: Folder, known: dict[int, Node]) -> Folder:
+    """The same once more, with what is not synced; ``known`` are the nodes that were copied already, by their ids."""
+
+    def copy(node: Node) -> Node:
+        if id(node) not in known:
+            if isinstance(node, Folder):
+                return copied(node, known)
+            known[id(node)] = Contents(bytearray(node.data), node.on_disk, list(node.unsynced), node.modified_ms)
+        return known[id(node)]
+
+    twin = known[id(folder)] = Folder()
+    twin.names = {name: copy(node) for name, node in folder.names.items()}
+    twin.on_disk = {name: copy(node) for name, node in folder.on_disk.items()}
+    twin.unsynced = [
+        change._replace(node=None if change.node is None else copy(change.node)) for change in folder.unsynced
+    ]
+    return twin
+
+
 def fingerprint(folder: Folder) -> int:
     """Equal for folders of which a process sees the same."""
     nodes = sorted(folder.names.items())
