@@ -17,6 +17,7 @@ from kafkacompat.storage.filesystem import Files
 FILE_NAME = "leader-epoch-checkpoint"
 
 UNDEFINED = (-1, -1)
+LARGEST_OFFSET = 2**63 - 1
 
 
 class EpochEntry(NamedTuple):
@@ -96,9 +97,12 @@ class LeaderEpochs:
         if slot:
             self._entries[:slot] = [EpochEntry(self._entries[slot - 1].epoch, start_offset)]
 
-    def write(self) -> None:
-        """Put the list on the disk if it changed since it was last written. [disk]"""
-        entries = list(self._entries)
+    def write(self, end_offset: int = LARGEST_OFFSET) -> None:
+        """Put the list on the disk if it changed since it was last written. [disk]
+
+        An epoch without a record before `end_offset` is left out, as a start would forget it.
+        """
+        entries = [each for each in list(self._entries) if each.start_offset < end_offset]
         if entries != self._written:
             write_lines(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
             self._written = entries

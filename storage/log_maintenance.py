@@ -72,7 +72,7 @@ class LogMaintenance(LogState):
                 if not self._folder_is_synced:
                     self._sync_folder()
                 self.recovery_point = max(self.recovery_point, end_offset)
-            self.leader_epochs.write()
+            self.leader_epochs.write(end_offset)
             return self.recovery_point
 
     def close(self) -> None:
@@ -83,10 +83,16 @@ class LogMaintenance(LogState):
         with self._disk_operation():
             active = self.segments.active
             active.finish()
-            active.write_indexes()
-            if self._snapshots.offsets()[-1:] != [self.log_end_offset]:
+            # Of thousands of logs most have not changed since the start: they are left alone.
+            if active.indexes_changed:
+                active.write_indexes()
+                self._folder_is_synced = False
+            is_empty = self.log_end_offset == self.segments[0].base_offset
+            if not is_empty and self._snapshots.offsets()[-1:] != [self.log_end_offset]:
                 self._snapshots.write(self.log_end_offset, self.producer_state.producers.entries())
-            self._files.sync_directory(self.directory)
+                self._folder_is_synced = False
+            if not self._folder_is_synced:
+                self._sync_folder()
         self.release()
         self.closed = True
 

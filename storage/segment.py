@@ -16,7 +16,7 @@ from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, w
 from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
-from kafkacompat.storage.segment_files import LOG_SUFFIX, SUFFIXES, SegmentFiles
+from kafkacompat.storage.segment_files import LOG_SUFFIX, SegmentFiles
 from kafkacompat.wire.primitives import Buffer
 
 __all__ = ["FileRegion", "Segment", "TornSegmentError"]
@@ -35,6 +35,7 @@ class Segment(SegmentFiles):
         "_offset_index",
         "_time_index",
         "_unindexed_bytes",
+        "_written_entries",
         "created_ms",
         "first_timestamp",
         "max_timestamp",
@@ -46,6 +47,7 @@ class Segment(SegmentFiles):
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._unindexed_bytes = 0
+        self._written_entries: tuple[int, int] | None = None
         self.created_ms = -1
         """When the segment became this log's active one, or took its first batch; -1 before."""
         self.first_timestamp = -1
@@ -58,13 +60,9 @@ class Segment(SegmentFiles):
     def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
         """Make the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
-        for suffix in reversed(SUFFIXES):
-            file = files.open(segment.path(suffix), create=True)
-            try:
-                file.truncate(0)
-            finally:
-                file.close()
+        segment.make_files()
         segment.start_over()
+        segment._written_entries = (0, 0)
         return segment
 
     @classmethod
@@ -111,11 +109,18 @@ class Segment(SegmentFiles):
             raise ValueError(f"{self!r} is not the active one")
         return len(offset_index.positions), len(time_index.timestamps)
 
+    @property
+    def indexes_changed(self) -> bool:
+        """Whether the index files of the active segment are not known to hold what they should. [disk]"""
+        return self.index_entries != self._written_entries
+
     def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         try:
-            return read_indexes(self._files, self.path, self.base_offset, self.size_bytes)
+            offset_index, time_index = read_indexes(self._files, self.path, self.base_offset, self.size_bytes)
         except (CorruptIndexError, FileNotFoundError):
             return self._indexes_from_log()
+        self._written_entries = len(offset_index), len(time_index)
+        return offset_index, time_index
 
     def _indexes_from_log(self) -> tuple[OffsetIndex, TimeIndex]:
         scratch = Segment(self._files, self._directory, self.base_offset, self._cache)
@@ -142,6 +147,7 @@ class Segment(SegmentFiles):
         self._cache.forget(self)
         self._offset_index, self._time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
         self._unindexed_bytes = self.size_bytes = 0
+        self._written_entries = None
         self.created_ms = self.first_timestamp = self.max_timestamp = -1
         self.offset_of_max_timestamp = self.base_offset
 
@@ -152,19 +158,18 @@ class Segment(SegmentFiles):
         self.sealed = False
         self._cache.forget(self)
         self.created_ms = now_ms
-        file = self.pin()
-        first = next(scan_headers(file.file, 0, self.size_bytes), None)
-        file.release()
-        self.first_timestamp = first[1].max_timestamp if first else -1
+        self.first_timestamp = self._first_timestamp()
 
     def learn_first_timestamp(self) -> None:
         """Look up the first batch's maximum timestamp, 0 where it has none. [disk]"""
+        self.first_timestamp = max(0, self._first_timestamp())
+
+    def _first_timestamp(self) -> int:
         file = self.pin()
         try:
-            first = next(scan_headers(file.file, 0, self.size_bytes), None)
+            return next((each.max_timestamp for _, each in scan_headers(file.file, 0, self.size_bytes)), -1)
         finally:
             file.release()
-        self.first_timestamp = max(0, first[1].max_timestamp) if first else 0
 
     def take_over(self, other: Segment) -> None:
         """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
@@ -196,12 +201,6 @@ class Segment(SegmentFiles):
             self.first_timestamp = max_timestamp
         self.index_batch(size_bytes, last_offset, max_timestamp, interval)
         self.modified_ms = now_ms
-
-    def _active_file(self) -> File:
-        if self._file is None:
-            self._pin_active(keep=True).release()
-        assert self._file is not None
-        return self._file.file
 
     def _cut_back(self, file: File, error: OSError) -> None:
         try:
@@ -236,7 +235,9 @@ class Segment(SegmentFiles):
 
     def write_indexes(self) -> None:
         """Put both indexes on the disk. [disk]"""
-        write_indexes(self._files, self.path, self.indexes())
+        offset_index, time_index = self.indexes()
+        write_indexes(self._files, self.path, (offset_index, time_index))
+        self._written_entries = len(offset_index), len(time_index)
 
     # --- finding and cutting ---
 
@@ -277,7 +278,7 @@ class Segment(SegmentFiles):
             self._measure_timestamps(file.file)
         finally:
             file.release()
-        self._unindexed_bytes = 0
+        self._unindexed_bytes, self._written_entries = 0, None
         return offset
 
     def _find_or_damage(self, offset: int, file: SegmentFile) -> BatchPlace | None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from kafkacompat.storage.corruption import BadBatch
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import SegmentCache, SegmentFile
@@ -82,6 +82,15 @@ class SegmentFiles:
         self.size_bytes = self._files.size(self.path(LOG_SUFFIX))
         self.modified_ms = self._files.modified_ms(self.path(LOG_SUFFIX))
 
+    def make_files(self) -> None:
+        """Make the three files, empty; the log file last, without which the others count for nothing. [disk]"""
+        for suffix in reversed(SUFFIXES):
+            file = self._files.open(self.path(suffix), create=True)
+            try:
+                file.truncate(0)
+            finally:
+                file.close()
+
     def pin(self, *, may_block: bool = True) -> SegmentFile:
         """The open log file, with one more use counted, which the caller has to release.
 
@@ -109,6 +118,12 @@ class SegmentFiles:
         file = self._open()
         self._cache.opened(self)
         return file
+
+    def _active_file(self) -> File:
+        if self._file is None:
+            self._pin_active(keep=True).release()
+        assert self._file is not None
+        return self._file.file
 
     def _open(self) -> SegmentFile:
         opened = SegmentFile(self._files.open(self.path(LOG_SUFFIX)), self._cuts)

@@ -193,6 +193,7 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
     put(memory, "meta.properties", b"version=1")
     put(memory, ".lock", b"")
     put(memory, "t-0/notes.txt", b"")
+    put(memory, name(0, ".snapshot"), b"")
     put(memory, name(7, ".log.deleted"), b"")
     found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
     names = [name(0, ".index"), name(0, ".log"), name(0, ".snapshot"), name(0, ".timeindex"), name(7, ".log.deleted")]
