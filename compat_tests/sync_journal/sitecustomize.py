@@ -17,5 +17,5 @@ def _noted(sync: Callable[[int], None]) -> Callable[[int], None]:
     return sync_and_note
 
 
-os.fsync = _noted(os.fsync)  # type: ignore[assignment]
-os.fdatasync = _noted(os.fdatasync)
+for name in ("fsync", "fdatasync"):
+    setattr(os, name, _noted(getattr(os, name)))
