@@ -25,6 +25,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=MINIMUM_PAIRS, help="runs of each contender (5)")
     parser.add_argument("--scale", type=float, default=1.0, help="shorten or lengthen every load (1.0)")
     parser.add_argument("--cold-gigabytes", type=float, default=5.0, help="what the cold reader reads (5)")
+    parser.add_argument("--stored-gigabytes", type=float, default=20.0, help="what the row 'stored' stores (20)")
     parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args(arguments)
     if options.pairs < MINIMUM_PAIRS and not options.dry:
@@ -55,7 +56,7 @@ def show(console: Console, row: AnyRow, results: Results) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Measure the rows one after another; each is stored as soon as it is done."""
     settings = parse(arguments)
-    options = Options(settings.pairs, settings.scale, settings.cold_gigabytes)
+    options = Options(settings.pairs, settings.scale, settings.cold_gigabytes, settings.stored_gigabytes)
     console = Console()
     for row in chosen(settings.rows):
         with console.status(row.title) as status:

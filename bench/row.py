@@ -21,13 +21,14 @@ Samples = dict[str, float]
 class Options:
     """How much is measured.
 
-    ``scale`` shortens every load, ``cold_gigabytes`` is the size of the cold reader's topic, and
+    ``scale`` shortens every load, ``cold_gigabytes`` is the size of the cold reader's topic, ``stored_gigabytes`` what is stored in the row of that name, and
     ``rate`` the requests a second that a row's calibration found.
     """
 
     pairs: int = 5
     scale: float = 1.0
     cold_gigabytes: float = 5.0
+    stored_gigabytes: float = 20.0
     rate: float = 0.0
 
     def count(self, full: int) -> int:

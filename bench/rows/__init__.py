@@ -13,6 +13,7 @@ from bench.rows import (
     java_tools,
     latency,
     produce,
+    scale,
     start,
 )
 
@@ -27,6 +28,7 @@ ROWS: dict[str, AnyRow] = {
         cold_reader,
         compaction,
         down_conversion,
+        scale,
         start,
         codec,
     )
