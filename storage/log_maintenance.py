@@ -159,8 +159,8 @@ class LogMaintenance(LogState):
         """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]
 
         With an offset before the oldest segment the log is emptied and begins there. On return the shorter log
-        is on the disk. Before anything is appended its recovery point has to be written down: the one that was
-        lies behind what a crash would leave.
+        is on the disk. Before anything is appended its recovery point and its cleaner offset have to be written down: those that
+        were lie behind what a crash would leave.
         """
         with self._disk_operation():
             self._recent.clear()
@@ -170,6 +170,8 @@ class LogMaintenance(LogState):
                 self._cut(offset)
             self.leader_epochs.truncate_from_end(self.log_end_offset)
             self.leader_epochs.write()
+            if self.cleaner_offset is not None:
+                self.cleaner_offset = min(self.cleaner_offset, self.log_end_offset)
 
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self.segments))

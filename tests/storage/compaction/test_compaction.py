@@ -168,6 +168,20 @@ def test_the_largest_horizon_that_can_be_said(store: Store) -> None:
     assert [each.timestamp for each in marked.records] == [-1]
 
 
+def test_a_tombstone_in_place_of_what_was_truncated_deletes(store: Store) -> None:
+    log = create(store, delete_retention_ms=0, **COMPACTED)
+    put(log, ("a", "old"))
+    roll(log)
+    put(log, ("b", "1"), ("c", "1"))
+    roll_and_compact(store, log)
+    log.truncate_to(1)
+    put(log, ("a", None))
+    for value in "xyz":
+        put(log, ("d", value))
+        roll_and_compact(store, log)
+    assert records(log) == [(4, "d", "z")]
+
+
 # Producers
 
 
