@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
+from time import monotonic
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -15,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump
+from compat_tests.processes import children, is_alive
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import pause, until
@@ -53,9 +55,9 @@ def batch(number: int, rng: Random) -> bytes:
     return build_batch(records, codec=rng.choice(list(Codec)))
 
 
-def create_topic(broker: Broker) -> None:
+def create_topic(broker: Broker, config: dict[str, str] = TOPIC_CONFIG) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    (made,) = admin.create_topics([NewTopic(TOPIC, 1, 1, config=TOPIC_CONFIG)]).values()
+    (made,) = admin.create_topics([NewTopic(TOPIC, 1, 1, config=config)]).values()
     made.result(30)
 
 
@@ -185,6 +187,29 @@ def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Pa
         broker.start()
         assert wait_until_compacted(broker) == end_offset
         assert by_offset(fetch_all(broker, end_offset)) == lasts
+        assert broker.stderr().count("ERROR") == 0
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
+    """A million records take many seconds, in which nothing else is asked of the process."""
+    large = build_batch([(RECENT_MS, b"%d" % number, b"", []) for number in range(10**6)], codec=Codec.ZSTD)
+    properties = {**EAGER, "message.max.bytes": str(2 * len(large))}
+    with KafkacompatBroker(tmp_path / "node", properties) as broker:
+        create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": str(len(large) + 100)})
+        with RawClient(broker.port) as client:
+            until(partial(produced, client, produce_request(TOPIC, {0: large})))
+            others = set(children(broker.pid))
+            until(partial(produced, client, produce_request(TOPIC, {0: batch(1, Random(1))})))
+        (worker,) = until(lambda: set(children(broker.pid)) - others)
+        pause(1)
+        begun = monotonic()
+        if is_killed:
+            broker.kill()
+        else:
+            assert broker.stop() == 0
+        until(lambda: not is_alive(worker), timeout_seconds=5)
+        assert monotonic() - begun < 5
         assert broker.stderr().count("ERROR") == 0
 
 

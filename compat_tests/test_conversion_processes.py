@@ -16,7 +16,7 @@ import pytest
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
-from compat_tests.processes import children
+from compat_tests.processes import children, is_alive
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import until
@@ -49,14 +49,6 @@ def broker(make_broker: MakeBroker, broker_kind: str) -> Broker:
 def fetch(broker: Broker, offset: int) -> PartitionData:
     with RawClient(broker.port) as client:
         return client.call(fetch_of(TOPIC, offset), FetchResponse, OLD_VERSION).responses[0].partitions[0]
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_there_is_none_before_it_is_needed_and_none_behind_the_broker(broker: Broker) -> None:

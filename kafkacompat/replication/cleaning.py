@@ -167,6 +167,8 @@ class LogCleaner:
     async def _clean(self, cleaning: CleaningRun) -> None:
         partition = cleaning.partition
         try:
+            # A start after a crash would go by files that the compaction of a deleted topic of this name left.
+            await self._tidy_up(partition)
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset

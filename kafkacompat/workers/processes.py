@@ -160,7 +160,7 @@ class ProcessWorkers:
 def command() -> list[str]:
     """What starts a process that imports what this one would: of the same installation, and nothing that lies where it was started."""
     isolated = ["-I"] if sys.flags.isolated else []
-    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import main; main()"
+    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import start; start()"
     return [sys.executable, *isolated, "-c", start, *sys.path]
 
 

@@ -379,6 +379,16 @@ def test_nothing_is_dropped_any_more_once_the_policy_has_compact_no_longer(steps
     assert world.keys(partition)[:2] == "bc"
 
 
+def test_what_an_earlier_compaction_left_goes_before_anything_is_replaced() -> None:
+    world = World()
+    partition = world.open()
+    world.put(partition, *"aaabaaacaaa")
+    left = "00000000000000000003.log.cleaned"
+    world.files.open(f"/a/t-0/{left}", create=True).close()
+    until_cleaning(world, partition, 1)
+    assert left not in world.names()
+
+
 def test_retention_takes_nothing_until_the_compaction_is_over() -> None:
     world = World(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=60_000)
     partition = world.open()
