@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import struct
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from bench.load import PRODUCE_VERSION, Load, check, fetch, produce
 from bench.row import RECORDS, Goal, Options, Row, Samples
@@ -28,38 +29,28 @@ PING_SECONDS = 0.005
 STORED_REQUESTS = 4000
 SEGMENT_BYTES = 10 << 20
 
+_CONTEXT = multiprocessing.get_context("spawn")
 
-class Pauses(threading.Thread):
-    """Asks a broker something small again and again; ``longest`` is the longest that an answer took, in seconds."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self.longest = 0.0
-        self._port = port
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        """Ask until it is over."""
-        while not self._over.wait(PING_SECONDS):
-            begun = time.monotonic()
-            if answers_api_versions(self._port, timeout_seconds=30):
-                self.longest = max(self.longest, time.monotonic() - begun)
-
-    def end(self) -> None:
-        """It is over."""
-        self._over.set()
-        self.join()
+def ask_again_and_again(port: int, longest: Any, over: Any) -> None:
+    """Note the longest that a small answer took, in seconds (a process of its own: a load beside it would hold it up)."""
+    while not over.wait(PING_SECONDS):
+        begun = time.monotonic()
+        if answers_api_versions(port, timeout_seconds=30):
+            longest.value = max(longest.value, time.monotonic() - begun)
 
 
 @contextmanager
-def watched(broker: Broker) -> Iterator[Pauses]:
-    """Watch a broker's pauses during the block."""
-    pauses = Pauses(broker.port)
-    pauses.start()
+def watched(broker: Broker) -> Iterator[Any]:
+    """Watch a broker during the block; ``value`` is the longest that it kept a client waiting, in seconds."""
+    longest, over = _CONTEXT.Value("d", 0.0), _CONTEXT.Event()
+    asking = _CONTEXT.Process(target=ask_again_and_again, args=(broker.port, longest, over), daemon=True)
+    asking.start()
     try:
-        yield pauses
+        yield longest
     finally:
-        pauses.end()
+        over.set()
+        asking.join()
 
 
 def spread(port: int, topics: Sequence[str], partitions: int, load: Load, requests: int) -> float:
@@ -103,8 +94,8 @@ def measure_partitions(broker: Broker, options: Options) -> Samples:
         "batches/s over 6": few,
         "batches/s over all": all_of_them,
         "over all/over 6": all_of_them / few,
-        "longest answer ms, making": making.longest * 1e3,
-        "longest answer ms, producing": pauses.longest * 1e3,
+        "longest answer ms, making": making.value * 1e3,
+        "longest answer ms, producing": pauses.value * 1e3,
     }
 
 
