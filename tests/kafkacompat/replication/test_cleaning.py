@@ -387,6 +387,7 @@ def test_what_an_earlier_compaction_left_goes_before_anything_is_replaced() -> N
     world.files.open(f"/a/t-0/{left}", create=True).close()
     until_cleaning(world, partition, 1)
     assert left not in world.names()
+    world.work()
 
 
 def test_retention_takes_nothing_until_the_compaction_is_over() -> None:
