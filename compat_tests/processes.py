@@ -45,8 +45,9 @@ def children(pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Whether a process is there and no zombie; one whose first thread alone has ended is alive."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+    except (FileNotFoundError, ProcessLookupError):
         return False
