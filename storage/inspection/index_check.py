@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from kafkacompat.storage.inspection.index_rows import ABORTED_TXN_ENTRY, OFFSET_ENTRY, TIME_ENTRY
 from kafkacompat.storage.walk import Stretch
 
 
-class IndexCheck:
+class IndexCheck(ABC):
     """What the checks of all kinds of index files have in common.
 
     ``problem`` is the first thing found, and empty as long as there is none.
@@ -26,12 +27,13 @@ class IndexCheck:
         if whole != len(data):
             self._note(f"its {len(data)} bytes are no whole number of entries of {self.ENTRY.size} bytes")
 
+    @abstractmethod
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        raise NotImplementedError
+        """The entries with offsets of the log, not of the segment."""
 
+    @abstractmethod
     def pass_by(self, stretch: Stretch) -> None:
         """Compare with the next stretch of the log file."""
-        raise NotImplementedError
 
     def finish(self, complete: bool) -> None:
         """The log file has ended; ``complete`` says that the index should hold everything it ever will."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from twisted.internet.defer import Deferred, maybeDeferred
 
 
-class _Disk:
+class _Disk(ABC):
+    @abstractmethod
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
-        raise NotImplementedError
+        """See Disk.run."""
 
     def run_each(self, function: Callable[[Any], object], items: Sequence[Any]) -> Deferred[None]:
         """All of them, also behind one that fails."""
