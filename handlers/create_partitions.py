@@ -8,10 +8,10 @@ A topic is answered once its new partitions take writes; the request's timeout h
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.named_once import NAMED_TWICE, named_once
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.topic_changes import MorePartitions
 from kafkacompat.wire.apis.create_partitions import (
@@ -20,9 +20,7 @@ from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+from kafkacompat.wire.errors import KafkaError
 
 
 def handle_create_partitions(
@@ -33,8 +31,7 @@ def handle_create_partitions(
 
 
 async def _create(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
-    times = Counter(topic.name for topic in request.topics)
-    wanted = [topic for topic in request.topics if times[topic.name] == 1]
+    wanted, named_twice = named_once(request.topics)
     results: Sequence[KafkaError | None]
     try:
         services.replica_manager.directories.check_room()
@@ -45,7 +42,7 @@ async def _create(request: CreatePartitionsRequest, services: Services) -> Creat
     return CreatePartitionsResponse(
         results=[
             *(_result(topic.name, problem) for topic, problem in zip(wanted, results, strict=True)),
-            *(_result(name, DUPLICATE) for name, count in times.items() if count > 1),
+            *(_result(name, NAMED_TWICE) for name in named_twice),
         ]
     )
 

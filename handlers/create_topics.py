@@ -11,11 +11,11 @@ A topic is answered once its leaders take writes; the request's timeout has no e
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.named_once import NAMED_TWICE, named_once
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
@@ -26,9 +26,7 @@ from kafkacompat.wire.apis.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-DUPLICATE = KafkaError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+from kafkacompat.wire.errors import KafkaError
 
 
 def handle_create_topics(
@@ -39,8 +37,7 @@ def handle_create_topics(
 
 
 async def _create(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
-    times = Counter(topic.name for topic in request.topics)
-    wanted = [topic for topic in request.topics if times[topic.name] == 1]
+    wanted, named_twice = named_once(request.topics)
     results: Sequence[TopicImage | KafkaError]
     try:
         if any(topic.name not in services.metadata.image.topics for topic in wanted):
@@ -53,7 +50,7 @@ async def _create(request: CreateTopicsRequest, services: Services) -> CreateTop
     return CreateTopicsResponse(
         topics=[
             *(_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),
-            *(_failed(name, DUPLICATE) for name, count in times.items() if count > 1),
+            *(_failed(name, NAMED_TWICE) for name in named_twice),
         ]
     )
 

@@ -59,36 +59,38 @@ def test_a_lost_store_is_made_again_from_the_folders(tmp_path: Path, caplog: pyt
     world.stop(second)
 
 
+def appended_in_epoch_7(world: World) -> Broker:
+    """A broker with one batch, which was written in that epoch."""
+    broker = world.start()
+    world.make_topic(broker, "t", 1)
+    for partition in broker.replica_manager:
+        partition.leader_epoch = 7
+    world.append(broker, "t", 0)
+    return broker
+
+
+def assert_goes_on_in_epoch_8(world: World) -> None:
+    lose_store(world)
+    broker = world.start()
+    assert epoch(broker, "t") == 8
+    world.stop(broker)
+
+
 def test_a_store_lost_in_a_crash_does_not_take_the_epochs_back(tmp_path: Path) -> None:
     """No checkpoint says yet in which epoch the last batch was written."""
     world = World(tmp_path)
-    first = world.start()
-    world.make_topic(first, "t", 1)
-    for partition in first.replica_manager:
-        partition.leader_epoch = 7
-    world.append(first, "t", 0)
-    first.housekeeping.stop()
-    world.run(first._let_go())
-    lose_store(world)
-    second = world.start()
-    assert epoch(second, "t") == 8
-    world.stop(second)
+    broker = appended_in_epoch_7(world)
+    broker.housekeeping.stop()
+    world.run(broker._let_go())
+    assert_goes_on_in_epoch_8(world)
 
 
 def test_epochs_that_no_checkpoint_tells_come_from_the_batches(tmp_path: Path) -> None:
     world = World(tmp_path)
-    first = world.start()
-    world.make_topic(first, "t", 1)
-    for partition in first.replica_manager:
-        partition.leader_epoch = 7
-    world.append(first, "t", 0)
-    world.stop(first)
-    lose_store(world)
+    world.stop(appended_in_epoch_7(world))
     (checkpoint,) = (file for path in world.paths for file in path.glob("t-0/leader-epoch-checkpoint"))
     checkpoint.write_bytes(b"\0" * 9)
-    second = world.start()
-    assert epoch(second, "t") == 8
-    world.stop(second)
+    assert_goes_on_in_epoch_8(world)
 
 
 def test_unknown_configs_keep_everything_until_they_are_altered(
