@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from twisted.internet.defer import Deferred, DeferredList, succeed
-from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 from kafkacompat.replication.cleaning_run import CleaningRun, tell
@@ -25,7 +24,7 @@ from kafkacompat.storage.compaction import (
     Progress,
 )
 from kafkacompat.storage.log_state import PASSING_ERRORS
-from kafkacompat.timers import now_ms
+from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from kafkacompat.workers import Workers
 
 log = logging.getLogger(__name__)
-
-LOOKED_AT_ONCE = 200
-"""So many partitions are looked at before everybody else has a turn."""
 
 MOST_CLEANERS = 16
 """So many logs at most are compacted at a time, whatever log.cleaner.threads says."""
@@ -128,9 +124,7 @@ class LogCleaner:
     async def _choose(self) -> tuple[Partition, Cleanable] | None:
         """The partition with the largest share of what was never compacted, among those that are due."""
         best: tuple[float, Partition] | None = None
-        for count, partition in enumerate(list(self._replicas), 1):
-            if count % LOOKED_AT_ONCE == 0:
-                await deferLater(self._clock, 0)  # type: ignore[arg-type]
+        async for partition in unhurried(self._clock, list(self._replicas)):
             if not self._may_be_cleaned(partition):
                 continue
             if unknown := partition.log.unknown_first_timestamps():
