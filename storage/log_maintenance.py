@@ -192,10 +192,9 @@ class LogMaintenance(LogState):
         truncate_aborted(self._files, kept[-1].path(TXN_INDEX_SUFFIX), self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
-        rebuilt = rebuild_producer_state(
+        self.producer_state = rebuild_producer_state(
             self._files, self.directory, self.segments, self.log_end_offset, 0, self.config, clean_shutdown=False
         )
-        self.producer_state.restore(rebuilt.producers.values())
 
     def _drop(self, segments: Sequence[Segment]) -> None:
         # The last one first: a crash in between leaves a log that only ends earlier.

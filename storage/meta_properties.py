@@ -58,10 +58,10 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
 
 def cluster_of(files: Files, directories: Sequence[str], node_id: int) -> str | None:
     """The cluster that they belong to already, all of them to this node; raises LogDirectoryError. [disk]"""
-    cluster_id = next((owner.cluster_id for owner in read_owners(files, directories) if owner.cluster_id), None)
-    for directory in directories:
-        if meta := read_meta_properties(files, directory):
-            check_owner(directory, meta, node_id, cluster_id)
+    found = [(directory, meta) for directory in directories if (meta := read_meta_properties(files, directory))]
+    cluster_id = next((meta.cluster_id for _, meta in found if meta.cluster_id), None)
+    for directory, meta in found:
+        check_owner(directory, meta, node_id, cluster_id)
     return cluster_id
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkacompat.storage.filesystem import Files
@@ -48,14 +50,10 @@ def _with_batches(files: Files, path: str, said: PartitionSurvey) -> PartitionSu
     return PartitionSurvey(epoch, producer_id)
 
 
-def _readable_snapshots(snapshots: Snapshots) -> list[list[Producer]]:
-    readable = []
+def _readable_snapshots(snapshots: Snapshots) -> Iterator[list[Producer]]:
     for offset in snapshots.offsets():
-        try:
-            readable.append(snapshots.read(offset))
-        except CorruptSnapshotError:
-            continue
-    return readable
+        with suppress(CorruptSnapshotError):
+            yield snapshots.read(offset)
 
 
 def _largest_producer_id(producers: list[Producer]) -> int:

@@ -8,6 +8,7 @@ what lies behind it kept. Doing it twice gives the same as doing it once. Everyt
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -31,6 +32,8 @@ from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay
 from kafkacompat.storage.walk import LARGEST_OFFSET
+
+log = logging.getLogger(__name__)
 
 
 class LoadedLog(NamedTuple):
@@ -138,6 +141,9 @@ class _Loader:
             is_short = following[0] > max(cleaner_offset, self._measure(segment)[0])
             segment.seal()
             if cut_bytes or is_short:
+                log.warning(
+                    "%s is not whole: the %d segments behind it are removed", segment.path(LOG_SUFFIX), len(following)
+                )
                 self._remove_from(following)
                 break
         return segments
@@ -173,7 +179,9 @@ class _Loader:
             for position, header in believed_batches(file.file, extent, self._trusted_below, bad):
                 segment.size_bytes = position
                 if header.is_transactional or header.is_control:
-                    replay = replay or TransactionReplay(self._open_transactions(earlier, base_offset))
+                    if replay is None:
+                        open_before = open_transactions(self._files, self._directory, earlier, base_offset)
+                        replay = TransactionReplay(open_before)
                     replay.add(header, file.file.pread(header.size_bytes, segment.size_bytes))
                 segment.index_batch(
                     header.size_bytes, header.last_offset, header.latest_timestamp, self._config.index_interval_bytes
@@ -184,6 +192,8 @@ class _Loader:
                 segment.size_bytes = claimed_bytes
             cut_bytes = claimed_bytes - segment.size_bytes
             if cut_bytes:
+                path = segment.path(LOG_SUFFIX)
+                log.warning("cutting %d bytes of an unfinished batch off the end of %s", cut_bytes, path)
                 file.file.truncate(segment.size_bytes)
                 file.file.sync()
         finally:
@@ -197,9 +207,6 @@ class _Loader:
     def _last_offset(self, base_offset: int) -> int | None:
         """The largest offset that a segment may hold, None for the last one."""
         return next((base - 1 for base in self._bases if base > base_offset), None)
-
-    def _open_transactions(self, earlier: list[Segment], offset: int) -> dict[int, int]:
-        return open_transactions(self._files, self._directory, earlier, offset)
 
     def _remove_from(self, bases: Iterable[int]) -> None:
         _remove(self._files, [Segment(self._files, self._directory, base, self._cache) for base in bases])

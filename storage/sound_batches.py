@@ -19,7 +19,7 @@ class LegacyFormatError(Exception):
 
 
 def sound_batches(
-    file: File, size_bytes: int, base_offset: int, position: int = 0, next_offset: int | None = None
+    file: File, size_bytes: int, base_offset: int, position: int, next_offset: int
 ) -> Iterator[BatchHeader]:
     """The headers of the whole and correct batches in a segment file from a position on.
 
@@ -27,7 +27,6 @@ def sound_batches(
     follow. Raises LegacyFormatError.
     """
     window = Window(file)
-    next_offset = base_offset if next_offset is None else next_offset
     while position + HEADER_SIZE <= size_bytes:
         header = read_header(window.get(position, HEADER_SIZE))
         end = position + header.size_bytes

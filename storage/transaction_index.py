@@ -15,7 +15,8 @@ from kafkacompat.storage.indexes import CorruptIndexError
 
 VERSION = 0
 
-_ENTRY = Struct(">hqqqq")
+ENTRY = Struct(">hqqqq")
+"""Version, producer id, first offset, last offset, last stable offset."""
 
 
 class AbortedTransaction(NamedTuple):
@@ -29,15 +30,15 @@ class AbortedTransaction(NamedTuple):
 
 def encode(transactions: Iterable[AbortedTransaction]) -> bytes:
     """The file's contents; the entries are in the order of their markers."""
-    return b"".join(_ENTRY.pack(VERSION, *each) for each in transactions)
+    return b"".join(ENTRY.pack(VERSION, *each) for each in transactions)
 
 
 def decode(data: bytes) -> list[AbortedTransaction]:
     """Read a file's contents; raises CorruptIndexError."""
-    if len(data) % _ENTRY.size:
+    if len(data) % ENTRY.size:
         raise CorruptIndexError(f"a transaction index of {len(data)} bytes is no whole number of entries")
     found = []
-    for version, *fields in _ENTRY.iter_unpack(data):
+    for version, *fields in ENTRY.iter_unpack(data):
         if version != VERSION:
             raise CorruptIndexError(f"an entry of a transaction index has version {version}, only {VERSION} is known")
         found.append(AbortedTransaction(*fields))

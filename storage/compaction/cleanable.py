@@ -26,7 +26,7 @@ class Cleanable(NamedTuple):
 
     def is_due(self, config: LogConfig) -> bool:
         """Whether it is worth the while."""
-        return self.ratio > config.min_cleanable_dirty_ratio or (self.is_overdue and self.bytes > 0)
+        return self.ratio > config.min_cleanable_dirty_ratio or self.is_overdue
 
 
 def cleanable(

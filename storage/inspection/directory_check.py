@@ -20,7 +20,13 @@ from kafkacompat.storage.inspection.partition_check import CheckedPartition, Cir
 from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
 from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties
-from kafkacompat.storage.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, segment_bases
+from kafkacompat.storage.partition_folders import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    partition_of,
+    segment_bases,
+)
 from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.storage.walk import LARGEST_OFFSET
@@ -30,7 +36,7 @@ CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFS
 
 _ASIDE = {
     DELETE_SUFFIX: "the folder of a deleted partition; the next start removes it",
-    FUTURE_SUFFIX: "a copy that was being made; the next start begins it anew",
+    FUTURE_SUFFIX: "a copy that was being made; the next start removes it, or sets it aside where there is no other of its partition",
     STRAY_SUFFIX: "the folder of a partition that no topic owned; look at it, then remove it",
 }
 
@@ -55,17 +61,11 @@ def find_place(files: Files, path: str) -> Place:
     folders = [
         folder
         for name in files.list(path)
-        if is_partition(folder := os.path.join(path, name)) and files.is_directory(folder)
+        if partition_of(name) is not None and files.is_directory(folder := os.path.join(path, name))
     ]
     if not folders and not files.exists(os.path.join(path, META_PROPERTIES)):
         raise NotADirectoryError(f"{path} is neither a log directory nor a partition's folder")
     return Place(path, folders)
-
-
-def is_partition(folder: str) -> bool:
-    """Whether a folder is named like that of a partition."""
-    topic, dash, number = os.path.basename(folder).rpartition("-")
-    return bool(topic and dash and number.isdigit())
 
 
 def log_bytes(files: Files, place: Place) -> int:
@@ -92,13 +92,11 @@ class DirectoryState(NamedTuple):
     live: bool
     clean: bool
     checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
-    unreadable: Sequence[str]
-    """Names of checkpoints that do not follow their format."""
 
     def of(self, folder: str) -> Circumstances:
         """What they say of a partition."""
-        topic, _, number = os.path.basename(folder).rpartition("-")
-        name = topic, int(number)
+        name = partition_of(os.path.basename(folder))
+        assert name is not None, f"{folder} is none of `find_place`'s folders"
         synced_to = LARGEST_OFFSET if self.clean else self.checkpoints[RECOVERY_POINTS].get(name, 0)
         return Circumstances(
             synced_to,
@@ -111,19 +109,18 @@ class DirectoryState(NamedTuple):
 
 def read_state(files: Files, path: str, report: Report, live: bool) -> DirectoryState:
     """Read what belongs to a log directory as a whole, and tell what is wrong with it."""
-    checkpoints, unreadable = {}, []
+    checkpoints = {}
     for name in CHECKPOINTS:
         try:
             checkpoints[name] = read_offsets(files, os.path.join(path, name))
         except CorruptCheckpointError as error:
             checkpoints[name] = {}
-            unreadable.append(name)
             report(Finding(os.path.join(path, name), f"{error}; a start does without it and reads more"))
     try:
         read_meta_properties(files, path)
     except LogDirectoryError as error:
         report(Finding(os.path.join(path, META_PROPERTIES), str(error)))
-    return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN)), checkpoints, unreadable)
+    return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN)), checkpoints)
 
 
 def check_place(

@@ -6,7 +6,8 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from kafkacompat.storage.inspection.index_rows import ABORTED_TXN_ENTRY, OFFSET_ENTRY, TIME_ENTRY
+from kafkacompat.storage import transaction_index
+from kafkacompat.storage.inspection.index_rows import OFFSET_ENTRY, TIME_ENTRY
 from kafkacompat.storage.walk import Stretch
 
 
@@ -120,7 +121,7 @@ class TimeIndexCheck(IndexCheck):
 class TransactionIndexCheck(IndexCheck):
     """Every entry names a producer and the marker with which its transaction was aborted."""
 
-    ENTRY = ABORTED_TXN_ENTRY
+    ENTRY = transaction_index.ENTRY
 
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return list(entries)

@@ -6,13 +6,13 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafkacompat.storage import transaction_index
 from kafkacompat.storage.filesystem import File
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
 from kafkacompat.storage.walk import Bounds, Stretch, batch_at, walk
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
-ABORTED_TXN_ENTRY = struct.Struct(">hqqqq")
 
 
 class IndexedLog(NamedTuple):
@@ -66,8 +66,8 @@ def time_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, optio
 
 def transaction_index_rows(data: bytes) -> Iterator[Row]:
     """The entries of a transaction index."""
-    yield from _sanity(data, ABORTED_TXN_ENTRY, False)
-    for version, producer_id, first_offset, last_offset, last_stable_offset in _entries(data, ABORTED_TXN_ENTRY):
+    yield from _sanity(data, transaction_index.ENTRY, False)
+    for version, producer_id, first_offset, last_offset, last_stable_offset in _entries(data, transaction_index.ENTRY):
         fields = {
             "version": version,
             "producerId": producer_id,

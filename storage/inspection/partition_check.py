@@ -19,8 +19,6 @@ from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELE
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
 from kafkacompat.storage.walk import LARGEST_OFFSET
 
-NOBODY_SYNCED = 0
-
 
 class Circumstances(NamedTuple):
     """What a log directory says of a partition, and whether its broker runs.
@@ -60,7 +58,7 @@ class CheckedPartition:
 _LEFTOVERS = {
     DELETED_SUFFIX: "it was deleted; the next start removes it",
     CLEANED_SUFFIX: "compaction was still writing it; the next start removes it",
-    SWAP_SUFFIX: "it was about to replace segments; the next start lets it",
+    SWAP_SUFFIX: "it was about to replace segments; the next start completes that",
     TEMPORARY_SUFFIX: "it was being written; the next start removes it",
 }
 

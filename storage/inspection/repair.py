@@ -23,6 +23,7 @@ from kafkacompat.storage.inspection.segment_check import CheckedSegment
 from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.partition_folders import partition_of
 from kafkacompat.storage.producer_recovery import open_transactions
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
@@ -61,9 +62,10 @@ def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartitio
     for partition in partitions:
         planned = _PartitionPlan(files, partition, truncate)
         steps += planned.steps()
-        if planned.cut is not None or (partition.is_short and not any(each.lost for each in partition.segments)):
-            topic, _, number = os.path.basename(partition.folder).rpartition("-")
-            ends[topic, int(number)] = planned.end_offset
+        name = partition_of(os.path.basename(partition.folder))
+        is_cut = planned.cut is not None or (partition.is_short and not any(each.lost for each in partition.segments))
+        if name is not None and is_cut:
+            ends[name] = planned.end_offset
     if place.path is None:
         return steps
     marker = os.path.join(place.path, CLEAN_SHUTDOWN)
