@@ -20,13 +20,18 @@ def describe() -> dict[str, str]:
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "processor": f"{_cpu_model()}, {os.cpu_count()} cores",
         "memory": f"{_memory_gigabytes():.0f} GB",
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": f"{platform.system()} {_released(platform.release())}",
         "Python": platform.python_version(),
         "Twisted": version("twisted"),
         "kafkacompat": kafkacompat.__version__,
         "Java": _java_version(),
         "Apache Kafka": "4.3.1, KRaft, one node, heap 1 GB, kafka-server-start.sh's JVM options",
     }
+
+
+def _released(kernel: str) -> str:
+    """Return a kernel's version without what its builder put behind it."""
+    return kernel.partition("-")[0]
 
 
 def _cpu_model() -> str:

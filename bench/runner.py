@@ -70,6 +70,8 @@ def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
             tell(f"pair {number + 1}: {contender}")
             broker = make_broker(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
             results[contender].append(row.measure(broker, options))
+            # Not all runs together find room: one of them may store 20 GB.
+            shutil.rmtree(broker.folder)
     return results
 
 
