@@ -13,7 +13,7 @@ EXTRAS := test,lint,spark,demo,bench
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
-	@echo "make test     lint, then all tests: unit tests, real clients, Kafka's Java tools, Spark"
+	@echo "make test     lint, unit tests, real clients, Kafka's Java tools, Spark; not what tools, migrate and crash do at length"
 	@echo "make crash    crash at every operation of the file system in random lives, and kill a broker under load 50 times"
 	@echo "make demo     336,776 flights through confluent-kafka, kafka-python and Spark"
 	@echo "make bench    the same loads on this broker and on Apache Kafka, in turn [ROWS='produce fetch']"
