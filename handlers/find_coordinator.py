@@ -18,7 +18,7 @@ import logging
 
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.metadata.advertised import address
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse

@@ -15,13 +15,8 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.conversion import Conversions
+from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
-from kafkacompat.groups.coordinator import GroupCoordinator
-from kafkacompat.groups.offsets_topic import OffsetsTopic
-from kafkacompat.groups.partition_events import GroupPartitionEvents
-from kafkacompat.groups.replicated_log import ReplicatedOffsetsLog
-from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image, uuid_text
@@ -45,7 +40,7 @@ from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.workers import ProcessWorkers
+from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
@@ -118,7 +113,7 @@ class Broker:
         await takeover.complete()
         await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
-        self.group_coordinator.start()
+        self.coordinators.start()
         await self._listen()
         self.housekeeping.start()
         self.scrubbing.start()
@@ -162,19 +157,17 @@ class Broker:
         self.replica_manager.moves.rate = lambda: self.controller.config.int(
             "replica.alter.log.dirs.io.max.bytes.per.second"
         )
-        partitions = config.int("offsets.topic.num.partitions")
-        offsets_log = ReplicatedOffsetsLog(self.replica_manager, self.metadata, clock, partitions)
-        self.group_coordinator = GroupCoordinator(
+        self.coordinators = Coordinators(
             clock,
-            GroupSettings.from_config(config, readable_by_old_kafka=may_go_back(self._files, config)),
-            offsets_log,
-            lambda: self._offsets_topic.ensure(),
-            self._rng.randbytes,
+            config,
+            self.replica_manager,
+            self.metadata,
+            self._store,
+            self._rng,
+            readable_by_old_kafka=may_go_back(self._files, config),
         )
-        self._stored_offsets = StoredOffsets(self._store, config.int("offset.metadata.max.bytes"))
-        events = GroupPartitionEvents(self.replica_manager, self.group_coordinator, self._stored_offsets)
-        self.controller = Controller(self._store, self.metadata, events, config, self._rng)
-        self._offsets_topic = OffsetsTopic(config, self.controller, self.metadata)
+        self.controller = Controller(self._store, self.metadata, self.coordinators.events, config, self._rng)
+        self.coordinators.controller = self.controller
         workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"), "conversion")
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
@@ -193,8 +186,8 @@ class Broker:
             controller=self.controller,
             replica_manager=self.replica_manager,
             fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
-            group_coordinator=self.group_coordinator,
-            stored_offsets=self._stored_offsets,
+            group_coordinator=self.coordinators.groups,
+            stored_offsets=self.coordinators.stored_offsets,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
         )
@@ -220,7 +213,7 @@ class Broker:
                 if listener.name in wanted:
                     self._bind(listener)
         except ListenError:
-            self.group_coordinator.stop()
+            self.coordinators.stop()
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
             raise
         self.server.start()
@@ -260,7 +253,7 @@ class Broker:
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
         self.scrubbing.stop()
-        self.group_coordinator.stop()
+        self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()
         await self._clients_gone()

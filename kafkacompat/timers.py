@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred, gatherResults
-from twisted.internet.task import deferLater
+from twisted.internet.task import Cooperator, deferLater
 
 Item = TypeVar("Item")
 
@@ -49,6 +49,12 @@ class Clock(Protocol):
 def now_ms(clock: Clock) -> int:
     """The clock's time in milliseconds."""
     return int(clock.seconds() * 1000)
+
+
+def cooperator(clock: Clock) -> Cooperator:
+    """What goes through iterators one step a turn of the reactor, so that requests are answered in between."""
+    later: Any = clock.callLater
+    return Cooperator(lambda: lambda: True, lambda step: later(0, step))
 
 
 async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:

@@ -8,38 +8,33 @@ as `state` allows, `commits` keeps offsets, `administration` tells and deletes, 
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
-from twisted.internet.task import Cooperator
-from twisted.python.failure import Failure
+from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
+from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
 from kafkacompat.groups.group import Identity, MemoryBudget
 from kafkacompat.groups.joining import JoinAnswer, Joiner, Joining
+from kafkacompat.groups.leadership import Leadership
 from kafkacompat.groups.loader import Loader
 from kafkacompat.groups.membership import Membership, SyncAnswer
-from kafkacompat.groups.offsets_log import OffsetsLog
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry, Shard
 from kafkacompat.groups.writer import Writer
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, cooperator
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
 from kafkacompat.wire.apis.join_group import JoinGroupRequest
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest
 from kafkacompat.wire.errors import ErrorCode
-
-log = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
@@ -54,7 +49,7 @@ class GroupCoordinator:
         self,
         clock: Clock,
         settings: GroupSettings,
-        offsets_log: OffsetsLog,
+        offsets_log: CoordinatorLog,
         ensure_offsets_topic: Callable[[], Deferred[None]],
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -65,9 +60,10 @@ class GroupCoordinator:
         self._outbox = Outbox()
         self._registry = Registry(offsets_log)
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
-        # One step a turn of the reactor, so that requests are answered in between.
-        later: Any = clock.callLater
-        self._cooperator = Cooperator(lambda: lambda: True, lambda step: later(0, step))
+        taking_turns = cooperator(clock)
+        self._leadership = Leadership(
+            self._registry, offsets_log, taking_turns, lambda shard: Loader(shard, self._budget), self._loaded
+        )
         self._rebalance = Rebalance(clock, settings, self._registry, self._outbox)
         self._joining = Joining(
             clock, settings, self._registry, self._outbox, self._rebalance, self._budget, random_bytes
@@ -76,7 +72,7 @@ class GroupCoordinator:
         self._commits = Commits(clock, settings, self._registry, self._rebalance, self._budget)
         deletion = Deletion(settings, self._registry, self._rebalance)
         self._administration = Administration(self._registry, deletion)
-        self._expiration = Expiration(clock, settings, self._registry, deletion, self._cooperator)
+        self._expiration = Expiration(clock, settings, self._registry, deletion, taking_turns)
 
     # Which partitions are ours
 
@@ -96,27 +92,20 @@ class GroupCoordinator:
 
         An empty partition can be used at once. A partition that is ours already is left as it is.
         """
-        if partition in self._registry.shards:
-            return succeed(None)
-        shard = Shard(partition, Writer(partition, self._log, self._clock, self._settings))
-        self._registry.shards[partition] = shard
-        loader = Loader(shard, self._budget)
-        loading = maybeDeferred(self._load, loader.replay(self._log))
-        return loading.addCallbacks(
-            lambda _: self._outbox.run(self._loaded, shard, loader),
-            lambda failure: self._load_failed(failure, shard, loader),
+        settings = self._settings
+        writer = Writer(
+            partition,
+            self._log,
+            self._clock,
+            timeout_ms=settings.offsets_commit_timeout_ms,
+            codec=settings.offsets_topic_compression_codec,
         )
-
-    def _load(self, steps: Iterator[None]) -> Deferred[Iterator[None]]:
-        for _ in steps:
-            return self._cooperator.coiterate(steps)
-        return succeed(steps)
+        return self._leadership.take(Shard(partition, writer))
 
     def _loaded(self, shard: Shard, loader: Loader) -> None:
-        if not shard.is_active:
-            loader.discard()
-            return
-        shard.is_loading = False
+        self._outbox.run(self._take_over, loader)
+
+    def _take_over(self, loader: Loader) -> None:
         self._registry.groups.update(loader.groups)
         for group in loader.groups.values():
             for member in group.members.values():
@@ -124,19 +113,10 @@ class GroupCoordinator:
             if len(group.members) > self._settings.group_max_size:
                 self._rebalance.prepare(group, "group.max.size is smaller than it was")
 
-    def _load_failed(self, failure: Failure, shard: Shard, loader: Loader) -> None:
-        log.error("offsets partition %d cannot be loaded", shard.partition, exc_info=failure.value)
-        loader.discard()
-        if self._registry.shards.get(shard.partition) is shard:
-            del self._registry.shards[shard.partition]
-
     def on_resignation(self, partition: int) -> None:
         """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""
-        shard = self._registry.shards.pop(partition, None)
-        if shard is None:
-            return
-        shard.is_active = False
-        for group in self._registry.of_shard(shard):
+        shard = self._leadership.give_up(partition)
+        for group in self._registry.of_shard(shard) if shard is not None else ():
             self._outbox.run(self._rebalance.remove, group, ErrorCode.NOT_COORDINATOR)
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:

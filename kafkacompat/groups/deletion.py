@@ -9,9 +9,10 @@ from twisted.internet.defer import Deferred, DeferredList, succeed
 
 from kafkacompat.groups.group import Group
 from kafkacompat.groups.rebalance import Rebalance
-from kafkacompat.groups.records import Record, group_tombstone, offset_tombstone
+from kafkacompat.groups.records import group_tombstone, offset_tombstone
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry
+from kafkacompat.groups.writer import Record
 from kafkacompat.wire.errors import ErrorCode
 
 

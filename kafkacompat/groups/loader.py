@@ -6,10 +6,10 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 
+from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.offsets import CommittedOffset
-from kafkacompat.groups.offsets_log import OffsetsLog
 from kafkacompat.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -42,14 +42,14 @@ class Loader:
         # By producer id, the commits of its open transaction: key -> (offset of the record, commit).
         self._open: dict[int, dict[tuple[str, str, int], tuple[int, CommittedOffset]]] = {}
 
-    def replay(self, offsets_log: OffsetsLog) -> Iterator[None]:
+    def replay(self, coordinator_log: CoordinatorLog) -> Iterator[None]:
         """Read the partition to its end, with a pause (a yield) before each piece of work.
 
         An empty partition takes no pause, and the reading ends early when the shard is no longer ours. Raises
         MalformedError for a batch that cannot be read; a record that cannot is left out.
         """
         count = 0
-        for batch in offsets_log.read(self._shard.partition):
+        for batch in coordinator_log.read(self._shard.partition):
             header = read_header(batch)
             for record in read_records(batch):
                 if count % RECORDS_A_TURN == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred

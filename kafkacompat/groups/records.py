@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from kafkacompat.groups.writer import Record
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.primitives import ZERO_UUID, Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string, uuid
 
 if TYPE_CHECKING:
     from kafkacompat.groups.group import Group
-
-Record: TypeAlias = "tuple[bytes, bytes | None]"
-"""(key, value) as they stand in the log."""
 
 _MessageType = TypeVar("_MessageType", bound=Message)
 _PREFIX = struct.Struct(">h")

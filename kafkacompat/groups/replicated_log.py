@@ -1,4 +1,4 @@
-"""The offsets topic as it lies in this broker's own partitions."""
+"""A coordinator's topic as it lies in this broker's own partitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
 from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import KafkaError
@@ -26,10 +25,13 @@ log = logging.getLogger(__name__)
 PIECE_BYTES = 256 * 1024
 
 
-class ReplicatedOffsetsLog:
-    """See `OffsetsLog`. ``partitions_if_new`` is `offsets.topic.num.partitions`."""
+class ReplicatedLog:
+    """See `CoordinatorLog`. ``partitions_if_new`` is how many the topic gets when it is made."""
 
-    def __init__(self, replicas: ReplicaManager, metadata: ImageHolder, clock: Clock, partitions_if_new: int) -> None:
+    def __init__(
+        self, topic: str, replicas: ReplicaManager, metadata: ImageHolder, clock: Clock, partitions_if_new: int
+    ) -> None:
+        self.topic = topic
         self._replicas = replicas
         self._metadata = metadata
         self._clock = clock
@@ -37,25 +39,25 @@ class ReplicatedOffsetsLog:
 
     @property
     def partition_count(self) -> int:
-        """See OffsetsLog."""
-        topic = self._metadata.image.topics.get(OFFSETS_TOPIC)
+        """See CoordinatorLog."""
+        topic = self._metadata.image.topics.get(self.topic)
         return len(topic.partitions) if topic is not None else self._partitions_if_new
 
     def append(self, partition: int, batch: bytes) -> Deferred[None]:
-        """See OffsetsLog."""
+        """See CoordinatorLog."""
         try:
-            found = self._replicas.find(OFFSETS_TOPIC, partition)
+            found = self._replicas.find(self.topic, partition)
             result = found.append(batch, now_ms(self._clock), from_client=False)
         except KafkaError as problem:
             return fail(problem)
         return result.addCallback(lambda _: None) if isinstance(result, Deferred) else succeed(None)
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """See OffsetsLog; reading happens while the partition is being loaded and may wait for the disk.
+        """See CoordinatorLog; reading happens while the partition is being loaded and may wait for the disk.
 
-        Batches that are damaged are left out: what their groups committed before counts for them again.
+        Batches that are damaged are left out: what was written of the same keys before counts again.
         """
-        found = self._replicas.find(OFFSETS_TOPIC, partition)
+        found = self._replicas.find(self.topic, partition)
         offset, examined = found.log.log_start_offset, -1
         while True:
             begin = offset
@@ -73,7 +75,7 @@ class ReplicatedOffsetsLog:
                     log.error("%r: the records from %d to %d are lost to damage", found, begin, offset - 1)
             if offset == begin:
                 if examined == offset:
-                    raise MalformedError(f"{OFFSETS_TOPIC}-{partition} cannot be read at offset {offset}")
+                    raise MalformedError(f"{self.topic}-{partition} cannot be read at offset {offset}")
                 examined = offset
                 found.log.find_way(found.log.segments[max(0, found.log.segments.floor(offset))])
 

@@ -1,4 +1,4 @@
-"""Writes one partition of the offsets topic: in order, with a deadline, in the coordinator's error codes."""
+"""Writes one partition of a coordinator's topic: in order, with a deadline, in the coordinator's error codes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.offsets_log import OffsetsLog
-from kafkacompat.groups.records import Record
-from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 
 log = logging.getLogger(__name__)
 
-# What a log's refusal means to a group's client; other codes are passed on.
+Record: TypeAlias = "tuple[bytes, bytes | None]"
+"""(key, value) as they stand in the log."""
+
+# What a log's refusal means to a coordinator's client; other codes are passed on.
 COORDINATOR_ERRORS: dict[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -45,14 +47,16 @@ class _Write:
 
 
 class Writer:
-    """The writing side of one partition."""
+    """The writing side of one partition: an answer waits *timeout_ms* at most, batches are packed with *codec*."""
 
-    def __init__(self, partition: int, offsets_log: OffsetsLog, clock: Clock, settings: GroupSettings) -> None:
+    def __init__(
+        self, partition: int, coordinator_log: CoordinatorLog, clock: Clock, *, timeout_ms: int, codec: int = 0
+    ) -> None:
         self._partition = partition
-        self._log = offsets_log
+        self._log = coordinator_log
         self._clock = clock
-        self._timeout = settings.offsets_commit_timeout_ms / 1000
-        self._codec = settings.offsets_topic_compression_codec
+        self._timeout = timeout_ms / 1000
+        self._codec = codec
         self._under_way: deque[_Write] = deque()
         self._timer: DelayedCall | None = None
 
@@ -62,7 +66,7 @@ class Writer:
         """Append *records* as one batch; fires with NONE or the error for the client, and never fails.
 
         ``decided`` is called with the log's outcome in the order of the writes and before the answer, also
-        when the answer could not wait for it (offsets.commit.timeout.ms).
+        when the answer could not wait for it.
         """
         write = _Write(self._clock.seconds() + self._timeout, decided)
         timestamp = now_ms(self._clock)
@@ -88,7 +92,7 @@ class Writer:
     def _refused(self, failure: Failure) -> ErrorCode:
         if isinstance(failure.value, KafkaError):
             return COORDINATOR_ERRORS.get(failure.value.code, failure.value.code)
-        log.error("an append to offsets partition %d failed", self._partition, exc_info=failure.value)
+        log.error("an append to %s-%d failed", self._log.topic, self._partition, exc_info=failure.value)
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _settle(self, outcome: ErrorCode, write: _Write) -> None:

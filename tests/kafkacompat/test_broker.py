@@ -131,14 +131,14 @@ def test_data_metadata_and_the_cluster_id_outlive_a_restart(tmp_path: Path) -> N
     first = world.start()
     world.make_topic(first, "t")
     assert [world.append(first, "t", 0), world.append(first, "t", 1)] == [0, 0]
-    world.run(first._stored_offsets.commit("g", [OffsetToCommit("t", bytes(16), 1, 8, -1, None)]))
+    world.run(first.coordinators.stored_offsets.commit("g", [OffsetToCommit("t", bytes(16), 1, 8, -1, None)]))
     world.stop(first)
     second = world.start()
     assert world.clean() == [False, False]
     assert second.cluster_id == first.cluster_id != ""
     assert second.metadata.image.topics["t"].topic_id == first.metadata.image.topics["t"].topic_id
     assert [world.append(second, "t", 0), world.append(second, "t", 0)] == [1, 2]
-    assert world.run(second._stored_offsets.fetch("g", [("t", 1)])) == {("t", 1): 8}
+    assert world.run(second.coordinators.stored_offsets.fetch("g", [("t", 1)])) == {("t", 1): 8}
     assert second.replica_manager.find("t", 0).leader_epoch > first.replica_manager.find("t", 0).leader_epoch
     world.stop(second)
 

@@ -19,7 +19,7 @@ from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from kafkacompat.wire.errors import ErrorCode
-from tests.fakes.offsets_log import FakeOffsetsLog
+from tests.fakes.coordinator_log import FakeCoordinatorLog
 
 T = TypeVar("T")
 
@@ -74,10 +74,10 @@ class TurningClock(Clock):
 class World:
     """One coordinator that leads every partition of a fake offsets log."""
 
-    def __init__(self, log: FakeOffsetsLog | None = None, seed: int = 1, **settings: int) -> None:
+    def __init__(self, log: FakeCoordinatorLog | None = None, seed: int = 1, **settings: int) -> None:
         self.clock = TurningClock()
         self.clock.advance(1_000_000)
-        self.log = log if log is not None else FakeOffsetsLog()
+        self.log = log if log is not None else FakeCoordinatorLog()
         self.settings = GroupSettings(**settings)
         self.coordinator = GroupCoordinator(
             self.clock, self.settings, self.log, lambda: succeed(None), random.Random(seed).randbytes

@@ -12,7 +12,7 @@ from kafkacompat.groups.records import GroupMetadataValue, offset_record, offset
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
-from tests.fakes.offsets_log import FakeOffsetsLog
+from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.groups.support import DELAY_S, GROUP, SESSION_S, World, now, subscription
 
 NONE = ErrorCode.NONE
@@ -23,8 +23,8 @@ def commit(offset: int, partition: int = 0) -> tuple[bytes, bytes | None]:
     return offset_record(GROUP, "t", partition, CommittedOffset(offset, -1, "", 0))
 
 
-def log_of(*batches: bytes) -> FakeOffsetsLog:
-    log = FakeOffsetsLog(partition_count=1)
+def log_of(*batches: bytes) -> FakeCoordinatorLog:
+    log = FakeCoordinatorLog(partition_count=1)
     for batch in batches:
         log.store(0, batch)
     return log
@@ -116,7 +116,7 @@ def test_a_large_partition_is_loaded_piece_by_piece() -> None:
     assert world.committed() == 3 * RECORDS_A_TURN - 1
 
 
-class CountedLog(FakeOffsetsLog):
+class CountedLog(FakeCoordinatorLog):
     """Ten partitions, of two batches each that take one turn each."""
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ def test_a_batch_that_cannot_be_read_makes_its_partition_unavailable(caplog: pyt
     world = World(log)
     world.turn(5)
     assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
-    assert "offsets partition 0 cannot be loaded" in caplog.text
+    assert "__coordinated-0 cannot be loaded" in caplog.text
 
 
 def test_a_group_record_that_names_a_member_twice_breaks_nothing() -> None:

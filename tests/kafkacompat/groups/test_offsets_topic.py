@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
-from kafkacompat.groups.offsets_topic import OffsetsTopic
+from kafkacompat.groups.internal_topic import InternalTopic
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
@@ -28,7 +28,9 @@ class World:
         self.controller = Controller(self.store, self.metadata, self.events, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
-        self.topic = OffsetsTopic(config, self.controller, self.metadata)
+        self.topic = InternalTopic(
+            new_offsets_topic(config), lambda wanted: self.controller.create_topics(wanted), self.metadata
+        )
         self.asked = 0
 
     def count(self, monkeypatch: pytest.MonkeyPatch) -> None:

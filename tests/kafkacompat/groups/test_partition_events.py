@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.groups.partition_events import GroupPartitionEvents
 from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.metadata.image import PartitionImage, TopicImage

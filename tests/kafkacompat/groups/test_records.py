@@ -2,10 +2,10 @@
 
 import pytest
 
+from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.offsets import CommittedOffset
-from kafkacompat.groups.offsets_log import OffsetsLog
 from kafkacompat.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -18,11 +18,10 @@ from kafkacompat.groups.records import (
     read_key,
     read_value,
 )
-from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Shard
 from kafkacompat.groups.writer import Writer
 from kafkacompat.wire.primitives import MalformedError
-from tests.fakes.offsets_log import FakeOffsetsLog
+from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.groups.support import TurningClock
 
 OFFSET_KEY = "0001 0001 67 0001 74 00000003"
@@ -63,8 +62,8 @@ def test_tombstones() -> None:
 
 
 def a_group() -> Group:
-    log: OffsetsLog = FakeOffsetsLog()
-    shard = Shard(0, Writer(0, log, TurningClock(), GroupSettings()))
+    log: CoordinatorLog = FakeCoordinatorLog()
+    shard = Shard(0, Writer(0, log, TurningClock(), timeout_ms=5000))
     return Group("g", shard, MemoryBudget(10_000), 1000)
 
 

@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from kafkacompat.groups.offsets_log import OFFSETS_TOPIC
-from kafkacompat.groups.replicated_log import PIECE_BYTES, ReplicatedOffsetsLog
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
+from kafkacompat.groups.replicated_log import PIECE_BYTES, ReplicatedLog
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -25,7 +25,7 @@ class World:
         if made:
             self.node.open(OFFSETS)
             self.metadata.publish(self.metadata.image.with_topics({OFFSETS_TOPIC: OFFSETS}))
-        self.log = ReplicatedOffsetsLog(self.node.replicas, self.metadata, self.node.clock, 50)
+        self.log = ReplicatedLog(OFFSETS_TOPIC, self.node.replicas, self.metadata, self.node.clock, 50)
 
     def batch(self, value: bytes, count: int = 1) -> bytes:
         return build_batch([(self.node.now_ms, b"k", value, [])] * count)

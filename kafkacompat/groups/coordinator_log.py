@@ -1,4 +1,4 @@
-"""What the coordinator asks of the `__consumer_offsets` topic."""
+"""What a coordinator asks of its topic: `__consumer_offsets`, or `__transaction_state`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
     from kafkacompat.wire.primitives import Buffer
 
-OFFSETS_TOPIC = "__consumer_offsets"
 
+class CoordinatorLog(Protocol):
+    """The partitions of one internal topic; every method is called on the reactor thread."""
 
-class OffsetsLog(Protocol):
-    """The partitions of `__consumer_offsets`; every method is called on the reactor thread."""
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        ...
 
     @property
     def partition_count(self) -> int:

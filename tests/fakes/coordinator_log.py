@@ -1,4 +1,4 @@
-"""An offsets topic in memory, whose appends succeed at once, later or never, as a test wishes."""
+"""A coordinator's topic in memory, whose appends succeed at once, later or never, as a test wishes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkacompat.wire.record_batch import Record, assemble, read_body, read_head
 class HeldAppend:
     """An append that the test decides on."""
 
-    log: FakeOffsetsLog
+    log: FakeCoordinatorLog
     partition: int
     batch: bytes
     done: Deferred[None]
@@ -31,10 +31,11 @@ class HeldAppend:
         self.done.errback(KafkaError(code))
 
 
-class FakeOffsetsLog:
-    """Fits `OffsetsLog`. With ``hold`` appends wait in ``held``; with ``refuse_with`` they fail at once."""
+class FakeCoordinatorLog:
+    """Fits `CoordinatorLog`. With ``hold`` appends wait in ``held``; with ``refuse_with`` they fail at once."""
 
     def __init__(self, partition_count: int = 4) -> None:
+        self.topic = "__coordinated"
         self.partition_count = partition_count
         self.batches: defaultdict[int, list[bytes]] = defaultdict(list)
         self.hold = False
