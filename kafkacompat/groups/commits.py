@@ -106,7 +106,7 @@ class Commits:
             group.commits_in_flight += 1
             group.is_logged = True
         written = shard.writer.write(
-            [offset_record(group_id, *each, self._settings.newest_offset_value_version) for each in accepted],
+            [offset_record(group_id, *each, with_topic_id=self._settings.stores_topic_ids) for each in accepted],
             lambda outcome: self._decided(group_id, group, shard, accepted, outcome),
         )
         return written.addCallback(lambda outcome: [code or outcome for code in codes])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.wire.primitives import Buffer
+
+Record: TypeAlias = "tuple[bytes, bytes | None]"
+"""(key, value) as they stand in the log."""
 
 
 class CoordinatorLog(Protocol):

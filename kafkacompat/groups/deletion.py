@@ -7,12 +7,12 @@ from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredList, succeed
 
+from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.groups.group import Group
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import group_tombstone, offset_tombstone
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry
-from kafkacompat.groups.writer import Record
 from kafkacompat.wire.errors import ErrorCode
 
 

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
-from kafkacompat.groups.writer import Record
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.primitives import ZERO_UUID, Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string, uuid
@@ -88,10 +88,10 @@ GROUP_VALUE_VERSION = 3
 
 
 def offset_record(
-    group_id: str, topic: str, partition: int, committed: CommittedOffset, newest_version: int = 4
+    group_id: str, topic: str, partition: int, committed: CommittedOffset, *, with_topic_id: bool = True
 ) -> Record:
-    """The record of one commit; a topic's id is left out where a *newest_version* has no place for it."""
-    version = _offset_value_version(committed, newest_version)
+    """The record of one commit, in a version that has a place for the topic's id only if it shall have one."""
+    version = _offset_value_version(committed, with_topic_id)
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -103,10 +103,10 @@ def offset_record(
     return _offset_key(group_id, topic, partition), _PREFIX.pack(version) + encode(value, version)
 
 
-def _offset_value_version(committed: CommittedOffset, newest: int) -> int:
+def _offset_value_version(committed: CommittedOffset, with_topic_id: bool) -> int:
     """The oldest one that holds everything: a Kafka that gets the log back may know no newer one."""
     if committed.expire_timestamp_ms == NO_TIMESTAMP:
-        if committed.topic_id != ZERO_UUID and newest >= 4:
+        if committed.topic_id != ZERO_UUID and with_topic_id:
             return 4
         if committed.leader_epoch != NO_LEADER_EPOCH:
             return 3
@@ -150,20 +150,21 @@ def group_tombstone(group_id: str) -> Record:
 
 def read_key(data: Buffer) -> OffsetCommitKey | GroupMetadataKey | None:
     """Read a record's key; None for a kind that is not ours to know. Raises MalformedError."""
-    kind, rest = _split(data)
+    kind, rest = split_version(data)
     message = KEY_TYPES.get(kind)
     return decode(message, rest, 0) if message else None
 
 
 def read_value(message: type[_MessageType], data: Buffer) -> _MessageType:
     """Read a record's value; raises MalformedError, also for a version newer than Kafka 4.3's."""
-    version, rest = _split(data)
+    version, rest = split_version(data)
     if version not in message.VERSIONS:
         raise MalformedError(f"{message.__name__} has no version {version}")
     return decode(message, rest, version)
 
 
-def _split(data: Buffer) -> tuple[int, Buffer]:
+def split_version(data: Buffer) -> tuple[int, Buffer]:
+    """The int16 that every key and value begins with, and the rest. Raises MalformedError."""
     if len(data) < _PREFIX.size:
         raise MalformedError(f"a record of {len(data)} bytes has no room for its version")
     return _PREFIX.unpack_from(data)[0], data[_PREFIX.size :]

@@ -13,7 +13,7 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """Kafka's property names in snake case, with Kafka's defaults; the last five are our own bounds.
+    """Kafka's property names in snake case, with Kafka's defaults; the last five are our own.
 
     A new member waits at most ``new_member_join_timeout_ms`` for its first generation: it has no id to send
     heartbeats with, so nothing else shows that it is gone.
@@ -32,16 +32,16 @@ class GroupSettings:
     member_metadata_max_bytes: int = 256 << 20
     pending_members_max_bytes: int = 16 << 20
     tombstones_a_batch: int = 1000
-    newest_offset_value_version: int = 4
+    stores_topic_ids: bool = True
 
     @classmethod
     def from_config(cls, config: BrokerConfig, *, readable_by_old_kafka: bool = False) -> GroupSettings:
         """Read the properties of one broker.
 
-        With *readable_by_old_kafka* commits are written as Kafka from 2.1 on reads them, which may get its log back.
+        With *readable_by_old_kafka* commits are written without topic ids, as Kafka from 2.1 on reads them: it may get its log back.
         """
         return cls(
-            newest_offset_value_version=3 if readable_by_old_kafka else 4,
+            stores_topic_ids=not readable_by_old_kafka,
             group_initial_rebalance_delay_ms=config.int("group.initial.rebalance.delay.ms"),
             group_min_session_timeout_ms=config.int("group.min.session.timeout.ms"),
             group_max_session_timeout_ms=config.int("group.max.session.timeout.ms"),

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 MAX_OFFSETS = 100_000
 MAX_ATTEMPTS = 10
+_CHANGED_TOO_FAST = "offsets are changed faster than they can be read"
 
 Result = TypeVar("Result")
 
@@ -60,7 +61,7 @@ class StoredOffsets:
                 raise StoreError(f"{MAX_OFFSETS} offsets are stored by version 0 of OffsetCommit, and there is no room")
             if await self._change(_changes(stored, wanted)):
                 return
-        raise StoreError("offsets are changed faster than they can be read")
+        raise StoreError(_CHANGED_TOO_FAST)
 
     async def _room(self) -> int:
         if self._count is None:
@@ -94,17 +95,18 @@ class StoredOffsets:
 
     def topic_deleted(self, topic: str) -> Deferred[None]:
         """Forget the offsets of a topic that is gone."""
-        removed = self._in_turn(lambda: self._remove(f"/offsets/{topic}/"))
+        removed = self._in_turn(lambda: self._remove(topic))
         return removed.addErrback(
             lambda failure: log.error("the offsets of %s are not deleted: %s", topic, failure.getErrorMessage())
         )
 
-    async def _remove(self, folder: str) -> None:
+    async def _remove(self, topic: str) -> None:
         for _ in range(MAX_ATTEMPTS):
-            doomed = [key for key in await self._store.keys(OFFSETS_FOLDER) if folder in key]
+            doomed = [key for key in await self._store.keys(OFFSETS_FOLDER) if _topic_of(key) == topic]
             stored = await self._store.read(doomed)
             if await self._change([Change(key, entry.version, None) for key, entry in stored.items()]):
                 return
+        raise StoreError(_CHANGED_TOO_FAST)
 
     def _in_turn(self, step: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
         return self._lock.run(lambda: Deferred.fromCoroutine(step()))
@@ -113,6 +115,11 @@ class StoredOffsets:
 def _key(group_id: str, topic: str, partition: int) -> str:
     """The name of a topic is its own, that of a group may hold anything."""
     return f"{OFFSETS_FOLDER}{quote(group_id, safe='')}/offsets/{topic}/{partition}"
+
+
+def _topic_of(key: str) -> str:
+    """Neither a group, quoted, nor a topic has a slash."""
+    return key.split("/")[4]
 
 
 def _changes(stored: Mapping[str, Entry], wanted: Mapping[str, bytes]) -> list[Change]:

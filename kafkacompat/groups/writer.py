@@ -6,20 +6,16 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.coordinator_log import CoordinatorLog
+from kafkacompat.groups.coordinator_log import CoordinatorLog, Record
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 
 log = logging.getLogger(__name__)
-
-Record: TypeAlias = "tuple[bytes, bytes | None]"
-"""(key, value) as they stand in the log."""
 
 # What a log's refusal means to a coordinator's client; other codes are passed on.
 COORDINATOR_ERRORS: dict[ErrorCode, ErrorCode] = {
