@@ -132,5 +132,5 @@ def test_what_is_no_value_is_malformed(data: str) -> None:
 
 
 def test_a_topic_id_is_left_out_for_a_kafka_that_knows_none() -> None:
-    _, value = offset_record("g", "t", 3, CommittedOffset(5, 2, "", 1000, topic_id=TOPIC_ID), newest_version=3)
+    _, value = offset_record("g", "t", 3, CommittedOffset(5, 2, "", 1000, topic_id=TOPIC_ID), with_topic_id=False)
     assert value == bytes.fromhex("0003 0000000000000005 00000002 0000 00000000000003e8")
