@@ -14,7 +14,8 @@ from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
 from kafkacompat.config.broker import synonyms
-from kafkacompat.config.dynamic import base_name, property_of
+from kafkacompat.config.dynamic import property_of
+from kafkacompat.config.listeners import base_name
 from kafkacompat.config.resources import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,

@@ -81,6 +81,10 @@ def alter_broker_configs(script: Transcript, name: str) -> None:
             if key not in GIVEN_AT_START:
                 of.describe(f"{label}: {key} then", key)
             of.change(f"{label}: {key} deleted", (key, DELETE, None))
+        for key in ("", "listener.name.plaintext.", "listener.name.absent."):
+            for name in ("max.connections", "max.connection.creation.rate"):
+                of.change(f"{label}: {key}{name} of 0", (key + name, SET, "0"))
+                of.change(f"{label}: {key}{name} deleted", (key + name, DELETE, None))
         of.change(f"{label}: append to unknown", ("frobnicate", APPEND, "1"))
         of.change(f"{label}: append to number", ("log.retention.ms", APPEND, "1"))
         of.change(f"{label}: unknown operation", ("log.retention.ms", 7, "1"))

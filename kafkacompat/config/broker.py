@@ -6,14 +6,17 @@ import builtins
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kafkacompat.config.checks import check, check_inter_broker_listener
+from kafkacompat.config.checks import check, check_inter_broker_listener, check_listener_properties
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
     EMULATE,
+    OBEYED_BY_LISTENER,
     Listener,
+    base_name,
     check_advertised,
     check_bindable,
+    listener_property,
     parse_listeners,
     parse_protocols,
     with_emulation,
@@ -59,6 +62,7 @@ class BrokerConfig:
         self.listeners = tuple(self._read_listeners())
         self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
         check_inter_broker_listener(self)
+        check_listener_properties(self)
 
     @classmethod
     def load(cls, text: str | None, overrides: Mapping[str, str] | None = None) -> BrokerConfig:
@@ -102,6 +106,18 @@ class BrokerConfig:
         if name not in self._values:
             self._values[name] = PROPERTIES[name].default_value
         return self._values[name]
+
+    def of_listener(self, listener_name: str, name: str) -> Value:
+        """The value for one listener; where it has none of its own, that of all."""
+        own = listener_property(listener_name, name)
+        return PROPERTIES[name]._replace(name=own).parse(self.given[own]) if own in self.given else self.value(name)
+
+    def row(self, name: str) -> Property | None:
+        """The row of a property, or of the one that *name* sets for a listener that there is; None when it sets nothing."""
+        if name in PROPERTIES:
+            return PROPERTIES[name]
+        there = any(name.startswith(listener_property(listener.name, "")) for listener in self.listeners)
+        return PROPERTIES.get(base_name(name)) if there else None
 
     def text(self, name: str) -> str | None:
         """The value as text, as tools show it."""
@@ -156,15 +172,20 @@ class BrokerConfig:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What was given and is no property of a broker."""
-        return tuple(sorted(name for name in self.given if name not in PROPERTIES and not EMULATE.fullmatch(name)))
+        """What was given and is no property of a broker, nor of one of its listeners."""
+        return tuple(sorted(name for name in self.given if self.row(name) is None and not EMULATE.fullmatch(name)))
 
     @property
     def without_effect(self) -> tuple[str, ...]:
         """What was given, differs from its default, and is accepted only so that Kafka's files load."""
         names = (name for name, text in self.given.items() if DEVELOPMENT_DEFAULTS.get(name) != text)
-        idle = (name for name in names if name in PROPERTIES and not PROPERTIES[name].used)
-        return tuple(sorted(name for name in idle if self.value(name) != PROPERTIES[name].default_value))
+        return tuple(sorted(name for name in names if self._is_idle(name)))
+
+    def _is_idle(self, name: str) -> builtins.bool:
+        row = self.row(name)
+        if row is None or name != row.name:
+            return row is not None and row.name not in OBEYED_BY_LISTENER
+        return not row.used and self.value(name) != row.default_value
 
     def _read_listeners(self) -> builtins.list[Listener]:
         """Those to bind: every listener but the controllers'."""

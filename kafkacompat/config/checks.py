@@ -114,3 +114,11 @@ def check_inter_broker_listener(config: BrokerConfig) -> None:
     names = [listener.name for listener in config.listeners]
     if name.upper() not in names:
         raise ConfigError(f"inter.broker.listener.name={name} is not valid: it takes one of {', '.join(names)}")
+
+
+def check_listener_properties(config: BrokerConfig) -> None:
+    """Refuse what is given for one of the listeners and is no value of the property; raises ConfigError."""
+    for name, text in config.given.items():
+        row = config.row(name)
+        if row is not None and row.name != name:
+            row._replace(name=name).parse(text)

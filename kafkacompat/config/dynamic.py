@@ -6,19 +6,11 @@ import re
 from collections.abc import Mapping
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
+from kafkacompat.config.listeners import OF_LISTENER, base_name, listener_property
 from kafkacompat.config.properties import ConfigError, Property
 from kafkacompat.config.resources import check_group_defaults
 from kafkacompat.config.topic_defaults import broker_topic_value
 
-_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
-# Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
-_OF_MECHANISM = (
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "connections.max.reauth.ms",
-)
 _KEYS_AND_TRUST = re.compile(r"ssl\.(keystore|truststore)\..*|ssl\.key\.password")
 # A listener's properties are one broker's, but for these.
 _OF_ALL_BROKERS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
@@ -35,18 +27,11 @@ _THREADS = (
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
+_CONNECTIONS = ("max.connections", "max.connection.creation.rate")
 _HOST_COUNT = re.compile(r"\s*[^\s,]+:\s*[0-9]{1,9}\s*")
 _LEAST_BUFFER_BYTES = 1024 * 1024
 _AS_WHOLE = -2
 """What log.local.retention.* says when a partition's local part is kept as long as the whole."""
-
-
-def base_name(name: str) -> str:
-    """The property that ``listener.name.<listener>.<property>`` sets for one listener; any other name as it is."""
-    match = _OF_LISTENER.fullmatch(name)
-    if match is None:
-        return name
-    return next((each for each in _OF_MECHANISM if match[1].endswith(each)), match[1])
 
 
 def property_of(name: str) -> Property | None:
@@ -66,11 +51,11 @@ def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> Non
             raise ConfigError(f"{name} can only be changed for one broker: name its id")
         row = property_of(name)
         if row is not None:
-            row.parse(text)
+            row._replace(name=name).parse(text)
 
 
 def _is_per_broker(name: str) -> bool:
-    match = _OF_LISTENER.fullmatch(name)
+    match = OF_LISTENER.fullmatch(name)
     if match is not None:
         return match[1] not in _OF_ALL_BROKERS
     return name in PROPERTIES and PROPERTIES[name].per_broker
@@ -99,6 +84,7 @@ def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
         _check_threads(name, before.int(name), after.int(name))
     check_group_defaults(after)
     _check_connections(after)
+    _check_connections_of_listeners(before, after)
     _check_cleaner(after)
     for what in ("retention.ms", "retention.bytes"):
         _check_local(after, f"log.local.{what}", what)
@@ -111,7 +97,7 @@ def _check_threads(name: str, before: int, after: int) -> None:
 
 
 def _check_connections(config: BrokerConfig) -> None:
-    for name in ("max.connections", "max.connection.creation.rate"):
+    for name in _CONNECTIONS:
         if config.int(name) == 0:
             raise ConfigError(f"{name}=0 is not valid: it takes a whole number of 1 or more")
     overrides = config.string("max.connections.per.ip.overrides")
@@ -119,6 +105,15 @@ def _check_connections(config: BrokerConfig) -> None:
         raise ConfigError(f"max.connections.per.ip.overrides={overrides} is not valid: it takes a list of host:count")
     if config.int("max.connections.per.ip") == 0 and not overrides:
         raise ConfigError("max.connections.per.ip=0 is not valid: it takes 1 or more without exceptions for addresses")
+
+
+def _check_connections_of_listeners(before: BrokerConfig, after: BrokerConfig) -> None:
+    """As Kafka's acceptors do, which look at nothing that stays as it is: a properties file may shut one of them."""
+    for listener in before.listeners:
+        for name in _CONNECTIONS:
+            if after.of_listener(listener.name, name) == 0 != before.of_listener(listener.name, name):
+                given = listener_property(listener.name, name)
+                raise ConfigError(f"{given}=0 is not valid: it takes a whole number of 1 or more")
 
 
 def _check_cleaner(config: BrokerConfig) -> None:

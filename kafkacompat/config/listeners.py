@@ -12,6 +12,17 @@ from kafkacompat.wire.releases import RELEASES
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 EMULATE = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
+OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+# Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
+_OF_MECHANISM = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+OBEYED_BY_LISTENER = ("max.connections",)
+"""What has an effect when it is set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
 
@@ -27,6 +38,19 @@ class Listener(NamedTuple):
     host: str
     port: int
     emulate: str | None = None
+
+
+def base_name(name: str) -> str:
+    """The property that ``listener.name.<listener>.<property>`` sets for one listener; any other name as it is."""
+    match = OF_LISTENER.fullmatch(name)
+    if match is None:
+        return name
+    return next((each for each in _OF_MECHANISM if match[1].endswith(each)), match[1])
+
+
+def listener_property(listener_name: str, name: str) -> str:
+    """What sets a property for one listener: its name in lower case, and only so, as in Kafka."""
+    return f"listener.name.{listener_name.lower()}.{name}"
 
 
 def parse_protocols(text: str) -> dict[str, str]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
 
-from kafkacompat.config.broker import PROPERTIES
-
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.handlers.context import Peer
@@ -43,8 +41,7 @@ class ConnectionLimits:
 
 
 def _of_listener(config: BrokerConfig, listener_name: str) -> int:
-    text = config.given.get(f"listener.name.{listener_name.lower()}.max.connections")
-    value = UNLIMITED if text is None else PROPERTIES["max.connections"].parse(text)
+    value = config.of_listener(listener_name, "max.connections")
     assert isinstance(value, int)
     return value
 

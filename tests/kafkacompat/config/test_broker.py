@@ -71,6 +71,31 @@ def test_unknown_and_idle_properties_are_told_apart() -> None:
     assert config.without_effect == ("num.io.threads",)
 
 
+LISTENER = "node.id=1\nlisteners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:PLAINTEXT\n"
+
+
+def test_what_is_set_for_a_listener_is_known_if_there_is_that_listener() -> None:
+    names = ["internal.max.connections", "internal.num.network.threads", "internal.plugin", "INTERNAL.max.connections"]
+    config = BrokerConfig.load(
+        LISTENER + "".join(f"listener.name.{name}=5\n" for name in [*names, "other.max.connections"])
+    )
+    assert config.without_effect == ("listener.name.internal.num.network.threads",)
+    assert config.unknown == (
+        "listener.name.INTERNAL.max.connections",
+        "listener.name.internal.plugin",
+        "listener.name.other.max.connections",
+    )
+    assert config.of_listener("INTERNAL", "max.connections") == 5
+    assert config.of_listener("OTHER", "max.connection.creation.rate") == 2**31 - 1
+
+
+def test_what_is_set_for_a_listener_is_checked_at_the_start() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        BrokerConfig.load(LISTENER + "listener.name.internal.max.connections=many")
+    words = "it takes a whole number of 32 bits, 0 or more"
+    assert str(refusal.value) == f"listener.name.internal.max.connections=many is not valid: {words}"
+
+
 def test_typed_getters() -> None:
     config = BrokerConfig.load("node.id=1\nbroker.rack=a")
     assert config.float("log.cleaner.min.cleanable.ratio") == 0.5

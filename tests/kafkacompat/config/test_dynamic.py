@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.config.dynamic import base_name, check_broker_configs, check_step, property_of
+from kafkacompat.config.dynamic import check_broker_configs, check_step, property_of
+from kafkacompat.config.listeners import base_name
 
 BROKER = BrokerConfig.load("node.id=1")
 
@@ -65,7 +66,11 @@ def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
         ("ssl.keystore.type", "JKS", r"listener\.name\.<listener>\.ssl\.keystore\.type"),
         ("ssl.key.password", "hunter2", "can only be changed for one listener"),
         ("log.retention.ms", "x", "it takes a whole number of 64 bits"),
-        ("listener.name.internal.max.connections", "x", "it takes a whole number"),
+        (
+            "listener.name.internal.max.connections",
+            "x",
+            r"^listener\.name\.internal\.max\.connections=x .*a whole number",
+        ),
     ],
 )
 def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
@@ -88,6 +93,8 @@ def step(name: str, value: str) -> None:
         ("group.consumer.assignment.interval.ms", "0 15000"),
         ("max.connections.per.ip.overrides", "127.0.0.1:5 ::1:0,localhost:7"),
         ("log.cleaner.dedupe.buffer.size", "2000000"),
+        ("listener.name.plaintext.max.connections", "1 2147483647"),
+        ("listener.name.elsewhere.max.connections", "0"),
     ],
 )
 def test_steps_that_are_taken(name: str, values: str) -> None:
@@ -107,6 +114,8 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
         ("group.share.assignment.interval.ms", "15001", "group.share.max.assignment.interval.ms=15000"),
         ("max.connections", "0", "it takes a whole number of 1 or more"),
         ("max.connection.creation.rate", "0", "it takes a whole number of 1 or more"),
+        ("listener.name.plaintext.max.connections", "0", "listener.name.plaintext.max.connections=0 is not valid"),
+        ("listener.name.plaintext.max.connection.creation.rate", "0", "it takes a whole number of 1 or more"),
         ("max.connections.per.ip", "0", "without exceptions for addresses"),
         ("max.connections.per.ip.overrides", "127.0.0.1", "it takes a list of host:count"),
         ("max.connections.per.ip.overrides", "a:1,,b:2", "it takes a list of host:count"),
@@ -116,3 +125,8 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
 def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         step(name, value)
+
+
+def test_a_listener_that_the_properties_file_shuts_stays_shut() -> None:
+    before = BrokerConfig.load("node.id=1\nlistener.name.plaintext.max.connections=0")
+    check_step(before, before.with_changes({"num.io.threads": "4"}, {}))
