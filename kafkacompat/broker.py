@@ -19,7 +19,7 @@ from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Services
-from kafkacompat.metadata.codec import decode_image, uuid_text
+from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
@@ -40,6 +40,7 @@ from kafkacompat.storage.files import OsFiles, raise_open_file_limit
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.wire.primitives import uuid_text
 from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.partition_metadata import uuid_bytes, uuid_text
+from kafkacompat.wire.primitives import parse_uuid, uuid_text
 
 FILE_NAME = "meta.properties"
 
@@ -43,7 +43,7 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
         return MetaProperties(
             int(fields[_NODE_ID_KEYS[version]]) if _NODE_ID_KEYS[version] in fields else None,
             fields.get("cluster.id"),
-            uuid_bytes(fields["directory.id"]) if "directory.id" in fields else None,
+            parse_uuid(fields["directory.id"]) if "directory.id" in fields else None,
             int(version),
         )
     except ValueError as error:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, replace_file
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.primitives import ZERO_UUID, parse_uuid, uuid_text
 
 FILE_NAME = "partition.metadata"
-
-
-def uuid_text(uuid: bytes) -> str:
-    """A UUID as Kafka writes it: base64 for URLs without padding."""
-    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
-
-
-def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a UUID in Kafka's spelling; ValueError when it is none."""
-    try:
-        uuid = base64.urlsafe_b64decode(text + "==")
-    except binascii.Error as error:
-        raise ValueError(f"{text!r} is no UUID") from error
-    if len(uuid) != 16:
-        raise ValueError(f"{text!r} is no UUID")
-    return uuid
 
 
 def write_partition_metadata(files: Files, directory: str, topic_id: bytes) -> None:
@@ -43,6 +25,6 @@ def read_partition_metadata(files: Files, directory: str) -> bytes:
     lines = files.read(path).decode("utf-8", "replace").splitlines()
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     try:
-        return uuid_bytes(fields["topic_id"].strip())
+        return parse_uuid(fields["topic_id"].strip())
     except (KeyError, ValueError) as error:
         raise CorruptCheckpointError(f"{path} does not name a topic id") from error

@@ -1,4 +1,4 @@
-"""The variable-length integers of the protocol and the error every reader raises.
+"""The variable-length integers of the protocol, how ids are spelled, and the error every reader raises.
 
 Two families exist side by side: *unsigned* varints carry lengths and tags of flexible
 messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 batch.
@@ -6,6 +6,7 @@ messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 b
 
 from __future__ import annotations
 
+import base64
 from typing import TypeAlias
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
@@ -97,3 +98,16 @@ def read_short_varint(data: bytes, position: int) -> tuple[int, int]:
 def varint(value: int) -> bytes:
     """Encode a zig-zag varint or varlong (64-bit signed at most)."""
     return uvarint((value << 1) ^ (value >> 63))
+
+
+def uuid_text(uuid: bytes) -> str:
+    """A UUID as Kafka writes it: base64 for addresses, without padding."""
+    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
+
+
+def parse_uuid(text: str) -> bytes:
+    """Read what `uuid_text` writes; raises ValueError."""
+    uuid = base64.urlsafe_b64decode(text + "==")
+    if len(uuid) != 16:
+        raise ValueError(f"{text!r} is no UUID")
+    return uuid

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias
 
 from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 from kafkacompat.storage.inspection.rows import Decoder
-from kafkacompat.storage.partition_metadata import uuid_text
 from kafkacompat.wire.compiler import decode
 from kafkacompat.wire.consumer_protocol import read_assignment, read_subscription
 from kafkacompat.wire.metadata_records import RECORD_TYPES
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint, uuid_text
 from kafkacompat.wire.record_batch import Record
 from kafkacompat.wire.schema import Field, Message, Struct, array, int8, int16, int32, int64, string
 

@@ -14,7 +14,6 @@ A partition's epoch is the version of its state.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +29,7 @@ from kafkacompat.metadata.client_entities import (
 )
 from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
+from kafkacompat.wire.primitives import parse_uuid, uuid_text
 
 CLUSTER_ID = "/cluster/id"
 PRODUCER_IDS = "/latest_producer_id_block"
@@ -49,19 +49,6 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 def to_json(value: Mapping[str, Any]) -> bytes:
     """Encode a store's value."""
     return _ENCODER.encode(value).encode()
-
-
-def uuid_text(uuid: bytes) -> str:
-    """A UUID as Kafka writes it: base64 for addresses, without padding."""
-    return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
-
-
-def parse_uuid(text: str) -> bytes:
-    """Read what `uuid_text` writes; raises ValueError."""
-    uuid = base64.urlsafe_b64decode(text + "==")
-    if len(uuid) != 16:
-        raise ValueError(f"{text} is no UUID")
-    return uuid
 
 
 def cluster_id_entry(cluster_id: str) -> bytes:

@@ -18,7 +18,6 @@ from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata import codec
 from kafkacompat.metadata.client_entities import Entity
 from kafkacompat.metadata.config_changes import ResourceChange, alter_configs
 from kafkacompat.metadata.difference import difference
@@ -42,6 +41,7 @@ from kafkacompat.metadata.topic_changes import (
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import few_at_a_time
 from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.primitives import uuid_text
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Controller:
     """The controller of a single node, over any `MetadataStore`.
 
     Use `load`, then `start`, then the others. Failures are KafkaError, of the store KAFKA_STORAGE_ERROR;
-    ``producer_ids`` hands out producer ids; ``on_config_changed`` is called when ``config`` may be another one;
+    ``producer_ids`` hands out producer ids; ``on_config_changed`` is called when ``config`` may be another one.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Controller:
             reason = f"the metadata belongs to the cluster {stored} and the log directories to {cluster_id}"
             raise StoreError(f"{reason}: start with directories of one cluster")
         if not stored:
-            stored = cluster_id or codec.uuid_text(new_topic_id(self._rng))
+            stored = cluster_id or uuid_text(new_topic_id(self._rng))
             nothing = Inheritance(self._static_config, (), None, self._rng)
             inheritance = nothing if inherit is None else await inherit()
             await self._ledger.begin(stored, inheritance, self._static_config.node_id)

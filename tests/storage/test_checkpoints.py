@@ -12,8 +12,6 @@ from kafkacompat.storage.checkpoints import (
 )
 from kafkacompat.storage.partition_metadata import (
     read_partition_metadata,
-    uuid_bytes,
-    uuid_text,
     write_partition_metadata,
 )
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -84,9 +82,3 @@ def test_damaged_partition_metadata_is_noticed(store: Store, text: bytes) -> Non
     replace_file(store.files, store.path("partition.metadata"), text)
     with pytest.raises(CorruptCheckpointError):
         read_partition_metadata(store.files, store.root)
-
-
-def test_uuids_are_url_safe() -> None:
-    uuid = bytes.fromhex("fbff" * 8)
-    assert uuid_text(uuid) == "-__7__v_-__7__v_-__7_w"
-    assert uuid_bytes(uuid_text(uuid)) == uuid

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.wire.primitives import MalformedError, read_uvarint, read_varint, uvarint, varint
+from kafkacompat.wire.primitives import (
+    MalformedError,
+    parse_uuid,
+    read_uvarint,
+    read_varint,
+    uuid_text,
+    uvarint,
+    varint,
+)
 
 UNSIGNED = [
     (0, "00"),
@@ -58,3 +66,15 @@ def test_an_unsigned_varint_over_32_bits_is_refused(data: bytes) -> None:
 def test_a_varint_over_64_bits_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError, match="64 bits"):
         read_varint(data, 0)
+
+
+def test_uuids_are_spelled_for_addresses() -> None:
+    uuid = bytes.fromhex("fbff" * 8)
+    assert uuid_text(uuid) == "-__7__v_-__7__v_-__7_w"
+    assert parse_uuid(uuid_text(uuid)) == uuid
+
+
+@pytest.mark.parametrize("text", ["", "AAAA", "-__7__v_-__7__v_-__7_wAA", "\xff" * 22])
+def test_what_is_no_uuid_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_uuid(text)

@@ -15,6 +15,7 @@ from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
 from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import parse_uuid
 from tests.fakes.partition_events import RecordingEvents
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
 from tests.kafkacompat.metadata.node import CONFIG, Node
@@ -27,7 +28,7 @@ def test_the_first_image_shows_this_broker() -> None:
     assert (image.cluster_id, image.controller_id) == (node.cluster_id, 1)
     assert image.brokers[1].rack == "r1"
     assert image.brokers[1].endpoints == {"PLAINTEXT": ("kafka", 9092)}
-    assert len(codec.parse_uuid(node.cluster_id)) == 16
+    assert len(parse_uuid(node.cluster_id)) == 16
 
 
 def test_the_clusters_id_is_kept_and_held_against_the_log_directories() -> None:
