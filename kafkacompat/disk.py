@@ -40,6 +40,10 @@ class Disk(Protocol):
         """
 
 
+def nothing() -> None:
+    """To be run on a disk: done when everything before it is."""
+
+
 class OwnedDisk(Disk, Protocol):
     """A disk of one's own, to be closed in the end."""
 

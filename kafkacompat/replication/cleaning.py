@@ -29,12 +29,13 @@ from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.replication.directories import Directory
     from kafkacompat.replication.housekeeping import Housekeeping
     from kafkacompat.replication.partition import Partition
     from kafkacompat.storage.compaction import Step
     from kafkacompat.storage.filesystem import Files
     from kafkacompat.storage.segment import Segment
-    from kafkacompat.workers import Workers
+    from kafkacompat.workers.processes import Workers
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +151,9 @@ class LogCleaner:
         found = partition.log.cleanable(stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock))
         return found if found is not None and found.is_due(partition.log.config) else None
 
+    def _home(self, partition: Partition) -> Directory | None:
+        return self._replicas.directories.home((partition.topic, partition.index))
+
     # One compaction
 
     def _start_cleaning(self, partition: Partition, what: Cleanable) -> None:
@@ -166,7 +170,7 @@ class LogCleaner:
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset
-                home = self._replicas.directories.home((partition.topic, partition.index))
+                home = self._home(partition)
                 if home is not None and not home.offline:
                     await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
                 tell(cleaning, result, self._clock.seconds())
@@ -215,7 +219,7 @@ class LogCleaner:
     def _step(self, steps: Iterator[Step], partition: Partition) -> Step | None:
         """In a worker's thread."""
         step = next(steps, None)
-        home = self._replicas.directories.home((partition.topic, partition.index))
+        home = self._home(partition)
         if isinstance(step, Progress) and home is not None:
             home.space.check_reserve(home.storage.disk_usage())
         return step
@@ -231,7 +235,7 @@ class LogCleaner:
 
     async def _note_first(self, partition: Partition) -> None:
         """Say that a log is compacted before it has its first gaps: a crash may come before the checkpoint."""
-        home = self._replicas.directories.home((partition.topic, partition.index))
+        home = self._home(partition)
         if partition.log.cleaner_offset is None and home is not None and not home.offline:
             partition.log.cleaner_offset = partition.log.log_start_offset
             await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
@@ -256,7 +260,7 @@ class LogCleaner:
             return
         self._put_off(partition)
         if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
-            home = self._replicas.directories.home((partition.topic, partition.index))
+            home = self._home(partition)
             assert home is not None
             home.failed(problem)
         elif partition.log.offline:

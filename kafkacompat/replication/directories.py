@@ -49,6 +49,8 @@ class Directory:
         self.space = FreeSpace(storage.path, lambda: disk.run(storage.disk_usage), reserve_bytes)
         self.partitions: set[PartitionName] = set()
         self.offline = False
+        self._clock = clock
+        self._removals: set[int] = set()
         self.on_failure: Callable[[BaseException], None] = _ignore
 
     @classmethod
@@ -65,6 +67,27 @@ class Directory:
     def failed(self, problem: BaseException) -> None:
         """Something in it failed for good."""
         self.on_failure(problem)
+
+    def remove_deleted_later(self, delay_ms: int) -> None:
+        """Take the files of deleted partitions off the disk when their time has come, or at the next start.
+
+        One look is for all folders that are due in one second: each look is at the whole directory.
+        """
+        due_s = int(self._clock.seconds() + delay_ms / 1000)
+        if due_s not in self._removals:
+            self._removals.add(due_s)
+            self._clock.callLater(delay_ms / 1000, self._remove_due, due_s)
+
+    def _remove_due(self, due_s: int) -> None:
+        self._removals.discard(due_s)
+        self._remove_deleted()
+
+    def _remove_deleted(self) -> None:
+        if not self.offline:
+            removing = self.disk.run(self.storage.remove_deleted, REMOVED_TOGETHER)
+            # Whoever waits for a new segment must not wait for thousands of folders.
+            removing.addCallback(lambda more: self._remove_deleted() if more else None)
+            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))
 
     @property
     def path(self) -> str:
@@ -142,12 +165,3 @@ class Directories:
         directory = self._home.pop(name, None)
         if directory is not None:
             directory.partitions.discard(name)
-
-
-def remove_deleted(directory: Directory) -> None:
-    """Take the files of deleted partitions off the disk; what is left is taken at the next start."""
-    if not directory.offline:
-        removing = directory.disk.run(directory.storage.remove_deleted, REMOVED_TOGETHER)
-        # Whoever waits for a new segment must not wait for thousands of folders.
-        removing.addCallback(lambda more: remove_deleted(directory) if more else None)
-        removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock, succeed
 
-from kafkacompat.replication.directories import Directories, Directory, remove_deleted
+from kafkacompat.disk import nothing
+from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.pacing import Rest
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LONG_MAX
@@ -54,7 +55,9 @@ class Move:
     move to a directory is made at a time, which ``turns`` sees to.
     """
 
-    def __init__(self, partition: Partition, source: Directory, target: Directory, turns: DeferredLock) -> None:
+    def __init__(
+        self, partition: Partition, source: Directory, target: Directory, turns: DeferredLock, clock: Clock
+    ) -> None:
         self.partition = partition
         self.source = source
         self.target = target
@@ -66,6 +69,7 @@ class Move:
         self._paused = False
         self._turns = turns
         self._waiting: Deferred[DeferredLock] | None = None
+        self._rest = Rest(clock)
 
     @property
     def offset_lag(self) -> int:
@@ -83,9 +87,7 @@ class Move:
             self._paused = False
             self.partition.resume()
 
-    async def run(
-        self, failed: Callable[[Directory, BaseException], None], rate: Callable[[], int], clock: Clock
-    ) -> Log | None:
+    async def run(self, failed: Callable[[Directory, BaseException], None], rate: Callable[[], int]) -> Log | None:
         """Make and adopt the copy; returns it with appends paused, or None when it came to nothing.
 
         ``rate`` tells how many bytes a second may be copied at the moment.
@@ -99,7 +101,7 @@ class Move:
                 if moved is not None:
                     return moved
                 if bytes_per_second < UNLIMITED:
-                    await Rest(clock).begin(copied_bytes / bytes_per_second)
+                    await self._rest.begin(copied_bytes / bytes_per_second)
         except GivenUpError:
             if not self.begun.called:
                 refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the move of {self.partition!r} was given up")
@@ -118,7 +120,7 @@ class Move:
         try:
             if self.is_over:
                 # Each in a turn of the reactor of its own: a directory that fails ends thousands.
-                await self.source.disk.run(_nothing)
+                await self.source.disk.run(nothing)
                 raise GivenUpError
             return await work()
         finally:
@@ -135,13 +137,14 @@ class Move:
             self._paused = True
             return await self.target.disk.run(self.target.storage.adopt, self.copy), 0
         # Behind the segment that is being made.
-        await self.source.disk.run(_nothing)
+        await self.source.disk.run(nothing)
         return None, 0
 
     def stop_waiting(self) -> None:
         """Notice at once that the move is over."""
         if self._waiting is not None:
             self._waiting.cancel()
+        self._rest.end()
 
     def _failed(self, problem: Exception, failed: Callable[[Directory, BaseException], None]) -> None:
         if not self.begun.called:
@@ -153,10 +156,6 @@ class Move:
             failed(self.source, problem)
         elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
             failed(self.target, problem)
-
-
-def _nothing() -> None:
-    """Done when everything before it is."""
 
 
 class Moves:
@@ -210,7 +209,7 @@ class Moves:
         if any(each.offline for each in self._directories):
             reason = "a log directory is offline: nothing is moved until all of them work"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-        move = self._moves[name] = Move(partition, home, target, self._turns[target])
+        move = self._moves[name] = Move(partition, home, target, self._turns[target], self._clock)
         begun: Deferred[None] = Deferred()
         move.begun.chainDeferred(begun)
         Deferred.fromCoroutine(self._run(name, move)).addErrback(
@@ -221,7 +220,7 @@ class Moves:
     async def _run(self, name: tuple[str, int], move: Move) -> None:
         try:
             await self.quiet(move.partition)
-            moved = await move.run(self._failed, self.rate, self._clock)
+            moved = await move.run(self._failed, self.rate)
             if moved is not None and not (move.cancelled or move.partition.closed or move.target.offline):
                 await self._swap(name, move, moved)
             else:
@@ -239,7 +238,7 @@ class Moves:
         storage = move.target.storage
         if moved is not None and move.cancelled:
             await move.target.disk.run(storage.delete_log, moved)
-            self._remove_later(move.target, move.partition)
+            move.target.remove_deleted_later(move.partition.log.config.file_delete_delay_ms)
         elif moved is not None:
             # The directory that it was to leave failed in the last instant: this may be the only whole log there is.
             await move.target.disk.run(moved.release)
@@ -261,11 +260,7 @@ class Moves:
         except OSError as problem:
             self._failed(move.source, problem)
         else:
-            self._remove_later(move.source, partition)
-
-    def _remove_later(self, directory: Directory, partition: Partition) -> None:
-        delay_s = partition.log.config.file_delete_delay_ms / 1000
-        self._clock.callLater(delay_s, remove_deleted, directory)
+            move.source.remove_deleted_later(partition.log.config.file_delete_delay_ms)
 
     def cancel(self, name: tuple[str, int]) -> Deferred[None]:
         """Give up a move; fires when nothing of it is left. It may have been too late."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
-from kafkacompat.replication.directories import Directories, Directory, remove_deleted
+from kafkacompat.disk import nothing
+from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.moving import Moves
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
@@ -50,7 +51,6 @@ class ReplicaManager:
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
-        self._removals: set[tuple[Directory, int]] = set()
         self.moves = Moves(directories, clock, self.directory_failed)
         for directory in directories:
             directory.on_failure = partial(self.directory_failed, directory)
@@ -143,23 +143,11 @@ class ReplicaManager:
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
-        delay_s = partition.log.config.file_delete_delay_ms / 1000
-        self._remove_later(directory, delay_s)
+        directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
         # A copy on its way elsewhere may have the partition's own name already: nobody may take that name before it is gone.
         gone = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: gone)
-
-    def _remove_later(self, directory: Directory, delay_s: float) -> None:
-        """Look once for all folders that are due in one second: each look is at a whole log directory."""
-        due = (directory, int(self._clock.seconds() + delay_s))
-        if due not in self._removals:
-            self._removals.add(due)
-            self._clock.callLater(delay_s, self._remove, due)
-
-    def _remove(self, due: tuple[Directory, int]) -> None:
-        self._removals.discard(due)
-        remove_deleted(due[0])
 
     def configs_changed(self, topic: TopicImage) -> None:
         """Take over a topic's new configuration."""
@@ -222,7 +210,7 @@ class ReplicaManager:
         """Make no further moves, and let every append that waits be answered, before the directories are closed."""
         await self.moves.stop()
         while any(partition.is_in_line for partition in self):
-            await gatherResults([directory.disk.run(_nothing) for directory in self.directories])
+            await gatherResults([directory.disk.run(nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
 
     def wake_fetches(self) -> None:
@@ -273,7 +261,3 @@ def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         return failure
 
     return directory.disk.run(opened.flush).addCallbacks(lambda _: opened, not_synced)
-
-
-def _nothing() -> None:
-    """Done when everything before it is."""

@@ -209,6 +209,22 @@ def test_a_move_goes_no_faster_than_it_may() -> None:
     assert offsets(partition) == list(range(30))
 
 
+def test_a_move_that_rests_notices_at_once_that_it_is_over() -> None:
+    """A stop would wait for it, at a low rate for longer than service managers do."""
+    node, partition = two()
+    for _ in range(30):
+        node.append(partition)
+    node.replicas.moves.rate = lambda: 1
+    for end in (node.replicas.moves.stop, lambda: node.replicas.moves.cancel(("t", 0))):
+        node.replicas.move("t", 0, "/b")
+        node.work()
+        assert len(list(node.replicas.moves)) == 1
+        ended = end()
+        node.work()
+        assert outcome(ended) is None
+        assert node.clock.getDelayedCalls() == []
+
+
 def test_there_and_back_again() -> None:
     node, partition = two()
     for _ in range(20):
