@@ -36,6 +36,32 @@ def test_a_traceback_keeps_its_lines() -> None:
     assert line("failed", exc_info=ValueError("why")).splitlines() == ["failed", "ValueError: why"]
 
 
+def raised(topic: str) -> Exception:
+    """What a defect leaves that a name of a client's leads to."""
+    try:
+        try:
+            raise ValueError(f"{topic} is strange")
+        except ValueError as problem:
+            raise RuntimeError(f"{topic} cannot be found") from problem
+    except RuntimeError as problem:
+        return problem
+
+
+def test_what_an_exception_says_does_not_end_its_line() -> None:
+    forged = "\n2026-01-01 00:00:00,000 ERROR kafkacompat: forged"
+    shown = line("failed", exc_info=raised(f"x{forged}\r\u2028{forged}")).splitlines()
+    assert [each for each in shown if each.startswith("2026")] == []
+    assert [each[:10] for each in shown if "forged" in each] == ["ValueError", "RuntimeErr"]
+    assert [each for each in shown if "ValueError" in each][-1].endswith(r"kafkacompat: forged is strange")
+    assert sum(each.startswith("  File ") for each in shown) == 2
+    assert "The above exception was the direct cause of the following exception:" in shown
+
+
+def test_what_an_exception_says_is_cut() -> None:
+    *_, last = line("failed", exc_info=ValueError("x" * 10 * MAX_MESSAGE_CHARACTERS)).splitlines()
+    assert len(last) < MAX_MESSAGE_CHARACTERS + 100 and last.endswith("more characters)")
+
+
 def told(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str = "t") -> str | None:
     """Return the message if it is told."""
     record = logging.LogRecord("test", level, __file__, 1, "topic %s cannot be read", (topic,), None)
