@@ -10,7 +10,7 @@ from kafkacompat.storage.log import Log
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.conversion import Converted, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.workers import Call
+from kafkacompat.workers.processes import Call
 
 Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
 """Topic id, partition, first offset, bytes of batches, format, most bytes of messages."""

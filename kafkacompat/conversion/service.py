@@ -19,7 +19,7 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
-from kafkacompat.workers import Call, Workers, stopped
+from kafkacompat.workers.processes import Call, Workers, stopped
 
 # So much of one request takes a few milliseconds at most, as long as nothing has to be unpacked.
 IN_PLACE_BYTES = 32 * 1024

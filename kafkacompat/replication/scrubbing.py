@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkacompat.replication.partition import Partition
     from kafkacompat.replication.replica_manager import ReplicaManager
     from kafkacompat.storage.segment import Segment
-    from kafkacompat.workers import Workers
+    from kafkacompat.workers.processes import Workers
 
 log = logging.getLogger(__name__)
 
