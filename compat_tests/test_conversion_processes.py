@@ -5,16 +5,19 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
+import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from compat_tests import batches
-from compat_tests.brokers import Broker
+from compat_tests.brokers import ROOT, Broker, KafkacompatBroker
 from compat_tests.conftest import MakeBroker
 from compat_tests.processes import children, is_alive
 from compat_tests.raw_client import RawClient, produce_request
@@ -24,7 +27,7 @@ from kafkacompat.wire.apis.fetch import FetchResponse, PartitionData
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.workers import processes
+from kafkacompat.workers import child, process
 
 TOPIC = "converted"
 OLD_VERSION = 3
@@ -36,14 +39,18 @@ def broker(make_broker: MakeBroker, broker_kind: str) -> Broker:
     if broker_kind != "kafkacompat":
         pytest.skip("these are processes of ours")
     made = make_broker({"kafkacompat.conversion.processes": "1"})
-    with RawClient(made.port) as client:
+    fill(made)
+    return made
+
+
+def fill(broker: Broker) -> None:
+    with RawClient(broker.port) as client:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
         until(lambda: client.call(asked, MetadataResponse, 9).topics[0].error_code == 0)
         for _ in range(3):
             batch = batches.build([b"x" * 1000] * 10, codec=batches.GZIP)
             answer = client.call(produce_request(TOPIC, {0: batch}), ProduceResponse, 9)
             assert answer.responses[0].partition_responses[0].error_code == 0
-    return made
 
 
 def fetch(broker: Broker, offset: int) -> PartitionData:
@@ -134,8 +141,55 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
     assert children(broker.pid) == [worker]
 
 
+def test_it_imports_nothing_that_it_does_not_need() -> None:
+    """Each such process would take half as much memory again."""
+    told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=told)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert set(child.FUNCTIONS.values()) <= imported
+    assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []
+
+
+class Installed(KafkacompatBroker):
+    """From files of its own, which a test may replace."""
+
+    SITE = "site"
+
+    def install(self) -> None:
+        package = self.folder / self.SITE / "kafkacompat"
+        for source, target in {"kafkacompat": "", "wire": "wire", "storage": "storage", "handlers": "handlers"}.items():
+            # With what is compiled already, or the start would take long.
+            shutil.copytree(ROOT / source, package / target, dirs_exist_ok=True)
+
+    def command(self) -> Sequence[str]:
+        _, _, _, *arguments = super().command()
+        start = "import sys; sys.path[0] = sys.argv.pop(1); from kafkacompat.__main__ import main; main()"
+        return [sys.executable, "-c", start, str(self.folder / self.SITE), *arguments]
+
+
+def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restarted(tmp_path: Path) -> None:
+    broker = Installed(tmp_path / "upgraded", {"kafkacompat.conversion.processes": "1"})
+    broker.install()
+    with broker:
+        fill(broker)
+        assert fetch(broker, 0).records
+        (worker,) = children(broker.pid)
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: not is_alive(worker))
+        with (broker.folder / broker.SITE / "kafkacompat" / "wire" / "conversion.py").open("a") as code:
+            code.write("\n# the next release\n")
+        for _ in range(2):
+            assert fetch(broker, 10).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert children(broker.pid) == []
+        (line,) = broker.stderr().splitlines()
+        assert "the files of kafkacompat were replaced, and conversion waits: restart the broker" in line
+        broker.stop()
+        broker.start()
+        assert fetch(broker, 10).records
+
+
 def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
     for name in ("pickle", "kafkacompat"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
-    done = subprocess.run(processes.command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(process.command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
-from kafkacompat.conversion import Conversions
+from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.handlers import HANDLERS
@@ -169,10 +169,11 @@ class Broker:
         )
         self.controller = Controller(self._store, self.metadata, self.coordinators.events, config, self._rng)
         self.coordinators.controller = self.controller
-        workers = ProcessWorkers(self._reactor, config.int("kafkacompat.conversion.processes"), "conversion")
+        processes = config.int("kafkacompat.conversion.processes")
+        workers = ProcessWorkers(clock, processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
-        workers = ProcessWorkers(self._reactor, MOST_CLEANERS, "compaction")
+        workers = ProcessWorkers(clock, MOST_CLEANERS, "compaction")
         self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
         self.scrubbing = Scrubbing(clock, config, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
         self.server = self._build_server()

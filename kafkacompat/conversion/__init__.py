@@ -1,6 +1,6 @@
 """Conversion and checking of records, in other processes where it is much."""
 
 from kafkacompat.conversion.down import ConvertedRecords, Unconverted
-from kafkacompat.conversion.service import Conversions
+from kafkacompat.conversion.service import CONVERSION_TIMEOUT_S, Conversions
 
-__all__ = ["Conversions", "ConvertedRecords", "Unconverted"]
+__all__ = ["CONVERSION_TIMEOUT_S", "Conversions", "ConvertedRecords", "Unconverted"]

@@ -23,6 +23,8 @@ from kafkacompat.workers.processes import Call, Workers, stopped
 
 # So much of one request takes a few milliseconds at most, as long as nothing has to be unpacked.
 IN_PLACE_BYTES = 32 * 1024
+# No batch takes so long, however busy the machine is, and all clients have lost patience.
+CONVERSION_TIMEOUT_S = 300
 KEPT_BYTES = 32 * 1024 * 1024
 # An answer is sent when so much was unpacked for it, which takes a second: clients wait in line, and lose patience after 30.
 ENOUGH_UNPACKED_BYTES = 16 * 1024 * 1024

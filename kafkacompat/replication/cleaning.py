@@ -26,6 +26,7 @@ from kafkacompat.storage.compaction import (
 from kafkacompat.storage.log_state import PASSING_ERRORS
 from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError
+from kafkacompat.workers.processes import ReplacedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -259,7 +260,9 @@ class LogCleaner:
         if partition.closed or self._stopping:
             return
         self._put_off(partition)
-        if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+        if isinstance(problem, ReplacedError):
+            self._uncleanable.add(partition)  # which was told
+        elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
             home = self._home(partition)
             assert home is not None
             home.failed(problem)

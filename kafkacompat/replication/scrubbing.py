@@ -16,6 +16,7 @@ from kafkacompat.storage.scrub import Extent, Scrubbed
 from kafkacompat.storage.segment_files import LOG_SUFFIX
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import KafkaError
+from kafkacompat.workers.processes import ReplacedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -46,7 +47,8 @@ class Scrubbing:
         """Begin."""
         if self._interval_s >= 0:
             self._running = Deferred.fromCoroutine(self._run())
-            self._running.addErrback(lambda failure: failure.trap(CancelledError) and None)
+            # Once the code on the disk is another one there are no processes until the next start, which was told.
+            self._running.addErrback(lambda failure: failure.trap(CancelledError, ReplacedError) and None)
 
     def stop(self) -> None:
         """Stop at once."""
@@ -70,12 +72,14 @@ class Scrubbing:
     async def _scrub(self, partition: Partition, segment: Segment) -> None:
         try:
             await self._read(partition, segment)
-        except CancelledError:
+        except (CancelledError, ReplacedError):
             raise
-        except (OSError, KafkaError) as problem:
+        except Exception as problem:
             # Compaction or retention took its file away, unless it is still there.
             if _is_rolled(partition, segment):
-                log.error("%r: %s cannot be read: %s", partition, segment.path(LOG_SUFFIX), problem)
+                defect = None if isinstance(problem, OSError | KafkaError) else problem
+                path = segment.path(LOG_SUFFIX)
+                log.error("%r: %s cannot be read: %s", partition, path, problem, exc_info=defect)
 
     async def _read(self, partition: Partition, segment: Segment) -> None:
         position, next_offset = 0, segment.base_offset

@@ -22,7 +22,7 @@ FUNCTIONS = {
     "scrub": "kafkacompat.storage.scrub",
     "take_in": "kafkacompat.storage.produced",
 }
-"""What may be called, and the module that has it, imported at the first call.
+"""What may be called, and the module that has it.
 
 A function that gives an iterator computes each item when it is asked for."""
 
@@ -54,7 +54,7 @@ def _end_without(broker_id: int) -> None:
 
 
 def main() -> None:
-    """Answer (function's name, arguments) with (what comes back, value), until the input ends."""
+    """Say (RESULT, None), then answer (function's name, arguments) with (what comes back, value), until the input ends."""
     # Terminals and service managers signal the whole group; the broker then says when it is over.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -69,11 +69,19 @@ def main() -> None:
 
 
 def _serve(calls: BinaryIO, results: BinaryIO) -> None:
+    # All of it now, while the broker can say whether it is what the broker has: its files may be replaced at any time.
+    for name in FUNCTIONS:
+        function(name)
+    _say(results, (RESULT, None))
     while True:
         name, arguments = pickle.load(calls)
         for answer in _answers(calls, name, arguments):
-            pickle.dump(answer, results, pickle.HIGHEST_PROTOCOL)
-            results.flush()
+            _say(results, answer)
+
+
+def _say(results: BinaryIO, answer: tuple[int, Any]) -> None:
+    pickle.dump(answer, results, pickle.HIGHEST_PROTOCOL)
+    results.flush()
 
 
 def _answers(calls: BinaryIO, name: str, arguments: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:

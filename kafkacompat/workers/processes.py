@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import logging
-import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.workers.child import END, PROBLEM, STREAM
+from kafkacompat.workers.overdue import Overdue
+from kafkacompat.workers.process import DiedError, Process
+from kafkacompat.workers.sources import fingerprint, first_fingerprint
 
 if TYPE_CHECKING:
     from kafkacompat.timers import DelayedCall
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 IDLE_SECONDS = 60
 
@@ -49,16 +49,22 @@ class ProcessWorkers:
     """Up to ``count`` threads, each with a process that computes for it when called; ``reactor`` is Twisted's.
 
     ``name`` says what they are for. A process that dies fails the call it is used for with UNKNOWN_SERVER_ERROR, and so does one that cannot be started; the
-    next call gets a new one.
+    next call gets a new one. One that takes ``timeout_s`` for an answer is killed, and the call fails so that clients ask
+    again. Without a timeout is what nobody waits for: a disk may be slow for a while, and whoever always began anew would
+    never be done; the broker's stop kills it, too.
     """
 
-    def __init__(self, reactor: Any, count: int, name: str) -> None:
+    def __init__(self, reactor: Any, count: int, name: str, *, timeout_s: float | None = None) -> None:
         self._reactor = reactor
         self._name = name
+        self._timeout_s = timeout_s
+        self._overdue = Overdue(reactor, timeout_s)
+        self._fingerprint = first_fingerprint()
+        self._told_replaced = False
         self._executor = ThreadPoolExecutor(max_workers=count, thread_name_prefix=name)
         self._lock = Lock()
-        self._free: list[_Process] = []
-        self._all: set[_Process] = set()
+        self._free: list[Process] = []
+        self._all: set[Process] = set()
         self._closed = False
         self._idle: DelayedCall | None = None
 
@@ -67,6 +73,7 @@ class ProcessWorkers:
         if self._closed:
             return fail(stopped())
         result: Deferred[Any] = Deferred()
+        self._overdue.work_begins()
         self._executor.submit(self._do, work, result)
         return result
 
@@ -81,50 +88,85 @@ class ProcessWorkers:
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """See Call. Takes a process for it and gives it back."""
-        try:
-            process = self._take()
-        except OSError as problem:
-            log.error("no process for %s can be started: %s", self._name, problem)
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no process for {self._name} can be started") from None
         stream = False
+        process = self._take()
         try:
-            stream, result = self._told(process.call, name, *arguments)
+            stream, result = self._told(process, process.call, name, *arguments)
         finally:
             if not stream:
                 self._give_back(process)
         return _Stream(self._told, self._give_back, process) if stream else result
 
-    def _told(self, ask: Callable[..., tuple[bool, Any]], *arguments: Any) -> tuple[bool, Any]:
-        """What a process says; that it died is an error for who asked."""
+    def _take(self) -> Process:
         try:
-            return ask(*arguments)
-        except _DiedError as problem:
-            if self._closed:
-                raise stopped() from None
-            log.error("a process for %s died: %s", self._name, problem)
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the process for {self._name} died") from problem
+            return self._take_free() or self._start()
+        except OSError as problem:
+            log.error("no process for %s can be started: %s", self._name, problem)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no process for {self._name} can be started") from None
 
-    def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-        self._idle = None if self._closed else self._reactor.callLater(IDLE_SECONDS, self._end_idle)
-        finish(outcome)
-
-    def _take(self) -> _Process:
+    def _take_free(self) -> Process | None:
         with self._lock:
-            if self._closed:
-                raise stopped()
             while self._free:
                 process = self._free.pop()
                 if process.works:
                     return process
                 self._all.discard(process)
                 process.end()
-            process = _Process()
-            self._all.add(process)
-            return process
+        return None
 
-    def _give_back(self, process: _Process) -> None:
+    def _start(self) -> Process:
+        self._check_sources()
+        with self._lock:
+            if self._closed:
+                raise stopped()
+            process = Process()
+            self._all.add(process)
+        try:
+            self._told(process, process.begin)
+            # Once more: its files may have been replaced while it imported them.
+            self._check_sources()
+            process.begun = True
+        finally:
+            if not process.begun:
+                self._give_back(process)
+        return process
+
+    def _check_sources(self) -> None:
+        """Refuse to let another code than the broker's own work for it."""
+        if fingerprint() == self._fingerprint:
+            return
+        with self._lock:
+            told, self._told_replaced = self._told_replaced, True
+        if not told:
+            log.error("the files of kafkacompat were replaced, and %s waits: restart the broker", self._name)
+        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker's files were replaced: restart it")
+
+    def _told(self, process: Process, ask: Callable[..., Result], *arguments: Any) -> Result:
+        """What a process says; that it died is an error for who asked."""
+        try:
+            with self._overdue.owed_by(process):
+                return ask(*arguments)
+        except DiedError as problem:
+            raise self._refusal(process, problem) from None
+
+    def _refusal(self, process: Process, problem: DiedError) -> KafkaError:
+        if self._closed:
+            return stopped()
+        if process.overdue:
+            words = f"a process for {self._name} gave no answer for {self._timeout_s} seconds and was killed"
+            log.error("%s", words)
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, words)
+        log.error("a process for %s died: %s", self._name, problem)
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the process for {self._name} died")
+
+    def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
+        self._overdue.work_ended()
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = None if self._closed else self._reactor.callLater(IDLE_SECONDS, self._end_idle)
+        finish(outcome)
+
+    def _give_back(self, process: Process) -> None:
         with self._lock:
             if process.works and not self._closed:
                 self._free.append(process)
@@ -142,6 +184,7 @@ class ProcessWorkers:
 
     def close(self) -> None:
         """See Workers.close."""
+        self._overdue.stop()
         with self._lock:
             self._closed = True
             processes = list(self._all)
@@ -157,11 +200,8 @@ class ProcessWorkers:
             process.end()
 
 
-def command() -> list[str]:
-    """What starts a process that imports what this one would: of the same installation, and nothing that lies where it was started."""
-    isolated = ["-I"] if sys.flags.isolated else []
-    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import start; start()"
-    return [sys.executable, *isolated, "-c", start, *sys.path]
+class ReplacedError(KafkaError):
+    """The code on the disk is not the broker's any more; that was told. Clients ask again, until it was restarted."""
 
 
 def stopped() -> KafkaError:
@@ -169,81 +209,25 @@ def stopped() -> KafkaError:
     return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
 
-class _DiedError(Exception):
-    """A worker process has ended, or has to."""
-
-
-class _Process:
-    """One worker process."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.in_step = True
-
-    @property
-    def works(self) -> bool:
-        """Whether it is there, and the next that it says will answer the next call."""
-        return self.in_step and self._process.poll() is None
-
-    def call(self, name: str, *arguments: Any) -> tuple[bool, Any]:
-        """(whether it is an iterator, whose items `next` gives; else the result); raises _DiedError besides."""
-        kind, result = self._ask(pickle.dumps((name, arguments), pickle.HIGHEST_PROTOCOL))
-        return kind == STREAM, result
-
-    def next(self) -> tuple[bool, Any]:
-        """(whether the iterator has come to its end, its next item); raises _DiedError besides."""
-        kind, item = self._ask(b"\n")
-        return kind == END, item
-
-    def _ask(self, question: bytes) -> tuple[int, Any]:
-        calls, results = self._process.stdin, self._process.stdout
-        assert calls is not None
-        assert results is not None
-        try:
-            calls.write(question)
-            calls.flush()
-            kind, value = pickle.load(results)
-        except Exception as problem:
-            # Whatever it was (memory may be short, too), what comes next could be the answer to this call.
-            self.in_step = False
-            raise _DiedError(f"{self._process.pid}: {problem!r}") from None
-        if kind == PROBLEM:
-            raise value
-        return kind, value
-
-    def kill(self) -> None:
-        """Stop it whatever it is at; who waits for its result is told."""
-        self._process.kill()
-
-    def end(self) -> None:
-        """Let it go, and wait until it has gone."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            with suppress(OSError):  # what it did not take before it died
-                stream.close()
-        self._process.wait()
-
-
 class _Stream(Iterator[Any]):
     """The items that a process computes one by one; it is given back behind the last of them."""
 
     def __init__(
         self,
-        told: Callable[[Callable[[], tuple[bool, Any]]], tuple[bool, Any]],
-        give_back: Callable[[_Process], None],
-        process: _Process,
+        told: Callable[[Process, Callable[[], tuple[bool, Any]]], tuple[bool, Any]],
+        give_back: Callable[[Process], None],
+        process: Process,
     ) -> None:
         self._told = told
         self._give_back = give_back
-        self._process: _Process | None = process
+        self._process: Process | None = process
 
     def __next__(self) -> Any:
         if self._process is None:
             raise StopIteration
         ended = True
         try:
-            ended, item = self._told(self._process.next)
+            ended, item = self._told(self._process, self._process.next)
         finally:
             if ended:
                 self._end()

@@ -20,6 +20,7 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producer_state import Producer
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import NewRecord, build_batch, read_records
+from kafkacompat.workers.processes import ReplacedError
 from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.workers import ManualWorkers
@@ -513,3 +514,24 @@ def test_a_worker_that_dies_or_wants_memory_is_tried_again(monkeypatch: pytest.M
     assert world.keys(partition) == "aaabaaacaaa"
     world.work(BACKOFF_S)
     assert world.keys(partition)[:2] == "bc"
+
+
+def test_without_workers_of_the_same_code_each_log_waits_for_the_next_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    partition = world.open()
+    world.put(partition, *"aaabaaacaaa")
+    refused = []
+
+    def refuse(*_: Any) -> Any:
+        refused.append(1)
+        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
+
+    monkeypatch.setattr(world.workers, "call", refuse)
+    world.cleaner.start()
+    for _ in range(5):
+        world.work(BACKOFF_S)
+    assert len(refused) == 1
+    assert world.keys(partition) == "aaabaaacaaa"
+    assert caplog.messages == []

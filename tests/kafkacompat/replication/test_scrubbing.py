@@ -14,7 +14,10 @@ from kafkacompat.replication.scrubbing import FIRST_DELAY_S, Scrubbing
 from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.scrub import Extent
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.workers.processes import ReplacedError
 from tests.fakes.disk import ManualDisk
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.replication.node import Node, topic
@@ -119,6 +122,42 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, caplog: pytest.LogCa
     (message,) = caplog.messages
     assert "cannot be read" in message
     assert len(world.workers.calls) == 1 + 3
+
+
+def test_a_defect_is_told_and_the_round_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    scrub, first = world.workers.call, str(world.segment(0))
+
+    def failing(name: str, extent: Extent, *arguments: Any) -> Any:
+        found = scrub(name, extent, *arguments)
+        return found if extent.path != first else found.no_such_thing
+
+    monkeypatch.setattr(world.workers, "call", failing)
+    with caplog.at_level(logging.ERROR):
+        for _ in range(FIRST_DELAY_S + 20):
+            world.step(1)
+    (record,) = caplog.records
+    assert first in record.getMessage() and record.exc_info
+    assert len(world.workers.calls) == 1 + 3
+
+
+def test_without_workers_of_the_same_code_it_waits_for_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path)
+    refused = []
+
+    def refuse(*_: Any) -> Any:
+        refused.append(1)
+        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
+
+    monkeypatch.setattr(world.workers, "call", refuse)
+    for _ in range(5):
+        world.step(INTERVAL_MS / 1000)
+    assert len(refused) == 1 and caplog.messages == []
+    world.scrubbing.stop()
 
 
 def test_it_stops_at_once_and_never_begins_when_told_so(tmp_path: Path) -> None:

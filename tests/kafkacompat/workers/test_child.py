@@ -1,4 +1,4 @@
-"""What comes back from a worker process, and how a computation that gives its results one by one is ended."""
+"""What a worker process says, and how a computation that gives its results one by one is ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkacompat.workers.child import END, ITEM, PROBLEM, RESULT, STREAM
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> list[tuple[int, Any]]:
-    """What the process says to *input_bytes* when every function gives the same."""
+    """What the process says to *input_bytes* when every function gives the same, behind its first word."""
 
     class Standard:
         def __init__(self, data: bytes = b"") -> None:
@@ -26,12 +26,20 @@ def answers(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> 
     monkeypatch.setattr(child.sys, "stdout", out)  # type: ignore[attr-defined]
     monkeypatch.setattr(child.signal, "signal", lambda *_: None)  # type: ignore[attr-defined]
     monkeypatch.setattr(child.os, "nice", lambda _: 0)  # type: ignore[attr-defined]
-    monkeypatch.setattr(child, "function", lambda name: given)
+    imported: list[str] = []
+
+    def function(name: str) -> Any:
+        imported.append(name)
+        return given
+
+    monkeypatch.setattr(child, "function", function)
     child.main()
     out.buffer.seek(0)
     found = []
     while out.buffer.tell() < len(out.buffer.getvalue()):
         found.append(pickle.load(out.buffer))
+    assert imported[: len(child.FUNCTIONS)] == list(child.FUNCTIONS)
+    assert found.pop(0) == (RESULT, None)
     return found
 
 

@@ -1,0 +1,50 @@
+"""When the code on the disk is another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kafkacompat.workers import sources
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with two modules, which is all the code that there is."""
+    (tmp_path / "inner").mkdir()
+    for name in ("a.py", "inner/b.py"):
+        (tmp_path / name).write_text(f"'''{name}'''\n")
+    module = ModuleType("package")
+    module.__path__ = [str(tmp_path)]
+    monkeypatch.setattr(sources, "PACKAGES", (module,))
+    return tmp_path
+
+
+def test_it_is_the_same_however_often_it_is_asked_for_and_written(package: Path) -> None:
+    before = sources.fingerprint()
+    (package / "a.py").write_bytes((package / "a.py").read_bytes())
+    (package / "notes.txt").write_text("of no importance")
+    assert sources.fingerprint() == before
+
+
+def test_any_change_makes_it_another(package: Path) -> None:
+    found = [sources.fingerprint()]
+    (package / "inner" / "b.py").write_text("'''B'''\n")
+    found.append(sources.fingerprint())
+    (package / "c.py").touch()
+    found.append(sources.fingerprint())
+    (package / "c.py").rename(package / "inner" / "c.py")
+    found.append(sources.fingerprint())
+    (package / "a.py").unlink()
+    found.append(sources.fingerprint())
+    (package / "inner" / "b.py").unlink()
+    (package / "inner" / "b.py").symlink_to(package / "absent")
+    found.append(sources.fingerprint())
+    assert len(set(found)) == len(found)
+
+
+def test_it_is_of_the_code_that_processes_import() -> None:
+    names = {path.name for package in sources.PACKAGES for path in Path(package.__path__[0]).rglob("*.py")}
+    assert {"child.py", "record_batch.py", "scrub.py"} <= names
