@@ -14,7 +14,9 @@ from twisted.python.failure import Failure
 
 from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.server.listener import ListenError
@@ -99,6 +101,10 @@ class World:
 
     def make_topic(self, broker: Broker, name: str, partitions: int = 2) -> None:
         self.run(broker.controller.create_topics([NewTopic(name, partitions, 1)]))
+
+    def alter(self, broker: Broker, name: str, value: str) -> None:
+        change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, Operation.SET, value)])
+        assert self.run(broker.controller.alter_configs([change])) == [None]
 
     def append(self, broker: Broker, name: str, index: int) -> int:
         now_ms = int(self.reactor.seconds() * 1000)
@@ -259,6 +265,26 @@ def test_a_directory_in_use_releases_the_others(tmp_path: Path) -> None:
     held.release()
     world.assert_unlocked()
     world.stop(world.start())
+
+
+def test_cordoned_directories_get_no_partitions_until_that_is_changed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    broker = world.start(cordoned_log_dirs=str(world.paths[0]))
+    world.make_topic(broker, "t", 3)
+    assert folders(world.paths[:1], "t-") == []
+    world.alter(broker, "cordoned.log.dirs", "")
+    world.make_topic(broker, "u", 1)
+    assert folders(world.paths[:1], "u-") == ["u-0"]
+    world.stop(broker)
+
+
+def test_partitions_move_as_fast_as_the_properties_say_at_the_moment(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    broker = world.start(replica_alter_log_dirs_io_max_bytes_per_second="1000")
+    assert broker.replica_manager.moves.rate() == 1000
+    world.alter(broker, "replica.alter.log.dirs.io.max.bytes.per.second", "5000")
+    assert broker.replica_manager.moves.rate() == 5000
+    world.stop(broker)
 
 
 def test_log_dirs_in_another_order_are_no_new_cluster(tmp_path: Path) -> None:
