@@ -26,7 +26,7 @@ _DECODERS: dict[str, Decoder] = {
 
 def dump(paths: Sequence[str], *, as_json: bool, max_bytes: int, deep_iteration: bool, **flags: bool) -> int:
     """Dump files and directories; return the exit code: 2 when one cannot be read."""
-    decoder = next((decoder for name, decoder in _DECODERS.items() if flags.pop(name)), None)
+    decoder = next((decoder for name, decoder in _DECODERS.items() if flags[name]), None)
     remaining = {name: value for name, value in flags.items() if name not in _DECODERS}
     options = DumpOptions(deep_iteration or decoder is not None, decoder, max_bytes=max_bytes, **remaining)
     files = OsFiles(read_only=True)

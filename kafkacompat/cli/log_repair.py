@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -17,7 +18,7 @@ from kafkacompat.cli.log_verify import (
     show_findings,
 )
 from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.filesystem import DirectoryLockedError
+from kafkacompat.storage.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
@@ -31,16 +32,28 @@ def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) ->
     try:
         places = [find_place(files, path) for path in paths]
         with ExitStack() as held:
-            for place in places:
-                lock = lock_directory(files, place)
-                if lock is not None:
-                    held.callback(lock.release)
+            if in_use := _lock(files, places, held):
+                words = "is in use by a broker or another repair: stop that first"
+                click.echo(f"kafkacompat: {in_use} {words}", err=True)
+                return EXIT_UNREADABLE
             return max(_repair(files, place, truncate, dry_run, yes) for place in places)
-    except DirectoryLockedError as error:
-        click.echo(f"kafkacompat: a broker is running on {error}; stop it first", err=True)
     except OSError as error:
         click.echo(f"kafkacompat: {error}", err=True)
     return EXIT_UNREADABLE
+
+
+def _lock(files: Files, places: Sequence[Place], held: ExitStack) -> str | None:
+    """Keep everybody else out of the directories; returns one that somebody is in already. Raises OSError."""
+    # Several folders may lie in one directory; one that is named itself comes last, and is locked in any case.
+    by_directory = {os.path.abspath(each.directory): each for each in sorted(places, key=lambda each: each.path or "")}
+    for directory, place in by_directory.items():
+        try:
+            lock = lock_directory(files, place)
+        except DirectoryLockedError:
+            return directory
+        if lock is not None:
+            held.callback(lock.release)
+    return None
 
 
 def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bool) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,46 @@ def test_decoders(tmp_path: Path) -> None:
     assert '"type":"TOPIC_RECORD","version":0' in run("dump", "--cluster-metadata-decoder", str(path)).output
 
 
+def test_the_decoder_of_the_transaction_log(tmp_path: Path) -> None:
+    key = struct.pack(">hh2s", 0, 2, b"id")
+    partitions = struct.pack(">ih1sii", 1, 1, b"t", 1, 3)
+    value = struct.pack(">hqhib", 0, 7, 1, 60_000, 4) + partitions + struct.pack(">qq", NOW_MS, NOW_MS - 1)
+    path = tmp_path / f"{0:020d}.log"
+    path.write_bytes(build_batch([(NOW_MS, key, value, []), (NOW_MS, key, None, [])]))
+    lines = run("dump", "--json", "--transaction-log-decoder", str(path)).stdout.splitlines()
+    found = [(row["key"], row["payload"]) for row in map(json.loads, lines) if row["kind"] == "record"]
+    about = '{"type":"0","data":{"transactionalId":"id"}}'
+    assert found[1] == (about, "<DELETE>")
+    assert (found[0][0], json.loads(found[0][1])) == (
+        about,
+        {
+            "version": "0",
+            "data": {
+                "producerId": 7,
+                "producerEpoch": 1,
+                "transactionTimeoutMs": 60_000,
+                "transactionStatus": 4,
+                "transactionPartitions": [{"topic": "t", "partitionIds": [3]}],
+                "transactionLastUpdateTimestampMs": NOW_MS,
+                "transactionStartTimestampMs": NOW_MS - 1,
+            },
+        },
+    )
+
+
+def test_dump_reads_no_more_than_it_shall(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020d}.log"
+    batches = [build_batch([(NOW_MS, b"k", b"v", [])], base_offset=offset) for offset in range(3)]
+    path.write_bytes(b"".join(batches))
+
+    def offsets(max_bytes: int) -> list[int]:
+        lines = run("dump", "--json", "--max-bytes", str(max_bytes), str(path)).stdout.splitlines()
+        return [json.loads(line)["baseOffset"] for line in lines]
+
+    two = len(batches[0] + batches[1])
+    assert (offsets(two + 1), offsets(two), offsets(two - 1)) == ([0, 1], [0, 1], [0])
+
+
 def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
     sound = run("verify", str(data))
     assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
@@ -135,6 +177,13 @@ def test_repair_refuses_while_a_broker_runs(tmp_path: Path) -> None:
     directory, log = write_directory(Store(OsFiles(), str(tmp_path)), close=False)
     assert isinstance(log, Log)
     refused = run("repair", str(tmp_path / "data"))
-    assert refused.exit_code == 2 and "stop it first" in refused.output
+    assert refused.exit_code == 2
+    assert refused.output == f"kafkacompat: {tmp_path}/data is in use by a broker or another repair: stop that first\n"
     directory.close([log])
     assert run("repair", str(tmp_path / "data")).exit_code == 0
+
+
+def test_repair_takes_several_folders_of_one_directory(data: Path) -> None:
+    shutil.copytree(data / "t-0", data / "t-1")
+    done = run("repair", str(data / "t-0"), str(data / "t-1"), str(data))
+    assert done.exit_code == 0 and done.output.count("nothing is wrong") == 3
