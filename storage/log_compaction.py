@@ -107,11 +107,14 @@ class LogCompaction(LogState):
                 self._cache.forget(old)
                 old.unload()
                 old.rename(DELETED_SUFFIX)
+            # One of them beside the segment would hide what this has of later ones.
             self._files.sync_directory(self.directory)
             segment.rename_one(LOG_SUFFIX, "")
+            # Were that lost, a start would take the segment's other files for those of one that is replaced, and remove them.
             self._files.sync_directory(self.directory)
             segment.rename("")
             self._snapshots.remove(*(old.base_offset for old in replaced if old.base_offset != segment.base_offset))
+            # Those still called `.swap` would seem incomplete beside the first `.cleaned` file of the next pass.
             self._files.sync_directory(self.directory)
 
     def remove_replaced(self, replaced: Sequence[Segment]) -> None:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
+from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage, SyncError
 from tests.fakes.memory_file import MemoryFile
 from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, copied, fallen, fingerprint, lose
 
@@ -50,6 +50,7 @@ class MemoryFiles:
         self.life = 0
         self.open_handles = 0
         self.free_bytes = _DISK_BYTES // 2
+        self.devices: dict[str, int] = {}
         self.locked: set[str] = set()
         self.last_write: tuple[Contents, int, int] | None = None
         self.before_change: Callable[[str], None] = lambda operation: None
@@ -79,6 +80,12 @@ class MemoryFiles:
         failure = self.fail(operation)
         if failure is not None:
             raise failure.error
+
+    def fail_sync(self, operation: str) -> None:
+        """The same for one that syncs."""
+        failure = self.fail(operation)
+        if failure is not None:
+            raise SyncError(*failure.error.args)
 
     def crash(self, lose_unsynced: bool = True, tear_last_write: int | None = None) -> None:
         """End the process and, with `lose_unsynced`, the power too.
@@ -110,6 +117,10 @@ class MemoryFiles:
         found._root = root
         found.now_ms = self.now_ms
         return found
+
+    def unsynced_names(self, path: str) -> int:
+        """How many changes of names in a folder are not on the disk."""
+        return len(self._folder(path).unsynced)
 
     def fingerprint(self) -> int:
         """Equal for file systems of which a process sees the same."""
@@ -167,6 +178,13 @@ class MemoryFiles:
         """See Files.set_modified_ms."""
         self._file(path).modified_ms = time_ms
 
+    def write_again(self, path: str, position: int) -> None:
+        """See Files.write_again."""
+        contents = self._file(path)
+        self.before_change("write_again")
+        self.fail_plainly("write_again")
+        contents.write_again(position)
+
     def exists(self, path: str) -> bool:
         """See Files.exists."""
         try:
@@ -177,6 +195,14 @@ class MemoryFiles:
     def is_directory(self, path: str) -> bool:
         """See Files.is_directory."""
         return self.exists(path) and isinstance(self._find(path), Folder)
+
+    def target(self, path: str) -> str | None:
+        """See Files.target; there are no links here."""
+        return path if self.exists(path) else None
+
+    def device(self, path: str) -> int:
+        """See Files.device."""
+        return self.devices.get(path, 0)
 
     def list(self, path: str) -> list[str]:
         """See Files.list."""
@@ -225,7 +251,7 @@ class MemoryFiles:
         """See Files.sync_directory."""
         folder = self._folder(path)
         self.before_change("sync_directory")
-        self.fail_plainly("sync_directory")
+        self.fail_sync("sync_directory")
         folder.sync()
 
     def lock(self, path: str) -> MemoryLock:

@@ -33,6 +33,29 @@ class Survivors(NamedTuple):
         return bytes(CONTENTS[self.contents_survive](file, self.random))
 
 
+class OneName(NamedTuple):
+    """A power failure that one of a folder's changes of names survives alone (``survives``), or alone does not; -1 is none of them.
+
+    Nothing of what was written to files survives it.
+    """
+
+    number: int
+    survives: bool
+
+    @classmethod
+    def each(cls, count: int) -> list[OneName]:
+        """All of them where so many changes are not synced, those included that all survive and that none does."""
+        return [cls(number, survives) for number in range(-1, count) for survives in (False, True)]
+
+    def names(self, folder: Folder) -> Mapping[str, Node]:
+        """See PowerFailure."""
+        return _chosen_names(folder, lambda number: (number == self.number) is self.survives)
+
+    def contents(self, file: Contents) -> bytes:
+        """See PowerFailure."""
+        return file.on_disk
+
+
 # --- names ---
 
 
@@ -44,9 +67,13 @@ def _first_names(folder: Folder, rng: Random) -> dict[str, Node]:
 
 
 def _any_names(folder: Folder, rng: Random) -> dict[str, Node]:
+    return _chosen_names(folder, lambda _: rng.random() >= 0.5)
+
+
+def _chosen_names(folder: Folder, survives: Callable[[int], bool]) -> dict[str, Node]:
     names, lost = dict(folder.on_disk), set[str]()
-    for change in folder.unsynced:
-        if change.touched & lost or rng.random() < 0.5:
+    for number, change in enumerate(folder.unsynced):
+        if change.touched & lost or not survives(number):
             lost |= change.touched
         else:
             change.apply(names)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from random import Random
+from collections.abc import Callable
 
 import pytest
 
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.transaction_index import AbortedTransaction
-from tests.storage.compaction.crashing import CrashingFiles, PowerFailureError
+from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import OneName
 from tests.storage.compaction.support import (
     COMPACTED,
     Left,
@@ -19,20 +20,23 @@ from tests.storage.compaction.support import (
     left,
     put,
 )
+from tests.storage.conftest import memory_store
 from tests.storage.support import NOW_MS, Store, create, headers, read, reopen, roll
 
 SEGMENT_BYTES = 300
 """Room for some of the log's segments: they become three."""
 
+MAP_BYTES = 5 * 24
+"""Room for some of the keys: it takes two passes, of which the second begins where the first has just put segments in place."""
+
 TRANSACTION = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
 
 
-def build() -> tuple[CrashingFiles, Store, Log]:
+def build() -> tuple[MemoryFiles, Store, Log]:
     """A log of seven segments, all on the disk."""
-    files = CrashingFiles()
-    files.make_directory("/logs")
-    files.sync_directory("/")
-    store = Store(files, "/logs")
+    store = memory_store()
+    files = store.files
+    assert isinstance(files, MemoryFiles)
     log = create(store, segment_bytes=SEGMENT_BYTES, **COMPACTED)
     for number in range(6):
         put(log, ("a", str(number)), (f"k{number}", "x" * 20), now_ms=NOW_MS + number)
@@ -47,13 +51,18 @@ def build() -> tuple[CrashingFiles, Store, Log]:
     put(log, ("a", "last"))
     log.flush()
     files.sync_directory(log.directory)
-    files.done = 0
     return files, store, log
 
 
-def states() -> tuple[int, list[list[Left]]]:
-    """How many operations a compaction is, and how the log reads before it and after each segment's replacing."""
-    files, store, log = build()
+def compact(store: Store, log: Log) -> None:
+    """Compact everything."""
+    while compact_log(store, log, map_bytes=MAP_BYTES, load_factor=1.0):
+        pass
+
+
+def states() -> list[list[Left]]:
+    """How the log reads before it is compacted and after each segment's replacing."""
+    _, store, log = build()
     seen = [left(log)]
     swap = log.swap_segments
 
@@ -63,25 +72,32 @@ def states() -> tuple[int, list[list[Left]]]:
         return replaced
 
     log.swap_segments = watched  # type: ignore[assignment, method-assign]
-    compact_log(store, log)
-    assert len(seen) == 4
-    return files.done, seen
+    compact(store, log)
+    assert len(seen) == 6
+    return seen
 
 
-OPERATIONS, STATES = states()
+STATES = states()
 KEPT_ABORT = AbortedTransaction(7, 4, 9, 10)
 
 
-def interrupt(operation: int) -> tuple[CrashingFiles, Store, Log]:
-    files, store, log = build()
-    files.end_at = operation
-    with pytest.raises(PowerFailureError):
-        compact_log(store, log)
-    return files, store, log
+def watch(files: MemoryFiles, what: Callable[[], object], crash: Callable[[], list[MemoryFiles]]) -> list[MemoryFiles]:
+    """What crashes at each operation of something leave, in their order, each different state of the disk once."""
+    found: dict[int, MemoryFiles] = {}
+    files.before_change = lambda _: found.update({each.fingerprint(): each for each in crash()})
+    what()
+    files.before_change = lambda _: None
+    return list(found.values())
 
 
-def check(store: Store, recovery_point: int) -> int:
+def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
+    """What is left when the power fails now: of the changes of names all, none, one, or all but one."""
+    return [files.after(failure) for failure in OneName.each(files.unsynced_names(directory))]
+
+
+def check(files: MemoryFiles, recovery_point: int) -> int:
     """Open the log twice; returns which state it is in."""
+    store = Store(files, "/logs")
     found = []
     for _ in range(2):
         again = reopen(store, recovery_point=recovery_point, segment_bytes=SEGMENT_BYTES, **COMPACTED)
@@ -99,39 +115,33 @@ def check(store: Store, recovery_point: int) -> int:
 
 @pytest.mark.parametrize("recovery_point", [0, 15])
 def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
-    seen = []
-    for operation in range(OPERATIONS):
-        files, store, _ = interrupt(operation)
-        files.end_at = -1
-        files.crash(lose_unsynced=False)
-        seen.append(check(store, recovery_point))
+    files, store, log = build()
+    crashed = watch(files, lambda: compact(store, log), lambda: [files.killed()])
+    seen = [check(each, recovery_point) for each in crashed]
     assert seen == sorted(seen)
-    assert set(seen) == {0, 1, 2, 3}
+    assert set(seen) == set(range(len(STATES)))
 
 
 @pytest.mark.parametrize("recovery_point", [0, 15])
-@pytest.mark.parametrize("seed", [None, *range(4)])
-def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int, seed: int | None) -> None:
+def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
     """Names may have changed on the disk in any order since their folder was synced last."""
-    for operation in range(OPERATIONS):
-        files, store, log = interrupt(operation)
-        files.end_with_power(log.directory, None if seed is None else Random(1000 * seed + operation))
-        check(store, recovery_point)
+    files, store, log = build()
+    crashed = watch(files, lambda: compact(store, log), lambda: power_failures(files, log.directory))
+    assert {check(each, recovery_point) for each in crashed} == set(range(len(STATES)))
 
 
-@pytest.mark.parametrize("seed", [None, *range(2)])
-def test_so_does_a_power_failure_while_a_start_finishes_it(seed: int | None) -> None:
-    rng = None if seed is None else Random(seed)
-    for operation in range(0, OPERATIONS, 3):
-        for second in range(20):
-            files, store, log = interrupt(operation)
-            files.end_with_power(log.directory, rng)
-            files.done, files.end_at = 0, second
-            try:
-                reopen(store, recovery_point=15, segment_bytes=SEGMENT_BYTES, **COMPACTED)
-            except PowerFailureError:
-                files.end_with_power(log.directory, rng)
-                check(store, 15)
-            else:
-                files.end_at = -1
-                break
+def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
+    files, store, log = build()
+    for left_over in watch(files, lambda: compact(store, log), lambda: list(map(files.after, OneName.each(0)))):
+        for each in crashed_in_the_start(left_over, log.directory):
+            check(each, 15)
+
+
+def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
+    """What power failures at each operation of a start leave."""
+    store = Store(files, "/logs")
+    return watch(
+        files,
+        lambda: reopen(store, recovery_point=15, segment_bytes=SEGMENT_BYTES, **COMPACTED),
+        lambda: power_failures(files, directory),
+    )
