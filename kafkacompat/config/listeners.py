@@ -14,12 +14,8 @@ _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 EMULATE = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
 OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
-_OF_MECHANISM = (
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "connections.max.reauth.ms",
+_OF_MECHANISM = re.compile(
+    r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
 OBEYED_BY_LISTENER = ("max.connections",)
 """What has an effect when it is set for one listener."""
@@ -45,7 +41,8 @@ def base_name(name: str) -> str:
     match = OF_LISTENER.fullmatch(name)
     if match is None:
         return name
-    return next((each for each in _OF_MECHANISM if match[1].endswith(each)), match[1])
+    of_mechanism = _OF_MECHANISM.fullmatch(match[1])
+    return match[1] if of_mechanism is None else of_mechanism[1]
 
 
 def listener_property(listener_name: str, name: str) -> str:

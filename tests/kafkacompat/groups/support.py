@@ -74,7 +74,7 @@ class TurningClock(Clock):
 class World:
     """One coordinator that leads every partition of a fake offsets log."""
 
-    def __init__(self, log: FakeCoordinatorLog | None = None, seed: int = 1, **settings: int) -> None:
+    def __init__(self, log: FakeCoordinatorLog | None = None, seed: int = 1, **settings: Any) -> None:
         self.clock = TurningClock()
         self.clock.advance(1_000_000)
         self.log = log if log is not None else FakeCoordinatorLog()

@@ -79,7 +79,7 @@ class World:
         monkeypatch.setattr(processes, "Process", self._start)
         monkeypatch.setattr(processes, "fingerprint", lambda: self.code)
         monkeypatch.setattr(processes, "first_fingerprint", lambda: b"the broker's")
-        self.while_starting = lambda: None
+        self.while_starting: Callable[[], None] = lambda: None
         self.workers = ProcessWorkers(self.reactor, 1, "conversion", timeout_s=TIMEOUT_S)
 
     def _start(self) -> FakeProcess:
