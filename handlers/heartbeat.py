@@ -5,7 +5,7 @@ v1 adds the throttle time, v3 the instance id of static members (KIP-345), v4 is
 
 from __future__ import annotations
 
-from kafkacompat.groups.group import Identity
+from kafkacompat.groups.any_group import Identity
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 

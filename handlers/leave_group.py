@@ -6,18 +6,30 @@ member named. v4 is flexible, v5 gives a reason for the log.
 
 from __future__ import annotations
 
-from kafkacompat.handlers.context import RequestContext, Services
+from functools import partial
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 from kafkacompat.wire.errors import ErrorCode
 
 SEVERAL_MEMBERS_VERSION = 3
 
 
-def handle_leave_group(request: LeaveGroupRequest, context: RequestContext, services: Services) -> LeaveGroupResponse:
-    """Take the members out at once."""
+def handle_leave_group(
+    request: LeaveGroupRequest, context: RequestContext, services: Services
+) -> LeaveGroupResponse | Pending[LeaveGroupResponse]:
+    """Take the members out; of a consumer group they are out when that is in the log."""
     is_single = context.api_version < SEVERAL_MEMBERS_VERSION
     members = [MemberIdentity(member_id=request.member_id)] if is_single else request.members
     codes = services.group_coordinator.leave(request.group_id, members)
+    if isinstance(codes, Deferred):
+        return Pending(codes.addCallback(partial(_response, members, is_single)))
+    return _response(members, is_single, codes)
+
+
+def _response(members: list[MemberIdentity], is_single: bool, codes: ErrorCode | list[ErrorCode]) -> LeaveGroupResponse:
     if isinstance(codes, ErrorCode):
         return LeaveGroupResponse(error_code=codes)
     if is_single:

@@ -7,7 +7,8 @@ v3     throttle time
 v6     leader epochs (KIP-320)
 v7     static members (KIP-345)
 v8     flexible
-v9     an unknown group is GROUP_ID_NOT_FOUND; before, ILLEGAL_GENERATION
+v9     a member of a consumer group may send its epoch (KIP-848); an unknown group is GROUP_ID_NOT_FOUND, before, it was
+       ILLEGAL_GENERATION
 v10    topics by id (KIP-848)
 
 Partitions that do not exist are refused one by one; what is wrong with the group is said of all the others.
@@ -17,8 +18,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.group import Identity
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.image import TopicImage
@@ -33,6 +34,7 @@ from kafkacompat.wire.apis.offset_commit import (
 from kafkacompat.wire.errors import ErrorCode
 
 GROUP_ID_NOT_FOUND_VERSION = 9
+EPOCH_VERSION = 9
 TOPIC_ID_VERSION = 10
 
 
@@ -46,7 +48,12 @@ def handle_offset_commit(
         return response
     if context.api_version == 0:
         return in_order(commit.store(response))
-    identity = Identity(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+    identity = Identity(
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        knows_epochs=context.api_version >= EPOCH_VERSION,
+    )
     codes = services.group_coordinator.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
     if isinstance(codes, Deferred):
         return Pending(codes.addCallback(commit.settled, response))

@@ -104,7 +104,7 @@ def _group(
     wanted: OffsetFetchRequestGroup, context: RequestContext, services: Services
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
     fill = partial(_fill, wanted, context.api_version, services)
-    fetched = services.group_coordinator.fetch_offsets(wanted.group_id)
+    fetched = services.group_coordinator.fetch_offsets(wanted.group_id, wanted.member_id, wanted.member_epoch)
     return fetched.addCallback(fill) if isinstance(fetched, Deferred) else fill(fetched)
 
 

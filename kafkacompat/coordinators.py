@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.internal_topic import InternalTopic
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
@@ -50,6 +51,8 @@ class Coordinators:
             ReplicatedLog(OFFSETS_TOPIC, replicas, metadata, clock, offsets_topic.partition_count),
             self._made_when_needed(offsets_topic).ensure,
             rng.randbytes,
+            metadata=metadata,
+            consumer_settings=ConsumerGroupSettings.from_config(config, lambda: self.controller.config),
         )
         self.stored_offsets = StoredOffsets(store, config.int("offset.metadata.max.bytes"))
         self.events: PartitionEvents = GroupPartitionEvents(replicas, self.groups, self.stored_offsets)

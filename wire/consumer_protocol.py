@@ -62,10 +62,19 @@ def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> by
     return _VERSION.pack(version) + encode(assignment, version)
 
 
-def _read(message: type[_MessageType], data: Buffer) -> _MessageType:
+def version_of(data: Buffer) -> int:
+    """The version in which to answer who wrote this: its own, or the newest known here. Raises MalformedError."""
+    return _version(ConsumerProtocolAssignment, data)
+
+
+def _version(message: type[Message], data: Buffer) -> int:
     if len(data) < _VERSION.size:
         raise MalformedError(f"{message.__name__} needs a version, but holds {len(data)} bytes")
-    (version,) = _VERSION.unpack_from(data)
+    version: int = _VERSION.unpack_from(data)[0]
     if version < 0:
         raise MalformedError(f"{message.__name__} has no version {version}")
-    return decode(message, data[_VERSION.size :], min(version, message.VERSIONS.last))
+    return min(version, message.VERSIONS.last)
+
+
+def _read(message: type[_MessageType], data: Buffer) -> _MessageType:
+    return decode(message, data[_VERSION.size :], _version(message, data))

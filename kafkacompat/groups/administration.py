@@ -10,17 +10,15 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.deletion import Deletion
-from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.shard import Registry
-from kafkacompat.groups.state import DEAD, EMPTY, STABLE
+from kafkacompat.groups.state import DEAD, STABLE
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroupMember
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
-
-GROUP_TYPE = "classic"
 
 DeleteAnswer: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
 OffsetDeleteOutcome: TypeAlias = "ErrorCode | list[ErrorCode]"
@@ -45,30 +43,29 @@ class Administration:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
-        if wanted_types and GROUP_TYPE not in wanted_types:
-            return []
         return [
             ListedGroup(
                 group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
-                group_type=GROUP_TYPE,
+                protocol_type=group.told_protocol_type,
+                group_state=group.state_name,
+                group_type=group.TYPE,
             )
             for group in self._registry.groups.values()
-            if not wanted_states or group.state.value.lower() in wanted_states
+            if (not wanted_types or group.TYPE in wanted_types)
+            and (not wanted_states or group.state_name.lower() in wanted_states)
         ]
 
     def describe(self, group_id: str) -> DescribedGroup:
         """One group with its members; what they can and were assigned is told of a stable group only.
 
-        A group that does not exist has the code GROUP_ID_NOT_FOUND and is called Dead.
+        A group that does not exist, or is not of the classic protocol, has the code GROUP_ID_NOT_FOUND and is called Dead.
         """
         group = self._registry.find(group_id)
-        if isinstance(group, ErrorCode):
-            if group:
-                return DescribedGroup(group_id=group_id, error_code=group)
+        if isinstance(group, ErrorCode) and group:
+            return DescribedGroup(group_id=group_id, error_code=group)
+        if not isinstance(group, Group):
             code = ErrorCode.GROUP_ID_NOT_FOUND
-            message = f"Group {group_id} not found."
+            message = f"Group {group_id} is not a classic group." if group else f"Group {group_id} not found."
             return DescribedGroup(group_id=group_id, error_code=code, error_message=message, group_state=DEAD.value)
         protocol = group.protocol_name if group.state is STABLE else None
         return DescribedGroup(
@@ -94,7 +91,7 @@ class Administration:
         group = self._registry.find(group_id)
         if isinstance(group, ErrorCode):
             return group or ErrorCode.GROUP_ID_NOT_FOUND
-        if group.state is not EMPTY:
+        if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
         log.info("group %s is deleted", group_id)
         return self._deletion.delete(group)
@@ -123,7 +120,7 @@ class Administration:
         group = self._registry.find(group_id)
         if isinstance(group, ErrorCode):
             return group or ErrorCode.GROUP_ID_NOT_FOUND
-        if group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        if not group.is_empty and not group.is_of_consumers:
             return ErrorCode.NON_EMPTY_GROUP
         codes = [
             ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.group import Group, Identity, MemoryBudget
+from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetTable
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import offset_record
@@ -79,7 +80,7 @@ class Commits:
         the code is GROUP_ID_NOT_FOUND, which the caller translates for old clients.
         """
         group = self._registry.find(group_id)
-        error = self._check(group, identity)
+        error = self._check(group, identity, offsets)
         if error:
             return [error] * len(offsets)
         if isinstance(group, Group) and group.state in (STABLE, PREPARING_REBALANCE):
@@ -92,9 +93,9 @@ class Commits:
         accepted = [_accept(each, at_ms, expires_ms) for each, code in zip(offsets, codes, strict=True) if not code]
         return self._store(group_id, accepted, codes) if accepted else codes
 
-    def _check(self, group: Group | ErrorCode, identity: Identity) -> ErrorCode:
-        if isinstance(group, Group):
-            return group.check_commit(identity)
+    def _check(self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]) -> ErrorCode:
+        if isinstance(group, AnyGroup):
+            return group.check_commit(identity, ((each.topic_id, each.partition) for each in offsets))
         if not group and identity.generation_id >= 0:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return group
@@ -102,21 +103,21 @@ class Commits:
     def _store(self, group_id: str, accepted: _Accepted, codes: list[ErrorCode]) -> CommitAnswer:
         shard = self._registry.shard_for(group_id)
         group = self._registry.groups.get(group_id)
+        table = group.offsets if group is not None else OffsetTable()
+        table.commits_in_flight += 1
         if group is not None:
-            group.commits_in_flight += 1
             group.is_logged = True
         written = shard.writer.write(
             [offset_record(group_id, *each, with_topic_id=self._settings.stores_topic_ids) for each in accepted],
-            lambda outcome: self._decided(group_id, group, shard, accepted, outcome),
+            lambda outcome: self._decided(group_id, table, shard, accepted, outcome),
         )
         return written.addCallback(lambda outcome: [code or outcome for code in codes])
 
     def _decided(
-        self, group_id: str, committer: Group | None, shard: Shard, accepted: _Accepted, outcome: ErrorCode
+        self, group_id: str, table: OffsetTable, shard: Shard, accepted: _Accepted, outcome: ErrorCode
     ) -> None:
         """Make a commit that is in the log visible; a group of this name comes to be if need be."""
-        if committer is not None:
-            committer.commits_in_flight -= 1
+        table.commits_in_flight -= 1
         if outcome or not shard.is_active:
             return
         group = self._registry.groups.get(group_id)
@@ -127,25 +128,30 @@ class Commits:
         for topic, partition, committed in accepted:
             group.offsets.put(topic, partition, committed)
 
-    def fetch(self, group_id: str) -> FetchAnswer:
+    def fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> FetchAnswer:
         """Read a group's offsets once every commit before this call is in the log or refused."""
         error = self._registry.check(group_id)
         if error:
             return FetchedOffsets(error, OffsetTable())
         waiting = self._registry.shard_for(group_id).writer.settled()
-        return waiting.addCallback(self._fetch_settled, group_id) if waiting else self._fetch(group_id)
+        if waiting is None:
+            return self._fetch(group_id, member_id, member_epoch)
+        return waiting.addCallback(self._fetch_settled, group_id, member_id, member_epoch)
 
-    def _fetch_settled(self, is_settled: bool, group_id: str) -> FetchedOffsets:
+    def _fetch_settled(
+        self, is_settled: bool, group_id: str, member_id: str | None, member_epoch: int
+    ) -> FetchedOffsets:
         if not is_settled:
             # Kafka's code for this: consumers before 3.9 do not try again after any other.
             return FetchedOffsets(ErrorCode.NOT_COORDINATOR, OffsetTable())
-        return self._fetch(group_id)
+        return self._fetch(group_id, member_id, member_epoch)
 
-    def _fetch(self, group_id: str) -> FetchedOffsets:
+    def _fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> FetchedOffsets:
         group = self._registry.find(group_id)
         if isinstance(group, ErrorCode):
             return FetchedOffsets(group, OffsetTable())
-        return FetchedOffsets(ErrorCode.NONE, group.offsets)
+        error = group.check_fetch(member_id, member_epoch)
+        return FetchedOffsets(error, OffsetTable() if error else group.offsets)
 
 
 def check_metadata(metadata: str | None, limit: int) -> ErrorCode:

@@ -3,7 +3,7 @@
 Each group lives in one partition of `__consumer_offsets`; whoever leads the partition coordinates the group.
 The parts: `joining` and `membership` answer members, `rebalance` moves groups from generation to generation
 as `state` allows, `commits` keeps offsets, `administration` tells and deletes, `expiration` tidies up,
-`loader` reads it all back from the log. Everything runs on the reactor thread.
+`loader` reads it all back from the log. Groups of the consumer protocol are `consumer`'s. Everything runs on the reactor thread.
 """
 
 from __future__ import annotations
@@ -14,11 +14,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
+from kafkacompat.groups.any_group import AnyGroup, Identity
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
+from kafkacompat.groups.consumer.classic_members import LeaveAnswer
+from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer
+from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.service import ConsumerGroups
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
-from kafkacompat.groups.group import Identity, MemoryBudget
+from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.joining import JoinAnswer, Joiner, Joining
 from kafkacompat.groups.leadership import Leadership
 from kafkacompat.groups.loader import Loader
@@ -28,7 +35,10 @@ from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry, Shard
 from kafkacompat.groups.writer import Writer
+from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, cooperator
+from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
 from kafkacompat.wire.apis.join_group import JoinGroupRequest
 from kafkacompat.wire.apis.leave_group import MemberIdentity
@@ -38,7 +48,7 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 class GroupCoordinator:
-    """Coordinates the classic groups of the offsets partitions that this broker leads.
+    """Coordinates the groups of the offsets partitions that this broker leads.
 
     ``ensure_offsets_topic`` creates `__consumer_offsets` unless it is there, and fires when its partitions
     have leaders. Where a method may have to wait it answers with the value or a Deferred of it; these
@@ -52,6 +62,9 @@ class GroupCoordinator:
         offsets_log: CoordinatorLog,
         ensure_offsets_topic: Callable[[], Deferred[None]],
         random_bytes: Callable[[int], bytes] = os.urandom,
+        *,
+        metadata: ImageHolder,
+        consumer_settings: ConsumerGroupSettings,
     ) -> None:
         self.ensure_offsets_topic = ensure_offsets_topic
         self._clock = clock
@@ -68,9 +81,21 @@ class GroupCoordinator:
         self._joining = Joining(
             clock, settings, self._registry, self._outbox, self._rebalance, self._budget, random_bytes
         )
+        self._consumers = ConsumerGroups(
+            clock,
+            consumer_settings,
+            self._registry,
+            self._outbox,
+            metadata,
+            self._budget,
+            self._rebalance,
+            taking_turns,
+            random_bytes,
+            self._reload,
+        )
         self._membership = Membership(self._registry, self._outbox, self._rebalance, self._joining.pending)
         self._commits = Commits(clock, settings, self._registry, self._rebalance, self._budget)
-        deletion = Deletion(settings, self._registry, self._rebalance)
+        deletion = Deletion(settings, self._registry, self._forget)
         self._administration = Administration(self._registry, deletion)
         self._expiration = Expiration(clock, settings, self._registry, deletion, taking_turns)
 
@@ -105,19 +130,37 @@ class GroupCoordinator:
     def _loaded(self, shard: Shard, loader: Loader) -> None:
         self._outbox.run(self._take_over, loader)
 
+    def _forget(self, group: AnyGroup, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
+        """Take a group out of the registry; whoever waits for it is answered with *code*."""
+        if isinstance(group, Group):
+            self._rebalance.remove(group, code)
+        elif isinstance(group, ConsumerGroup):
+            self._consumers.forget(group)
+
     def _take_over(self, loader: Loader) -> None:
         self._registry.groups.update(loader.groups)
         for group in loader.groups.values():
-            for member in group.members.values():
-                self._rebalance.restart_session(group, member)
-            if len(group.members) > self._settings.group_max_size:
-                self._rebalance.prepare(group, "group.max.size is smaller than it was")
+            if isinstance(group, ConsumerGroup):
+                self._consumers.loaded(group)
+            elif isinstance(group, Group):
+                self._take_over_classic(group)
+
+    def _take_over_classic(self, group: Group) -> None:
+        for member in group.members.values():
+            self._rebalance.restart_session(group, member)
+        if len(group.members) > self._settings.group_max_size:
+            self._rebalance.prepare(group, "group.max.size is smaller than it was")
+
+    def _reload(self, partition: int) -> None:
+        """Begin a partition anew from what is in the log: what is in memory is something else."""
+        self.on_resignation(partition)
+        self.on_election(partition)
 
     def on_resignation(self, partition: int) -> None:
         """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""
         shard = self._leadership.give_up(partition)
         for group in self._registry.of_shard(shard) if shard is not None else ():
-            self._outbox.run(self._rebalance.remove, group, ErrorCode.NOT_COORDINATOR)
+            self._outbox.run(self._forget, group, ErrorCode.NOT_COORDINATOR)
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
         """Forget the offsets of topics (name -> topic id) that were deleted."""
@@ -131,19 +174,45 @@ class GroupCoordinator:
 
     def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         """JoinGroup; the request's rebalance timeout is used as it stands."""
-        return self._outbox.run(self._joining.join, request, joiner)
+        return self._outbox.run(self._join, request, joiner)
+
+    def _join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+        refusal = self._joining.refuse(request)
+        if refusal is not None:
+            return refusal
+        group = self._consumers.found(request.group_id)
+        if group is not None:
+            return self._consumers.join(group, request, joiner)
+        if not request.member_id:
+            self._consumers.make_empty_classic(request.group_id)
+        return self._joining.join(request, joiner)
 
     def sync(self, request: SyncGroupRequest) -> SyncAnswer:
         """SyncGroup."""
+        group = self._consumers.found(request.group_id)
+        if group is not None:
+            return self._consumers.sync(group, request)
         return self._outbox.run(self._membership.sync, request)
 
     def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
         """Heartbeat."""
+        group = self._consumers.found(group_id)
+        if group is not None:
+            return self._consumers.classic_heartbeat(group, identity)
         return self._membership.heartbeat(group_id, identity)
 
-    def leave(self, group_id: str, members: Sequence[MemberIdentity]) -> ErrorCode | list[ErrorCode]:
+    def leave(self, group_id: str, members: Sequence[MemberIdentity]) -> LeaveAnswer | ErrorCode:
         """LeaveGroup: one code for each member, or one for the whole request."""
+        group = self._consumers.found(group_id)
+        if group is not None:
+            return self._consumers.leave(group, members)
         return self._outbox.run(self._membership.leave, group_id, members)
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+    ) -> HeartbeatAnswer:
+        """ConsumerGroupHeartbeat; ``needs_member_id``: the member has to bring an id of its own."""
+        return self._consumers.heartbeat(request, client, needs_member_id=needs_member_id)
 
     # For offsets
 
@@ -153,9 +222,9 @@ class GroupCoordinator:
         """OffsetCommit: one code for each offset."""
         return self._outbox.run(self._commits.commit, group_id, identity, offsets, retention_time_ms)
 
-    def fetch_offsets(self, group_id: str) -> FetchAnswer:
+    def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> FetchAnswer:
         """OffsetFetch for one group; the offsets are to be read, not kept."""
-        return self._commits.fetch(group_id)
+        return self._commits.fetch(group_id, member_id, member_epoch)
 
     # For administrators
 
@@ -166,6 +235,10 @@ class GroupCoordinator:
     def describe(self, group_id: str) -> DescribedGroup:
         """DescribeGroups for one group; one that does not exist has the code GROUP_ID_NOT_FOUND."""
         return self._administration.describe(group_id)
+
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        """ConsumerGroupDescribe for one group; one that does not exist has the code GROUP_ID_NOT_FOUND."""
+        return self._consumers.describe(group_id)
 
     def delete(self, group_id: str) -> DeleteAnswer:
         """DeleteGroups for one group."""

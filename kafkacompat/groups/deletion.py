@@ -7,41 +7,41 @@ from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredList, succeed
 
+from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.coordinator_log import Record
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.rebalance import Rebalance
-from kafkacompat.groups.records import group_tombstone, offset_tombstone
+from kafkacompat.groups.records import offset_tombstone
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry
 from kafkacompat.wire.errors import ErrorCode
 
 
 class Deletion:
-    """Writes tombstones and forgets what they delete."""
+    """Writes tombstones and forgets what they delete; *remove* takes a group out of the registry."""
 
-    def __init__(self, settings: GroupSettings, registry: Registry, rebalance: Rebalance) -> None:
+    def __init__(self, settings: GroupSettings, registry: Registry, remove: Callable[[AnyGroup], None]) -> None:
         self._batch = settings.tombstones_a_batch
         self._registry = registry
-        self._rebalance = rebalance
+        self._remove = remove
 
-    def delete(self, group: Group) -> Deferred[ErrorCode]:
+    def delete(self, group: AnyGroup) -> Deferred[ErrorCode]:
         """Delete an empty group with its offsets; it is gone at once, and back if the log refuses.
 
         No commit may be on its way to the log: its record would come before the tombstones that miss it.
         """
         records = [offset_tombstone(group.group_id, topic, partition) for topic, partition, _ in group.offsets]
-        self._rebalance.remove(group, ErrorCode.UNKNOWN_MEMBER_ID)
+        tombstones = group.tombstones()
+        self._remove(group)
         if not group.is_logged:
             return succeed(ErrorCode.NONE)
-        return self._write(group, [*records, group_tombstone(group.group_id)]).addCallback(self._deleted, group)
+        return self._write(group, [*records, *tombstones]).addCallback(self._deleted, group)
 
-    def _deleted(self, outcome: ErrorCode, group: Group) -> ErrorCode:
+    def _deleted(self, outcome: ErrorCode, group: AnyGroup) -> ErrorCode:
         if outcome and group.shard.is_active and group.group_id not in self._registry.groups:
             group.restore()
             self._registry.groups[group.group_id] = group
         return outcome
 
-    def delete_offsets(self, group: Group, partitions: Iterable[tuple[str, int]]) -> Deferred[ErrorCode]:
+    def delete_offsets(self, group: AnyGroup, partitions: Iterable[tuple[str, int]]) -> Deferred[ErrorCode]:
         """Delete some of a group's offsets; they stay visible until the log has the tombstones."""
         doomed = list(partitions)
 
@@ -55,7 +55,7 @@ class Deletion:
 
     def _write(
         self,
-        group: Group,
+        group: AnyGroup,
         records: Sequence[Record],
         decided: Callable[[int, ErrorCode], None] = lambda first, outcome: None,
     ) -> Deferred[ErrorCode]:

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkacompat.groups.any_group import AnyGroup, Identity
 from kafkacompat.groups.member import Member, Protocols
-from kafkacompat.groups.offsets import OffsetTable
-from kafkacompat.groups.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, Event, next_state
+from kafkacompat.groups.offsets import NO_TIMESTAMP
+from kafkacompat.groups.records import group_tombstone
+from kafkacompat.groups.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, Event, next_state
 from kafkacompat.timers import DelayedCall
 from kafkacompat.wire.consumer_protocol import read_subscription
 from kafkacompat.wire.errors import ErrorCode
@@ -21,6 +23,7 @@ from kafkacompat.wire.primitives import MalformedError
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+    from kafkacompat.groups.coordinator_log import Record
     from kafkacompat.groups.shard import Shard
     from kafkacompat.wire.apis.join_group import JoinGroupResponse
 
@@ -39,27 +42,18 @@ class MemoryBudget:
         return self.used_bytes + size_bytes <= self.limit_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a request says it comes from."""
-
-    member_id: str
-    group_instance_id: str | None
-    generation_id: int
-
-
-class Group:
-    """A group; made Empty.
+class Group(AnyGroup):
+    """A classic group; made Empty.
 
     ``pending`` are the members that were given an id and have not joined with it yet (KIP-394),
     ``pending_sync`` those that have not asked for this generation's assignment. ``subscribed_topics`` is
-    None while unknown. ``is_logged`` says whether anything of the group is in the log, or on its way there.
-    ``commits_in_flight`` counts commits on which the log has not decided yet.
+    None while unknown.
     """
 
+    TYPE = "classic"
+
     def __init__(self, group_id: str, shard: Shard, budget: MemoryBudget, now_ms: int) -> None:
-        self.group_id = group_id
-        self.shard = shard
+        super().__init__(group_id, shard)
         self.state = EMPTY
         self.previous_state = DEAD
         self.state_timestamp_ms = now_ms
@@ -73,9 +67,6 @@ class Group:
         self.pending_sync: set[str] = set()
         self.new_member_added = False
         self.subscribed_topics: frozenset[str] | None = None
-        self.offsets = OffsetTable()
-        self.commits_in_flight = 0
-        self.is_logged = False
         self.join_timer: DelayedCall | None = None
         self.sync_timer: DelayedCall | None = None
         self._budget = budget
@@ -84,13 +75,38 @@ class Group:
 
     # State
 
+    @property
+    def state_name(self) -> str:
+        """See AnyGroup."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """See AnyGroup."""
+        return self.state is EMPTY
+
+    @property
+    def is_expected(self) -> bool:
+        """See AnyGroup."""
+        return bool(self.pending)
+
+    @property
+    def told_protocol_type(self) -> str:
+        """See AnyGroup."""
+        return self.protocol_type or ""
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """See AnyGroup."""
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
     def happened(self, event: Event, now_ms: int) -> None:
         """Go where `state.TRANSITIONS` leads."""
         self.previous_state, self.state = self.state, next_state(self.state, event)
         self.state_timestamp_ms = now_ms
 
     def restore(self) -> None:
-        """Bring back an empty group whose deletion did not reach the log."""
+        """See AnyGroup."""
         self.state, self.previous_state = EMPTY, DEAD
 
     @property
@@ -221,13 +237,17 @@ class Group:
             return ErrorCode.ILLEGAL_GENERATION
         return error
 
-    def check_commit(self, identity: Identity) -> ErrorCode:
-        """Whether this committer may store offsets now; without a generation only into an empty group."""
+    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()) -> ErrorCode:
+        """See AnyGroup; whichever partitions, and without a generation only into an empty group."""
         if identity.generation_id < 0 and self.state is EMPTY:
             return ErrorCode.NONE
         outsider = identity.generation_id < 0 and not identity.member_id and identity.group_instance_id is None
         error = ErrorCode.UNKNOWN_MEMBER_ID if outsider else self.check_generation(identity)
         return error or ON_COMMIT[self.state]
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """See AnyGroup; anybody may."""
+        return ErrorCode.NONE
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
         """Whether a member with these protocols could join: one of them must be known to all members."""
@@ -263,10 +283,23 @@ class Group:
         return frozenset(topics)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether the group reads *topic*; in doubt a group of consumers does."""
+        """See AnyGroup."""
         if self.subscribed_topics is None:
-            return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+            return self.is_of_consumers
         return topic in self.subscribed_topics
+
+    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+        """See AnyGroup, and `expiration` for the rules."""
+        if self.protocol_type is None:
+            return commit_timestamp_ms
+        if self.state is EMPTY:
+            return commit_timestamp_ms if self.state_timestamp_ms == NO_TIMESTAMP else self.state_timestamp_ms
+        knows_topics = self.is_of_consumers and self.subscribed_topics is not None
+        return commit_timestamp_ms if self.state is STABLE and knows_topics else None
+
+    def tombstones(self) -> list[Record]:
+        """See AnyGroup."""
+        return [group_tombstone(self.group_id)]
 
     def __repr__(self) -> str:
         return f"<group {self.group_id!r}: {self.state.value}, generation {self.generation_id}>"

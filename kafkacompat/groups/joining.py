@@ -80,16 +80,21 @@ class Joining:
         self._random_bytes = random_bytes
         self.pending = PendingMembers(clock, outbox, settings.pending_members_max_bytes, rebalance.pending_expired)
 
-    def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
-        """Take a member in; the answer comes when the joining phase ends, or at once when there is no need to wait."""
+    def refuse(self, request: JoinGroupRequest) -> JoinGroupResponse | None:
+        """The answer to a request that no group of whichever kind would take."""
         if not request.group_id:
             return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
         if not self._is_session_timeout_allowed(request.session_timeout_ms):
             return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+        return None
+
+    def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+        """Take a member in; the answer comes when the joining phase ends, or at once when there is no need to wait."""
         group = self._registry.find(request.group_id)
-        if isinstance(group, ErrorCode):
-            return join_refused(group) if group else self._join_new_group(request, joiner)
-        return self._join(group, _look_at(request, joiner))
+        if isinstance(group, Group):
+            return self._join(group, _look_at(request, joiner))
+        error = self._registry.check(request.group_id)
+        return join_refused(error) if error else self._join_new_group(request, joiner)
 
     def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:
         settings = self._settings

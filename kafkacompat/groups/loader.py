@@ -6,10 +6,13 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 
+from kafkacompat.groups.any_group import AnyGroup
+from kafkacompat.groups.consumer import records as consumer_records
+from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.member import Member
-from kafkacompat.groups.offsets import CommittedOffset
+from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -35,7 +38,7 @@ class Loader:
     """Replays one partition; ``groups`` is what its records amount to."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, AnyGroup] = {}
         self._shard = shard
         self._budget = budget
         self._skipped: Counter[str] = Counter()
@@ -63,7 +66,8 @@ class Loader:
         for reason, records in self._skipped.items():
             log.warning("offsets partition %d: %d records left out: %s", self._shard.partition, records, reason)
         for group in self.groups.values():
-            group.subscribed_topics = group.compute_subscribed_topics()
+            if isinstance(group, Group):
+                group.subscribed_topics = group.compute_subscribed_topics()
 
     def discard(self) -> None:
         """Give back the memory of groups that are not wanted after all."""
@@ -80,6 +84,8 @@ class Loader:
                 self._replay_offset(key, header, record)
             elif isinstance(key, GroupMetadataKey):
                 self._replay_group(key, record.value)
+            elif (change := consumer_records.read_key(record.key or b"")) is not None:
+                self._replay_consumer(change, record.value)
             else:
                 self._skipped["they are of groups of a kind that is not served here"] += 1
         except MalformedError:
@@ -122,13 +128,11 @@ class Loader:
 
     def _replay_group(self, key: GroupMetadataKey, data: Buffer | None) -> None:
         if data is None:
-            self._remove(key.group)
+            if isinstance(self.groups.get(key.group), Group):
+                self._delete(key.group)
             return
         value = read_value(GroupMetadataValue, data)
-        offsets = self.groups[key.group].offsets if key.group in self.groups else None
-        self._remove(key.group)
         group = self._new_group(key.group, value.current_state_timestamp)
-        group.offsets = offsets or group.offsets
         group.generation_id = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
@@ -140,8 +144,35 @@ class Loader:
     def _new_group(self, group_id: str, since_ms: int) -> Group:
         group = Group(group_id, self._shard, self._budget, since_ms)
         group.is_logged = True
-        self.groups[group_id] = group
+        self._put_in_place(group)
         return group
+
+    def _replay_consumer(self, key: consumer_records.Key, data: Buffer | None) -> None:
+        group = self.groups.get(key.group_id)
+        value = None if data is None else consumer_records.read_value(key, data)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = ConsumerGroup(key.group_id, self._shard, self._budget)
+            self._put_in_place(group)
+        if value is None and isinstance(key, consumer_records.GroupKey):
+            self._delete(key.group_id)
+        else:
+            group.replay(key, value)
+
+    def _put_in_place(self, group: AnyGroup) -> None:
+        """Let a group be there instead of the one of its name, whose offsets it keeps."""
+        before = self.groups.get(group.group_id)
+        self._remove(group.group_id)
+        if before is not None:
+            group.offsets = before.offsets
+        self.groups[group.group_id] = group
+
+    def _delete(self, group_id: str) -> None:
+        """Forget a group but for its offsets, which have tombstones of their own: it may become one of another kind."""
+        self._new_group(group_id, NO_TIMESTAMP)
+        if not len(self.groups[group_id].offsets):
+            self._remove(group_id)
 
     def _remove(self, group_id: str) -> None:
         group = self.groups.pop(group_id, None)

@@ -9,7 +9,8 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.answers import sync_refused, synced
-from kafkacompat.groups.group import Group, Identity
+from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.pending import PendingMembers
 from kafkacompat.groups.rebalance import Rebalance
@@ -115,7 +116,8 @@ class Membership:
         """The group, or why there is none to talk to."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
-        return self._registry.find(group_id) or ErrorCode.UNKNOWN_MEMBER_ID
+        group = self._registry.find(group_id)
+        return group if isinstance(group, Group) else self._registry.check(group_id) or ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def _check_sync(group: Group, request: SyncGroupRequest) -> ErrorCode:

@@ -30,11 +30,15 @@ class CommittedOffset(NamedTuple):
 
 
 class OffsetTable:
-    """The committed offsets of one group, by topic and partition."""
+    """The committed offsets of one group, by topic and partition.
 
-    __slots__ = ("by_topic",)
+    ``commits_in_flight`` counts commits on which the log has not decided yet.
+    """
+
+    __slots__ = ("by_topic", "commits_in_flight")
 
     def __init__(self) -> None:
+        self.commits_in_flight = 0
         self.by_topic: dict[str, dict[int, CommittedOffset]] = {}
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.java_hash import partition_for_key
 
 if TYPE_CHECKING:
-    from kafkacompat.groups.group import Group
+    from kafkacompat.groups.any_group import AnyGroup
 
 
 class Shard:
@@ -60,16 +60,16 @@ class Registry(Shards):
 
     def __init__(self, log: CoordinatorLog) -> None:
         super().__init__(log)
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, AnyGroup] = {}
 
-    def find(self, group_id: str) -> Group | ErrorCode:
+    def find(self, group_id: str) -> AnyGroup | ErrorCode:
         """The group; NONE when there is no such group; else why it is not known whether there is."""
         return self.groups.get(group_id) or self.check(group_id)
 
-    def of_shard(self, shard: Shard) -> Iterator[Group]:
+    def of_shard(self, shard: Shard) -> Iterator[AnyGroup]:
         """The groups kept in one partition."""
         return (group for group in list(self.groups.values()) if group.shard is shard)
 
-    def is_current(self, group: Group) -> bool:
+    def is_current(self, group: AnyGroup) -> bool:
         """Whether *group* is still the group of its name here."""
         return self.groups.get(group.group_id) is group

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
-from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.wire import compiler
 from kafkacompat.wire.schema import Request, Response
 from tests.fakes.memory_store import MemoryStore
@@ -33,7 +33,7 @@ class GroupNode:
 
     def __init__(self, *, has_offsets_topic: bool = True) -> None:
         self.world = World()
-        self.holder = ImageHolder()
+        self.holder = self.world.metadata
         self.store = MemoryStore()
         names = {"t": 2, "u": 2} | ({"__consumer_offsets": 4} if has_offsets_topic else {})
         self.set_topics(**names)

@@ -9,11 +9,13 @@ from typing import Any, TypeVar, overload
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
+from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator import GroupCoordinator
-from kafkacompat.groups.group import Identity
 from kafkacompat.groups.joining import Joiner
 from kafkacompat.groups.settings import GroupSettings
+from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
@@ -74,13 +76,26 @@ class TurningClock(Clock):
 class World:
     """One coordinator that leads every partition of a fake offsets log."""
 
-    def __init__(self, log: FakeCoordinatorLog | None = None, seed: int = 1, **settings: Any) -> None:
+    def __init__(
+        self,
+        log: FakeCoordinatorLog | None = None,
+        seed: int = 1,
+        consumer_settings: ConsumerGroupSettings = ConsumerGroupSettings(),  # noqa: B008  # it cannot be changed
+        **settings: Any,
+    ) -> None:
         self.clock = TurningClock()
         self.clock.advance(1_000_000)
         self.log = log if log is not None else FakeCoordinatorLog()
         self.settings = GroupSettings(**settings)
+        self.metadata = ImageHolder()
         self.coordinator = GroupCoordinator(
-            self.clock, self.settings, self.log, lambda: succeed(None), random.Random(seed).randbytes
+            self.clock,
+            self.settings,
+            self.log,
+            lambda: succeed(None),
+            random.Random(seed).randbytes,
+            metadata=self.metadata,
+            consumer_settings=consumer_settings,
         )
         for partition in range(self.log.partition_count):
             self.coordinator.on_election(partition)
@@ -164,7 +179,7 @@ class World:
         return self.coordinator.heartbeat(group, Identity(member_id, instance, generation))
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
-        return self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
+        return now(self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids]))
 
     def commit(
         self,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
-from kafkacompat.groups.group import Identity
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, is_waiting, now
 

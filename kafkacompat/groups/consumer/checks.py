@@ -1,0 +1,119 @@
+"""What is wrong with a ConsumerGroupHeartbeat before any group is looked at, and with the epoch that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NoReturn
+
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    Holding,
+)
+from kafkacompat.groups.consumer.reconciliation import Owned
+from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+NOT_GIVEN = -1
+
+
+def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
+    """What the member says that it has."""
+    if request.topic_partitions is None:
+        return None
+    owned: dict[bytes, frozenset[int]] = {}
+    for part in request.topic_partitions:
+        owned[part.topic_id] = owned.get(part.topic_id, frozenset()) | frozenset(part.partitions)
+    return owned
+
+
+def check_request(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool) -> None:
+    """Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
+    epoch = request.member_epoch
+    if needs_member_id or epoch > 0 or epoch == LEAVING_EPOCH:
+        _check_not_blank(request.member_id, "member_id")
+    _check_not_blank(request.group_id, "group_id")
+    _check_not_blank(request.instance_id, "instance_id")
+    _check_not_blank(request.rack_id, "rack_id")
+    if epoch == JOINING_EPOCH:
+        _check_joining(request)
+    elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
+        _refuse(f"a member that leaves with epoch {STATIC_LEAVING_EPOCH} needs an instance_id")
+    elif epoch < STATIC_LEAVING_EPOCH:
+        _refuse(f"member_epoch={epoch} means nothing")
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        known = ", ".join(assignors)
+        message = f"server_assignor={request.server_assignor} is not served: this broker has {known}"
+        raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
+
+
+def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == NOT_GIVEN:
+        _refuse("a member that joins needs a rebalance_timeout_ms")
+    if request.topic_partitions is None or request.topic_partitions:
+        _refuse("a member that joins has no partitions, and must say so")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        _refuse("a member that joins needs subscribed_topic_names or a subscribed_topic_regex, if only empty ones")
+
+
+def _check_not_blank(text: str | None, name: str) -> None:
+    if text is not None and not text.strip():
+        _refuse(f"{name} must not be empty")
+
+
+def _refuse(message: str) -> NoReturn:
+    raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_place(contents: Contents, member_id: str, max_size: int) -> None:
+    """Refuse a newcomer to a full group; raises KafkaError: GROUP_MAX_SIZE_REACHED."""
+    if len(contents.members) >= max_size and member_id not in contents.members:
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {max_size} members, as many as it may")
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Owned) -> None:
+    """Refuse a member with another epoch than its own; raises KafkaError: FENCED_MEMBER_EPOCH.
+
+    The one before is good, should the answer with the next one have been lost, if the member says that it has no
+    more than it may have. Whoever joins (epoch 0) is let in in any case.
+    """
+    if epoch in (JOINING_EPOCH, member.member_epoch):
+        return
+    is_behind = epoch == member.previous_member_epoch and epoch < member.member_epoch
+    if is_behind and owned is not None and _is_part_of(owned, member.assigned):
+        return
+    message = f"the member's epoch is {member.member_epoch}, not {epoch}: it must give up all partitions and join again"
+    raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, message)
+
+
+def _is_part_of(owned: Mapping[bytes, frozenset[int]], holding: Holding) -> bool:
+    return all(topic_id in holding and some <= holding[topic_id].keys() for topic_id, some in owned.items())
+
+
+def unknown_member(member_id: str, group_id: str) -> KafkaError:
+    """UNKNOWN_MEMBER_ID."""
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id} is no member of group {group_id}")
+
+
+def static_member(contents: Contents, group_id: str, instance_id: str, member_id: str) -> ConsumerMember:
+    """The member of an instance id; raises KafkaError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID for another's."""
+    member = contents.static_member(instance_id)
+    if member is None:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id} has no member with instance id {instance_id}")
+    if member.member_id != member_id:
+        message = f"the instance id {instance_id} belongs to member {member.member_id} now, not to {member_id}"
+        raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)
+    return member
+
+
+def known_member(contents: Contents, group_id: str, instance_id: str | None, member_id: str) -> ConsumerMember:
+    """The member that a request comes from; raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    if instance_id is not None:
+        return static_member(contents, group_id, instance_id, member_id)
+    member = contents.members.get(member_id)
+    if member is None:
+        raise unknown_member(member_id, group_id)
+    return member

@@ -1,0 +1,240 @@
+"""What the log says of one consumer group.
+
+Everything in here came from records, read or written: `Contents.apply` is the only way it changes, at work as when it
+is loaded. So what a broker has in memory is what the next one will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from kafkacompat.groups.consumer.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    NAME_BYTES,
+    PARTITION_BYTES,
+    Assignment,
+    ClassicMetadata,
+    ConsumerMember,
+    Holding,
+    MemberState,
+    count,
+)
+from kafkacompat.groups.consumer.records import (
+    ClassicMember,
+    GroupKey,
+    GroupValue,
+    HeldPartitions,
+    Key,
+    MemberCurrentKey,
+    MemberCurrentValue,
+    MemberKey,
+    MemberTargetKey,
+    MemberTargetValue,
+    MemberValue,
+    PartitionMetadataKey,
+    PatternKey,
+    PatternValue,
+    TargetKey,
+    TargetValue,
+)
+from kafkacompat.wire.schema import Message
+
+FIRST_EPOCH = 1
+"""What a group starts with, and its first member makes it one more."""
+
+
+class ResolvedPattern(NamedTuple):
+    """The topics that a pattern matched, and when."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+@dataclass(slots=True)
+class Contents:
+    """A group's members, what they shall have, and the epochs of both.
+
+    ``epoch`` grows with each change of members, subscriptions and topics, ``assignment_epoch`` follows it when
+    ``targets`` are made anew. ``statics`` leads from instance ids to member ids; ``owners`` names the member that
+    each partition (topic id, number) is with. ``metadata_hash`` stands for the topics that ``epoch`` knew,
+    ``size_bytes`` is about how much memory it takes.
+    """
+
+    epoch: int = FIRST_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = FIRST_EPOCH
+    assignment_timestamp_ms: int = 0
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    targets: dict[str, Assignment] = field(default_factory=dict)
+    patterns: dict[str, ResolvedPattern] = field(default_factory=dict)
+    statics: dict[str, str] = field(default_factory=dict)
+    owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
+    has_partition_metadata: bool = False
+    size_bytes: int = 0
+
+    def copy(self) -> Contents:
+        """Contents that can be changed without these; members and assignments are values, and shared."""
+        return replace(
+            self,
+            members=dict(self.members),
+            targets=dict(self.targets),
+            patterns=dict(self.patterns),
+            statics=dict(self.statics),
+            owners=dict(self.owners),
+        )
+
+    def apply(self, key: Key, value: Message | None) -> None:
+        """Do what a record says; what it deletes need not be there."""
+        _APPLY[type(key)](self, key, value)
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """The member of an instance id, if there is one."""
+        return self.members.get(self.statics.get(instance_id, "")) if instance_id is not None else None
+
+    def owner(self, topic_id: bytes, partition: int) -> str | None:
+        """The member that has a partition, or has yet to say that it gave it up."""
+        return self.owners.get((topic_id, partition))
+
+    # By kind of record
+
+    def _apply_group(self, key: GroupKey, value: GroupValue | None) -> None:
+        self.epoch = value.epoch if value else FIRST_EPOCH
+        self.metadata_hash = value.metadata_hash if value else 0
+
+    def _apply_partition_metadata(self, key: PartitionMetadataKey, value: Message | None) -> None:
+        self.has_partition_metadata = value is not None
+
+    def _apply_member(self, key: MemberKey, value: MemberValue | None) -> None:
+        before = self.members.get(key.member_id)
+        if value is None:
+            if before is not None:
+                self._put(replace(before, assigned={}, pending_revocation={}))
+                self._forget(before)
+            return
+        self._put(_described(before or ConsumerMember(key.member_id), value))
+
+    def _apply_target(self, key: TargetKey, value: TargetValue | None) -> None:
+        self.assignment_epoch = value.assignment_epoch if value else LEAVING_EPOCH
+        self.assignment_timestamp_ms = value.assignment_timestamp if value else 0
+
+    def _apply_member_target(self, key: MemberTargetKey, value: MemberTargetValue | None) -> None:
+        self.size_bytes -= PARTITION_BYTES * count(self.targets.pop(key.member_id, {}))
+        if value is not None:
+            parts = value.topic_partitions
+            target = self.targets[key.member_id] = {part.topic_id: frozenset(part.partitions) for part in parts}
+            self.size_bytes += PARTITION_BYTES * count(target)
+
+    def _apply_member_current(self, key: MemberCurrentKey, value: MemberCurrentValue | None) -> None:
+        before = self.members.get(key.member_id)
+        if value is not None:
+            self._put(_placed(before or ConsumerMember(key.member_id), value))
+        elif before is not None:
+            gone = replace(before, member_epoch=LEAVING_EPOCH, previous_member_epoch=LEAVING_EPOCH)
+            self._put(replace(gone, assigned={}, pending_revocation={}))
+
+    def _apply_pattern(self, key: PatternKey, value: PatternValue | None) -> None:
+        before = self.patterns.pop(key.regular_expression, None)
+        self.size_bytes -= NAME_BYTES * len(before.topics) if before else 0
+        if value is not None:
+            found = ResolvedPattern(frozenset(value.topics), value.version, value.timestamp)
+            self.patterns[key.regular_expression] = found
+            self.size_bytes += NAME_BYTES * len(found.topics)
+
+    # Members
+
+    def _put(self, member: ConsumerMember) -> None:
+        before = self.members.get(member.member_id)
+        self.members[member.member_id] = member
+        self.size_bytes += member.size_bytes - (before.size_bytes if before else 0)
+        if member.instance_id is not None:
+            self.statics[member.instance_id] = member.member_id
+        if before is None or (before.assigned, before.pending_revocation) != (
+            member.assigned,
+            member.pending_revocation,
+        ):
+            self._move(before, member)
+
+    def _move(self, before: ConsumerMember | None, member: ConsumerMember) -> None:
+        """Note who has what, without touching what another member got meanwhile."""
+        for each in _partitions(before):
+            if self.owners.get(each) == member.member_id:
+                del self.owners[each]
+        for each in _partitions(member):
+            self.owners[each] = member.member_id
+
+    def _forget(self, member: ConsumerMember) -> None:
+        self.size_bytes -= self.members.pop(member.member_id).size_bytes
+        if self.statics.get(member.instance_id or "") == member.member_id:
+            del self.statics[member.instance_id or ""]
+
+
+_APPLY: dict[type[Key], Callable[[Contents, Any, Any], None]] = {
+    GroupKey: Contents._apply_group,
+    PartitionMetadataKey: Contents._apply_partition_metadata,
+    MemberKey: Contents._apply_member,
+    TargetKey: Contents._apply_target,
+    MemberTargetKey: Contents._apply_member_target,
+    MemberCurrentKey: Contents._apply_member_current,
+    PatternKey: Contents._apply_pattern,
+}
+
+
+def _partitions(member: ConsumerMember | None) -> list[tuple[bytes, int]]:
+    if member is None:
+        return []
+    return [
+        (topic_id, partition)
+        for holding in (member.assigned, member.pending_revocation)
+        for topic_id, epochs in holding.items()
+        for partition in epochs
+    ]
+
+
+def _described(member: ConsumerMember, value: MemberValue) -> ConsumerMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topics=frozenset(value.subscribed_topic_names),
+        pattern=value.subscribed_topic_regex,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        assignor=value.server_assignor,
+        classic=_classic(value.classic_member_metadata),
+    )
+
+
+def _classic(value: ClassicMember | None) -> ClassicMetadata | None:
+    if value is None:
+        return None
+    return ClassicMetadata(
+        value.session_timeout_ms, tuple((each.name, each.metadata) for each in value.supported_protocols)
+    )
+
+
+def _placed(member: ConsumerMember, value: MemberCurrentValue) -> ConsumerMember:
+    return replace(
+        member,
+        member_epoch=value.member_epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=MemberState.read(value.state),
+        assigned=_holding(value.assigned_partitions, value.member_epoch),
+        pending_revocation=_holding(value.partitions_pending_revocation, value.member_epoch),
+    )
+
+
+def _holding(parts: list[HeldPartitions], member_epoch: int) -> Holding:
+    """Where the log does not say since when a partition is the member's, it is since the member's epoch."""
+    default = max(member_epoch, JOINING_EPOCH)
+    holding: dict[bytes, dict[int, int]] = {}
+    for part in parts:
+        epochs = part.assignment_epochs
+        if epochs is None or len(epochs) != len(part.partitions):
+            epochs = [default] * len(part.partitions)
+        holding[part.topic_id] = dict(zip(part.partitions, epochs, strict=True))
+    return holding

@@ -1,0 +1,136 @@
+"""Members that leave, or are taken out because they are late; and what becomes of groups without them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.consumer.checks import known_member
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.conversion import classic_group
+from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.member import (
+    JOINING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    with_epoch,
+    without_epochs,
+)
+from kafkacompat.groups.consumer.retargeting import bump, count_of_pattern
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+from kafkacompat.groups.consumer.storing import Storing
+from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.rebalance import Rebalance
+from kafkacompat.groups.records import group_record
+from kafkacompat.groups.shard import Registry
+from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.timers import Clock, now_ms
+from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkacompat.wire.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+
+class Departures:
+    """Takes members out of consumer groups."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: ConsumerGroupSettings,
+        registry: Registry,
+        metadata: ImageHolder,
+        budget: MemoryBudget,
+        rebalance: Rebalance,
+        timeouts: Timeouts,
+        storing: Storing,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._registry = registry
+        self._metadata = metadata
+        self._budget = budget
+        self._rebalance = rebalance
+        self._timeouts = timeouts
+        self._storing = storing
+
+    def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Deferred[ErrorCode] | None:
+        """Let a member go, a static one for a while only if it says so.
+
+        Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        member = known_member(group.contents, group.group_id, request.instance_id, request.member_id)
+        log.info("group %s: %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
+        if request.member_epoch == STATIC_LEAVING_EPOCH:
+            return self._leave_for_a_while(group, member)
+        return self.remove(group, [member.member_id])
+
+    def _leave_for_a_while(self, group: ConsumerGroup, member: ConsumerMember) -> Deferred[ErrorCode] | None:
+        """Keep a static member's place: it has its session timeout to come back, under whichever id."""
+        self._timeouts.cancel(group, member.member_id, Timer.REBALANCE)
+        draft = Draft(group.group_id, group.contents)
+        # Whatever id it comes back with may commit for what it had.
+        held = with_epoch(without_epochs(member.assigned), JOINING_EPOCH)
+        draft.place(replace(member, member_epoch=STATIC_LEAVING_EPOCH, assigned=held, pending_revocation={}))
+        return self._storing.store(group, draft, [])
+
+    def remove(self, group: ConsumerGroup, member_ids: Collection[str]) -> Deferred[ErrorCode] | None:
+        """Take members out, for what they had to go to others."""
+        if not member_ids:
+            return None
+        draft = Draft(group.group_id, group.contents)
+        patterns = {group.contents.members[member_id].pattern for member_id in member_ids}
+        for member_id in member_ids:
+            draft.remove(member_id)
+        if self._is_to_be_classic(group, draft.contents):
+            return self.make_classic(group, draft.contents, "the last member of the consumer protocol left")
+        for pattern in patterns:
+            if pattern and not count_of_pattern(draft.contents, pattern):
+                draft.set_pattern(pattern, None)
+        bump(draft, self._metadata.image)
+        for member_id in member_ids:
+            self._timeouts.cancel(group, member_id)
+        return self._storing.store(group, draft, [])
+
+    def expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+        """A member's time is up."""
+        if self._registry.is_current(group) and member_id in group.contents.members:
+            log.info("group %s: %s is taken out: %s", group.group_id, member_id, reason)
+            self.remove(group, [member_id])
+
+    # Back to the classic protocol
+
+    def _is_to_be_classic(self, group: ConsumerGroup, contents: Contents) -> bool:
+        """Whether only members of the classic protocol are left."""
+        members = contents.members.values()
+        return bool(members) and all(member.classic for member in members) and self.may_be_classic(len(members))
+
+    def may_be_classic(self, size: int) -> bool:
+        """Whether a consumer group of this size may become a classic one."""
+        return self._settings.may_downgrade and size <= self._settings.classic_max_size
+
+    def make_classic(self, group: ConsumerGroup, contents: Contents, reason: str | None) -> Deferred[ErrorCode]:
+        """Let a classic group with these contents take the group's place, and have it rebalance if there is a reason."""
+        log.info("group %s: it is a classic group from now on: %s", group.group_id, reason)
+        classic = classic_group(group, contents, self._budget, self._metadata.image, now_ms(self._clock))
+        assignments = {member.member_id: member.assignment for member in classic.members.values()}
+        records = [*group.tombstones(), group_record(classic, assignments)]
+        group.clear()
+        self._registry.groups[group.group_id] = classic
+        for member in classic.members.values():
+            self._rebalance.restart_session(classic, member)
+        if reason is not None:
+            self._rebalance.prepare(classic, reason)
+        return self._storing.write(group.shard, records)
+
+    def replace_empty(self, group: ConsumerGroup, classic: Group) -> None:
+        """Let an empty classic group take the place of an empty group."""
+        records = group.tombstones()
+        group.clear()
+        self._registry.groups[group.group_id] = classic
+        self._storing.write(group.shard, records)

@@ -1,0 +1,174 @@
+"""A consumer group: what the log says of it, and what is known of it besides while this broker has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.member import ConsumerMember
+from kafkacompat.groups.consumer.records import Key, write
+from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE
+from kafkacompat.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkacompat.groups.consumer.timeouts import Timer
+    from kafkacompat.groups.coordinator_log import Record
+    from kafkacompat.groups.group import Group, MemoryBudget
+    from kafkacompat.groups.shard import Shard
+    from kafkacompat.metadata.image import MetadataImage
+    from kafkacompat.timers import DelayedCall
+    from kafkacompat.wire.schema import Message
+
+
+class ConsumerGroup(AnyGroup):
+    """A group of the consumer protocol.
+
+    ``checked_image`` is the metadata that the group's epoch was compared with last, ``writes_in_flight`` counts
+    changes of it on which the log has not decided yet. ``replaces`` is the classic group that it was made of, until
+    it takes its place.
+    """
+
+    TYPE = "consumer"
+
+    def __init__(self, group_id: str, shard: Shard, budget: MemoryBudget) -> None:
+        super().__init__(group_id, shard)
+        self.is_logged = True
+        self.timers: dict[tuple[Timer, str], DelayedCall] = {}
+        self.checked_image: MetadataImage | None = None
+        self.writes_in_flight = 0
+        self.replaces: Group | None = None
+        self.is_resolving = False
+        self.resolved_topics_version = -1
+        self._budget = budget
+        self._contents = Contents()
+
+    @property
+    def contents(self) -> Contents:
+        """What the log says of it, or will."""
+        return self._contents
+
+    @contents.setter
+    def contents(self, contents: Contents) -> None:
+        self._budget.used_bytes += contents.size_bytes - self._contents.size_bytes
+        self._contents = contents
+
+    def replay(self, key: Key, value: Message | None) -> None:
+        """Take a record in that was read from the log."""
+        before = self._contents.size_bytes
+        self._contents.apply(key, value)
+        self._budget.used_bytes += self._contents.size_bytes - before
+
+    def clear(self) -> None:
+        """Forget everybody."""
+        for timer in self.timers.values():
+            if timer.active():
+                timer.cancel()
+        self.timers.clear()
+        if self._contents.members:
+            self.contents = Contents()
+
+    # State
+
+    @property
+    def state_name(self) -> str:
+        """See AnyGroup."""
+        contents = self._contents
+        if not contents.members:
+            return "Empty"
+        if contents.epoch > contents.assignment_epoch:
+            return "Assigning"
+        are_all = all(member.is_reconciled_to(contents.assignment_epoch) for member in contents.members.values())
+        return "Stable" if are_all else "Reconciling"
+
+    @property
+    def is_empty(self) -> bool:
+        """See AnyGroup."""
+        return not self._contents.members
+
+    @property
+    def is_expected(self) -> bool:
+        """See AnyGroup; members come in with their first request."""
+        return False
+
+    @property
+    def told_protocol_type(self) -> str:
+        """See AnyGroup."""
+        return CONSUMER_PROTOCOL_TYPE
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """See AnyGroup."""
+        return True
+
+    def is_subscribed(self, topic: str) -> bool:
+        """See AnyGroup."""
+        return any(topic in member.topics for member in self._contents.members.values()) or any(
+            topic in found.topics for found in self._contents.patterns.values()
+        )
+
+    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+        """See AnyGroup."""
+        return commit_timestamp_ms
+
+    def tombstones(self) -> list[Record]:
+        """See AnyGroup."""
+        draft = Draft(self.group_id, self._contents)
+        draft.delete()
+        return [write(change) for change in draft.changes]
+
+    def restore(self) -> None:
+        """See AnyGroup; it has what it had."""
+
+    # What is accepted
+
+    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+        """See AnyGroup. A member with an old epoch may still commit what it has been given by then (KIP-1251)."""
+        if identity.generation_id < 0 and self.is_empty:
+            return ErrorCode.NONE
+        member = self._contents.members.get(identity.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member.classic is None and not identity.knows_epochs:
+            return ErrorCode.UNSUPPORTED_VERSION
+        if identity.generation_id == member.member_epoch:
+            return ErrorCode.NONE
+        is_newer = identity.generation_id > member.member_epoch
+        if not is_newer and all(_had(member, *each, identity.generation_id) for each in partitions):
+            return ErrorCode.NONE
+        return stale(member)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """See AnyGroup."""
+        if member_id is None and member_epoch < 0:
+            return ErrorCode.NONE
+        member = self._contents.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member.member_epoch == member_epoch else stale(member)
+
+    # Members of the classic protocol
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member with these protocols could join: one of them must be known to all of its kind."""
+        if protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return False
+        known = [member.classic.protocols for member in self._contents.members.values() if member.classic]
+        supported = Counter(name for protocols in known for name in {name for name, _ in protocols})
+        return any(supported[name] == len(known) for name in names)
+
+    def __repr__(self) -> str:
+        return f"<consumer group {self.group_id!r}: {self.state_name}, epoch {self._contents.epoch}>"
+
+
+def stale(member: ConsumerMember) -> ErrorCode:
+    """What a member is told that names another epoch than its own."""
+    return ErrorCode.ILLEGAL_GENERATION if member.classic else ErrorCode.STALE_MEMBER_EPOCH
+
+
+def _had(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
+    since = member.epoch_of(topic_id, partition)
+    return since is not None and since <= epoch

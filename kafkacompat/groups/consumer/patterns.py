@@ -1,0 +1,173 @@
+"""Subscriptions by pattern: which topics there are for them is looked up beside the requests, a little at a turn.
+
+All patterns of a group are matched at once, so that a new topic makes one rebalance and not several. They are matched
+again when there are new topics, but at most every ten seconds, and every group.consumer.regex.refresh.interval.ms.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from enum import Enum, auto
+
+from twisted.internet.task import Cooperator
+
+from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
+from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.member import ConsumerMember
+from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed, count_of_pattern
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+from kafkacompat.groups.consumer.storing import Storing
+from kafkacompat.groups.outbox import Outbox
+from kafkacompat.groups.shard import Registry
+from kafkacompat.metadata.image import ImageHolder, MetadataImage
+from kafkacompat.patterns import Pattern, PatternError
+from kafkacompat.timers import Clock, now_ms
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+TOPICS_A_TURN = 500
+MOST_STEPS = 20_000_000
+"""A pattern that takes more work than this matches no topic."""
+
+
+class Subscription(Enum):
+    """What a heartbeat did to the pattern that its sender is subscribed to."""
+
+    UNCHANGED = auto()
+    UNKNOWN = auto()  # another one, and its topics are not known yet
+    KNOWN = auto()  # another one with known topics, or none any more
+
+
+class Patterns:
+    """Keeps the patterns of consumer groups resolved."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: ConsumerGroupSettings,
+        registry: Registry,
+        outbox: Outbox,
+        metadata: ImageHolder,
+        storing: Storing,
+        cooperator: Cooperator,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._registry = registry
+        self._outbox = outbox
+        self._metadata = metadata
+        self._storing = storing
+        self._cooperator = cooperator
+        self._topics = TopicsVersion()
+
+    def subscribe(self, draft: Draft, before: Contents, old: ConsumerMember, new: ConsumerMember) -> Subscription:
+        """Take the pattern that a member is subscribed to now; raises KafkaError: INVALID_REGULAR_EXPRESSION.
+
+        *before* is what the group was without this heartbeat.
+        """
+        if old.pattern == new.pattern:
+            return Subscription.UNCHANGED
+        if old.pattern and count_of_pattern(before, old.pattern) == 1:
+            draft.set_pattern(old.pattern, None)
+        if not new.pattern:
+            return Subscription.KNOWN if old.pattern else Subscription.UNKNOWN
+        if not count_of_pattern(before, new.pattern):
+            _check(new.pattern)
+            return Subscription.UNKNOWN
+        return Subscription.KNOWN if new.pattern in before.patterns else Subscription.UNKNOWN
+
+    def refresh_if_due(self, group: ConsumerGroup) -> None:
+        """Look the topics of a group's patterns up again if it is time to."""
+        contents = group.contents
+        wanted = {member.pattern for member in contents.members.values() if member.pattern}
+        if not wanted or group.is_resolving:
+            return
+        at_ms = now_ms(self._clock)
+        version = self._topics.version(self._metadata.image)
+        known = [contents.patterns[pattern] for pattern in wanted if pattern in contents.patterns]
+        last_ms = max((each.timestamp_ms for each in known), default=None)
+        if last_ms is not None and at_ms <= last_ms + self._settings.patterns_refresh_least_ms:
+            return
+        is_old = last_ms is not None and at_ms > last_ms + self._settings.regex_refresh_interval_ms
+        if len(known) < len(wanted) or group.resolved_topics_version < version or is_old:
+            self._refresh(group, wanted, version, at_ms)
+
+    def _refresh(self, group: ConsumerGroup, wanted: Collection[str], version: int, at_ms: int) -> None:
+        group.is_resolving = True
+        image = self._metadata.image
+        found: dict[str, ResolvedPattern] = {}
+        walk = self._cooperator.coiterate(_resolve(wanted, image, at_ms, found))
+        walk.addCallback(lambda _: self._outbox.run(self._resolved, group, found, version))
+        walk.addErrback(lambda failure: log.error("group %s: patterns failed", group.group_id, exc_info=failure.value))
+
+    def _resolved(self, group: ConsumerGroup, found: dict[str, ResolvedPattern], version: int) -> None:
+        group.is_resolving = False
+        if not self._registry.is_current(group):
+            return
+        group.resolved_topics_version = version
+        draft = Draft(group.group_id, group.contents)
+        has_new_topics = False
+        for pattern, resolved in found.items():
+            if count_of_pattern(group.contents, pattern):
+                known = group.contents.patterns.get(pattern)
+                has_new_topics |= resolved.topics != (known.topics if known else frozenset())
+                draft.set_pattern(pattern, resolved)
+        image = self._metadata.image
+        (bump if has_new_topics else bump_if_topics_changed)(draft, image)
+        if draft.changes:
+            group.checked_image = image
+            self._storing.store(group, draft, [])
+
+
+class TopicsVersion:
+    """Tells when there are new topics."""
+
+    def __init__(self) -> None:
+        self._image = MetadataImage()
+        self._version = 0
+
+    def version(self, image: MetadataImage) -> int:
+        """The version of the first image with the newest topic."""
+        if image is not self._image:
+            if image.topics_by_id.keys() - self._image.topics_by_id.keys():
+                self._version = image.version
+            self._image = image
+        return self._version
+
+
+def _check(text: str) -> None:
+    try:
+        Pattern(text)
+    except PatternError as problem:
+        message = f"subscribed_topic_regex={text} is no regular expression of RE2: {problem}"
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
+
+
+def _resolve(
+    wanted: Collection[str], image: MetadataImage, at_ms: int, found: dict[str, ResolvedPattern]
+) -> Iterator[None]:
+    """Fill *found*, with a pause (a yield) before each piece of work."""
+    for text in wanted:
+        topics: set[str] = set()
+        yield from _match(text, image, topics.add)
+        found[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
+
+
+def _match(text: str, image: MetadataImage, add: Callable[[str], None]) -> Iterator[None]:
+    try:
+        pattern = Pattern(text)
+    except PatternError as problem:
+        # A log that Kafka wrote may hold what it reads and we do not.
+        log.error("the pattern %s is not read: %s", text, problem)
+        return
+    for count, topic in enumerate(tuple(image.topics)):
+        if count % TOPICS_A_TURN == 0:
+            yield
+        if (yield from pattern.matching(topic)):
+            add(topic)
+        if pattern.steps > MOST_STEPS:
+            log.error("the pattern %s takes more than %d steps: it is left with what it matched", text, MOST_STEPS)
+            return

@@ -1,0 +1,139 @@
+"""From who is subscribed to what, to epochs, and to what each member shall have."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from time import perf_counter
+
+from kafkacompat.groups.consumer.assignors import ASSIGNORS, Subscriber
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.member import ConsumerMember
+from kafkacompat.groups.consumer.metadata_hash import metadata_hash
+from kafkacompat.groups.consumer.reconciliation import Owned, Target, reconcile
+from kafkacompat.metadata.image import MetadataImage
+
+log = logging.getLogger(__name__)
+
+
+# Subscriptions
+
+
+def topics_of(member: ConsumerMember, contents: Contents) -> frozenset[str]:
+    """The topics a member is subscribed to, by name and by pattern; a pattern not matched yet gives none."""
+    found = contents.patterns.get(member.pattern or "")
+    return member.topics | found.topics if found is not None else member.topics
+
+
+def subscribed_topics(contents: Contents) -> set[str]:
+    """The topics that anybody is subscribed to."""
+    patterns = (found.topics for found in contents.patterns.values())
+    return set().union(*patterns, *(member.topics for member in contents.members.values()))
+
+
+def count_of_pattern(contents: Contents, pattern: str) -> int:
+    """How many members are subscribed to a pattern."""
+    return sum(member.pattern == pattern for member in contents.members.values())
+
+
+# The group's epoch
+
+
+def bump(draft: Draft, image: MetadataImage) -> None:
+    """Let the group be in its next epoch."""
+    contents = draft.contents
+    draft.set_epoch(contents.epoch + 1, metadata_hash(subscribed_topics(contents), image))
+    log.info("group %s: epoch %d", draft.group_id, draft.contents.epoch)
+
+
+def bump_if_topics_changed(draft: Draft, image: MetadataImage) -> None:
+    """Let the group be in its next epoch if its topics are not what they were in this one."""
+    if metadata_hash(subscribed_topics(draft.contents), image) != draft.contents.metadata_hash:
+        bump(draft, image)
+
+
+# What members shall have
+
+
+def retarget(draft: Draft, image: MetadataImage, default_assignor: str, now_ms: int, least_interval_ms: int) -> None:
+    """Share the partitions out anew if the group is in a newer epoch, but not more often than so."""
+    contents = draft.contents
+    since_ms = contents.assignment_timestamp_ms
+    if contents.assignment_epoch >= contents.epoch or (since_ms and now_ms < since_ms + least_interval_ms):
+        return
+    name = preferred_assignor(contents.members.values()) or default_assignor
+    began = perf_counter()
+    targets = ASSIGNORS.get(name, ASSIGNORS[default_assignor])(_subscribers(contents, image), _PartitionCounts(image))
+    took_ms = (perf_counter() - began) * 1000
+    log.info("group %s: %s assigns for epoch %d, in %.1f ms", draft.group_id, name, contents.epoch, took_ms)
+    for member_id, target in targets.items():
+        if target != contents.targets.get(member_id):
+            draft.aim(member_id, target)
+    draft.set_assignment_epoch(contents.epoch, now_ms)
+
+
+def preferred_assignor(members: Iterable[ConsumerMember]) -> str | None:
+    """The assignor that most members ask for; a tie goes to the one that was asked for first, None if nobody asks."""
+    votes = Counter(member.assignor for member in members if member.assignor is not None)
+    return max(votes, key=votes.__getitem__, default=None)
+
+
+class _PartitionCounts(dict[bytes, int]):
+    """How many partitions topics have, by id; those that are not there are not asked for."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        super().__init__()
+        self._image = image
+
+    def __missing__(self, topic_id: bytes) -> int:
+        count = self[topic_id] = len(self._image.topics_by_id[topic_id].partitions)
+        return count
+
+
+def _subscribers(contents: Contents, image: MetadataImage) -> dict[str, Subscriber]:
+    known: dict[frozenset[str], frozenset[bytes]] = {}
+
+    def topic_ids(names: frozenset[str]) -> frozenset[bytes]:
+        if names not in known:
+            known[names] = frozenset(image.topics[name].topic_id for name in names if name in image.topics)
+        return known[names]
+
+    return {
+        member_id: Subscriber(
+            member.instance_id, topic_ids(topics_of(member, contents)), contents.targets.get(member_id, {})
+        )
+        for member_id, member in contents.members.items()
+    }
+
+
+# What a member has
+
+
+def reconcile_in(
+    draft: Draft, member: ConsumerMember, image: MetadataImage, owned: Owned, *, has_new_subscription: bool
+) -> ConsumerMember:
+    """Move a member towards what it shall have; see `reconciliation`. Raises KafkaError: FENCED_MEMBER_EPOCH."""
+    contents = draft.contents
+    if not has_new_subscription and member.is_reconciled_to(contents.assignment_epoch):
+        return member
+    target = Target(
+        contents.assignment_epoch,
+        contents.targets.get(member.member_id, {}),
+        _is_one_of(topics_of(member, contents), image),
+        contents.owner,
+    )
+    moved = reconcile(member, target, owned, has_new_subscription=has_new_subscription)
+    if moved is not member:
+        draft.place(moved)
+        log.debug("group %s: %s", draft.group_id, moved)
+    return moved
+
+
+def _is_one_of(names: frozenset[str], image: MetadataImage) -> Callable[[bytes], bool]:
+    def is_subscribed(topic_id: bytes) -> bool:
+        topic = image.topics_by_id.get(topic_id)
+        return topic is not None and topic.name in names
+
+    return is_subscribed

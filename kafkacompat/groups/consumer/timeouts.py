@@ -1,0 +1,61 @@
+"""How long members may take: to send a heartbeat, to give partitions up, to join again and to ask what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.outbox import Outbox
+from kafkacompat.timers import Clock
+
+
+class Timer(Enum):
+    """What a member's time may run out for; the last two are for members of the classic protocol."""
+
+    SESSION = auto()
+    REBALANCE = auto()
+    JOIN = auto()
+    SYNC = auto()
+
+
+REASONS = {
+    Timer.SESSION: "nothing was heard of it",
+    Timer.REBALANCE: "it did not give up its partitions in time",
+    Timer.JOIN: "it did not join again in time",
+    Timer.SYNC: "it did not send SyncGroup in time",
+}
+
+
+class Timeouts:
+    """The timers of all members; *expired* is called with the group, the member's id and the reason."""
+
+    def __init__(self, clock: Clock, outbox: Outbox, expired: Callable[[ConsumerGroup, str, str], None]) -> None:
+        self._clock = clock
+        self._outbox = outbox
+        self._expired = expired
+
+    def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
+        """Give a member so much time from now on."""
+        call = group.timers.get((timer, member_id))
+        if call is not None and call.active():
+            call.reset(delay_ms / 1000)
+        else:
+            call = self._clock.callLater(delay_ms / 1000, self._outbox.run, self._fire, group, timer, member_id)
+            group.timers[timer, member_id] = call
+
+    def start_unless_running(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
+        """Give a member so much time, from the first time on that this was said."""
+        if (timer, member_id) not in group.timers:
+            self.start(group, timer, member_id, delay_ms)
+
+    def cancel(self, group: ConsumerGroup, member_id: str, *timers: Timer) -> None:
+        """Let a member be late; without *timers*, with everything."""
+        for timer in timers or Timer:
+            call = group.timers.pop((timer, member_id), None)
+            if call is not None and call.active():
+                call.cancel()
+
+    def _fire(self, group: ConsumerGroup, timer: Timer, member_id: str) -> None:
+        del group.timers[timer, member_id]
+        self._expired(group, member_id, REASONS[timer])

@@ -1,0 +1,147 @@
+"""A coordinator with topics, and members of the consumer protocol that live as real ones do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.metadata.image import PartitionImage, TopicImage
+from kafkacompat.wire.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.support import GROUP, World, now
+
+INTERVAL_S = 5
+SESSION_S = 45
+REBALANCE_MS = 30_000
+CLIENT = Client("client", "/127.0.0.1")
+
+Partitions = Mapping[str, set[int]]
+
+
+def topic_id(name: str, generation: int = 0) -> bytes:
+    """A topic's id; one that is made again has another."""
+    return f"{name}{generation}".encode().ljust(16, b".")
+
+
+def topic(name: str, partitions: int, generation: int = 0) -> TopicImage:
+    led = (PartitionImage(number, 1, 0, (1,), (1,), 0) for number in range(partitions))
+    return TopicImage(name, topic_id(name, generation), tuple(led))
+
+
+class ConsumerWorld(World):
+    """A coordinator, and topics: t of four partitions and u of two."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.set_topics(t=4, u=2)
+
+    def set_topics(self, **partitions: int) -> None:
+        """Let there be these topics and no others."""
+        self.publish(*(topic(name, count) for name, count in partitions.items()))
+
+    def publish(self, *topics: TopicImage) -> None:
+        image = self.metadata.image
+        self.metadata.publish(image.with_topics({each.name: each for each in topics}))
+
+    def group(self, name: str = GROUP) -> ConsumerGroup:
+        group = self.coordinator._registry.groups[name]
+        assert isinstance(group, ConsumerGroup)
+        return group
+
+    def contents(self, name: str = GROUP) -> Contents:
+        return self.group(name).contents
+
+    def send(
+        self, member_id: str, epoch: int, *, group: str = GROUP, needs_member_id: bool = True, **fields: Any
+    ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
+        request = ConsumerGroupHeartbeatRequest(group_id=group, member_id=member_id, member_epoch=epoch)
+        for field, value in fields.items():
+            assert field in ConsumerGroupHeartbeatRequest.FIELDS
+            setattr(request, field, value)
+        return self.coordinator.consumer_heartbeat(request, CLIENT, needs_member_id=needs_member_id)
+
+    def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        """A heartbeat that is answered at once."""
+        return now(self.send(member_id, epoch, **fields))
+
+    def come(self, member_id: str, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        """A member joins."""
+        joining: dict[str, Any] = {
+            "rebalance_timeout_ms": REBALANCE_MS,
+            "subscribed_topic_names": list(topics),
+            "topic_partitions": [],
+        }
+        return self.beat(member_id, 0, **(joining | fields))
+
+    def name_of(self, wanted: bytes) -> str:
+        found = self.metadata.image.topics_by_id.get(wanted)
+        return found.name if found else wanted.decode()
+
+    def owned(self, **partitions: set[int]) -> list[TopicPartitions]:
+        """What a member says that it has."""
+        topics = self.metadata.image.topics
+        return [
+            TopicPartitions(
+                topic_id=topics[name].topic_id if name in topics else topic_id(name), partitions=sorted(some)
+            )
+            for name, some in partitions.items()
+        ]
+
+    def read(self, response: ConsumerGroupHeartbeatResponse) -> dict[str, set[int]] | None:
+        """What a member is told that it may read."""
+        if response.assignment is None:
+            return None
+        return {self.name_of(part.topic_id): set(part.partitions) for part in response.assignment.topic_partitions}
+
+
+class Consumer:
+    """A member that does what it is told: it gives up and takes partitions with its next heartbeat."""
+
+    def __init__(self, world: ConsumerWorld, member_id: str, *topics: str, **fields: Any) -> None:
+        self.world = world
+        self.member_id = member_id
+        self.topics = topics
+        self.fields = fields
+        self.epoch = 0
+        self.has: dict[str, set[int]] = {}
+        self._said: dict[str, set[int]] | None = None
+
+    def join(self) -> Consumer:
+        self.epoch, self.has, self._said = 0, {}, {}
+        self._heard(self.world.come(self.member_id, *self.topics, **self.fields))
+        return self
+
+    def beat(self, **fields: Any) -> Consumer:
+        """Send a heartbeat; what has changed since the last one is said, and an error means to join anew."""
+        if self.has != self._said:
+            fields.setdefault("topic_partitions", self.world.owned(**self.has))
+        self._said = {name: set(some) for name, some in self.has.items()}
+        response = self.world.beat(self.member_id, self.epoch, **fields)
+        if response.error_code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
+            return self.join()
+        self._heard(response)
+        return self
+
+    def _heard(self, response: ConsumerGroupHeartbeatResponse) -> None:
+        assert not response.error_code, response
+        self.epoch = response.member_epoch
+        told = self.world.read(response)
+        if told is not None:
+            self.has = told
+
+
+def settle(world: ConsumerWorld, *consumers: Consumer) -> None:
+    """Let everybody send heartbeats until nothing changes any more."""
+    for _ in range(8):
+        world.wait(1)
+        for consumer in consumers:
+            consumer.beat()

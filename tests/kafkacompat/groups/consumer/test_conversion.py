@@ -1,0 +1,372 @@
+"""Groups that change from one protocol to the other, and members of the classic protocol in consumer groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+from kafkacompat.groups.group import Group
+from kafkacompat.wire.apis.join_group import JoinGroupResponse
+from kafkacompat.wire.apis.leave_group import MemberIdentity
+from kafkacompat.wire.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    read_assignment,
+    write_assignment,
+    write_subscription,
+)
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
+from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, now
+
+ALL = {"t": {0, 1, 2, 3}}
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    return ConsumerWorld()
+
+
+def subscription(*topics: str, **owned: set[int]) -> bytes:
+    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in owned.items()]
+    return write_subscription(ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts), 1)
+
+
+def assignment(**partitions: set[int]) -> bytes:
+    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in partitions.items()]
+    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
+
+
+def told(data: bytes) -> dict[str, set[int]]:
+    return {part.topic: set(part.partitions) for part in read_assignment(data).assigned_partitions}
+
+
+class Classic:
+    """A member of the classic protocol in a consumer group."""
+
+    def __init__(self, world: ConsumerWorld, *topics: str, instance: str | None = None, member_id: str = "") -> None:
+        self.world = world
+        self.topics = topics
+        self.instance = instance
+        self.member_id = member_id
+        self.generation = -1
+        self.has: dict[str, set[int]] = {}
+
+    def ask(self) -> JoinGroupResponse:
+        metadata = subscription(*self.topics, **self.has)
+        return now(self.world.join(self.member_id, protocols=[("range", metadata)], instance=self.instance))
+
+    def join(self) -> Classic:
+        answer = self.ask()
+        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+            answer = self.ask()
+        assert not answer.error_code, answer
+        self.member_id, self.generation = answer.member_id, answer.generation_id
+        assert (answer.protocol_type, answer.protocol_name, answer.members) == ("consumer", "range", [])
+        return self.sync()
+
+    def sync(self) -> Classic:
+        answer = now(self.world.sync(self.member_id, self.generation, instance=self.instance))
+        if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
+            return self.join()
+        assert not answer.error_code, answer
+        self.has = told(answer.assignment)
+        return self
+
+    def beat(self) -> ErrorCode:
+        """A heartbeat, and what a consumer does if it is to join again."""
+        code = self.world.heartbeat(self.member_id, self.generation, instance=self.instance)
+        if code == ErrorCode.REBALANCE_IN_PROGRESS:
+            self.join()
+        return code
+
+
+def settle_all(world: ConsumerWorld, *members: Any) -> None:
+    for _ in range(8):
+        world.wait(1)
+        for member in members:
+            member.beat()
+
+
+def classic_world(count: int = 2, **options: Any) -> tuple[ConsumerWorld, list[str]]:
+    """A stable classic group of consumers that share t."""
+    world = ConsumerWorld(**options)
+    metadata = subscription("t")
+    members = world.form(count, protocols=[("range", metadata)])
+    given = {
+        member_id: assignment(t=set(range(4)) - ({0, 1} if index else {2, 3}))
+        for index, member_id in enumerate(members)
+    }
+    for member_id in reversed(members):
+        world.sync(member_id, 1, given if member_id == members[0] else None)
+    assert world.state() == "Stable"
+    return world, members
+
+
+# Up
+
+
+def test_a_classic_group_goes_on_with_a_member_of_the_new_protocol() -> None:
+    world, members = classic_world()
+    world.commit(member_id=members[0], generation=1)
+    newcomer = Consumer(world, "new", "t").join()
+    contents = world.contents()
+    assert contents.members.keys() == {*members, "new"}
+    assert {member_id: contents.members[member_id].member_epoch for member_id in members} == dict.fromkeys(members, 1)
+    assert world.committed() == 7
+    olds = [Classic(world, "t", member_id=member_id) for member_id in members]
+    for index, old in enumerate(olds):
+        old.generation, old.has = 1, {"t": {2, 3} if index else {0, 1}}
+        assert old.beat() == ErrorCode.REBALANCE_IN_PROGRESS
+    settle_all(world, newcomer, *olds)
+    shares = [newcomer.has["t"], *(old.has["t"] for old in olds)]
+    assert sorted(map(len, shares)) == [1, 1, 2]
+    assert set().union(*shares) == ALL["t"]
+    assert world.group().state_name == "Stable"
+
+
+def test_who_waits_for_a_classic_rebalance_is_told_to_join_again() -> None:
+    world, members = classic_world(1)
+    waiting = [world.join_twice(protocols=[("range", subscription("t"))])[1]]
+    world.come("new", "t")
+    assert now(waiting[0]).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert members[0] in world.contents().members
+
+
+def test_a_converted_group_is_the_same_after_a_restart() -> None:
+    world, members = classic_world()
+    world.commit(member_id=members[0], generation=1)
+    world.come("new", "t")
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert after.contents() == world.contents()
+    assert after.committed() == 7
+
+
+def test_an_empty_classic_group_becomes_a_consumer_group_whatever_the_policy() -> None:
+    world, members = classic_world(1, consumer_settings=ConsumerGroupSettings(migration_policy="DISABLED"))
+    world.commit(member_id=members[0], generation=1)
+    world.leave(*members)
+    assert world.come("new", "t").error_code == 0
+    assert world.committed() == 7
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert (after.committed(), after.group().state_name) == (7, "Stable")
+
+
+@pytest.mark.parametrize("policy", ["DISABLED", "DOWNGRADE"])
+def test_a_policy_may_forbid_it(policy: str) -> None:
+    world, members = classic_world(consumer_settings=ConsumerGroupSettings(migration_policy=policy))
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.heartbeat(members[0], 1) == 0
+
+
+def test_groups_of_others_than_consumers_stay_what_they_are(world: ConsumerWorld) -> None:
+    world.stable(protocol_type="connect", protocols=[("default", b"")])
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_whose_assignments_nobody_can_read_stays_what_it_is(world: ConsumerWorld) -> None:
+    members = world.stable(1)
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.heartbeat(members[0], 1) == 0
+
+
+def test_a_group_with_an_assignor_of_its_own_stays_what_it_is(world: ConsumerWorld) -> None:
+    members = world.form(1)
+    own = write_assignment(ConsumerProtocolAssignment(user_data=b"mine"), 1)
+    world.sync(members[0], 1, {members[0]: own})
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_that_is_too_large_stays_what_it_is() -> None:
+    world, _ = classic_world(consumer_settings=ConsumerGroupSettings(max_size=1))
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_a_conversion_that_the_log_refuses_leaves_a_classic_group() -> None:
+    world, members = classic_world()
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.come("new", "t").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.log.refuse_with = None
+    world.turn(20)
+    assert world.state() == "Stable"
+    assert world.heartbeat(members[0], 1) == 0
+
+
+# Members of the classic protocol
+
+
+def test_classic_members_come_and_go_in_a_consumer_group(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m", "t").join()
+    world.wait(1)
+    second = Classic(world, "t").join()
+    assert (second.has, len(second.member_id)) == ({}, 22)
+    settle_all(world, first, second)
+    assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
+    assert world.coordinator.describe_consumer_group(GROUP).members[1].member_type == 0
+    world.leave(second.member_id)
+    settle(world, first)
+    assert first.has == ALL
+
+
+def test_a_classic_member_may_have_to_give_partitions_up(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "u").join()
+    world.wait(1)
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    assert classic.has == ALL
+    newcomer = Consumer(world, "n", "t").join()
+    settle_all(world, anchor, newcomer, classic)
+    assert classic.has["t"] | newcomer.has["t"] == ALL["t"]
+    assert len(classic.has["t"]) == 2
+
+
+def test_classic_members_are_checked_as_ever(world: ConsumerWorld) -> None:
+    Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    generation = classic.generation
+    assert world.heartbeat("m", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.heartbeat("x", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.heartbeat(classic.member_id, generation + 1) == ErrorCode.ILLEGAL_GENERATION
+    sync = now(world.sync(classic.member_id, generation, protocol_type="connect"))
+    assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    sync = now(world.sync(classic.member_id, generation, protocol_name="roundrobin"))
+    assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert now(world.sync("m", 2)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    codes = now(world.coordinator.leave(GROUP, [MemberIdentity(member_id="x")]))
+    assert codes == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert now(world.commit(member_id=classic.member_id, generation=generation + 1)) == [ErrorCode.ILLEGAL_GENERATION]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocols": []}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocols": [("range", b"")], "version": 3}, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ({"session_s": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"instance": "i", "member_id": "x"}, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_not_every_classic_member_may_join(world: ConsumerWorld, options: dict[str, Any], code: ErrorCode) -> None:
+    world.come("m", "t")
+    assert now(world.join(**options)).error_code == code
+
+
+def test_a_policy_may_keep_classic_members_out() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(migration_policy="DISABLED"))
+    world.come("m", "t")
+    assert now(world.join()).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_classic_member_that_does_not_join_again_in_time_is_taken_out(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    anchor.beat(subscribed_topic_names=["t", "u"])
+    for _ in range(REBALANCE_S + 1):
+        world.wait(1)
+        world.heartbeat(classic.member_id, classic.generation)
+        anchor.beat()
+    assert world.contents().members.keys() == {"m"}
+
+
+def test_a_classic_member_that_does_not_sync_in_time_is_taken_out(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t")
+    classic.member_id = classic.ask().member_id
+    answer = classic.ask()
+    for _ in range(REBALANCE_S + 1):
+        world.wait(1)
+        world.heartbeat(classic.member_id, answer.generation_id)
+        anchor.beat()
+    assert world.contents().members.keys() == {"m"}
+
+
+# Down
+
+
+def test_a_group_is_classic_again_when_the_last_member_of_the_new_protocol_leaves(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    world.commit(member_id=classic.member_id, generation=classic.generation)
+    world.beat("m", -1)
+    group = world.coordinator._registry.groups[GROUP]
+    assert isinstance(group, Group)
+    assert (group.generation_id, world.state(), world.committed()) == (classic.generation, "PreparingRebalance", 7)
+    answer = world.join(classic.member_id, protocols=[("range", subscription("t"))])
+    assert now(answer).generation_id == classic.generation + 1
+
+
+def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    world.commit(member_id=classic.member_id, generation=classic.generation)
+    world.beat("m", -1)
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert (after.state(), after.committed()) == ("Stable", 7)
+    assert after.heartbeat(classic.member_id, classic.generation) == 0
+
+
+def test_a_session_that_ends_does_it_as_well(world: ConsumerWorld) -> None:
+    Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    for _ in range(SESSION_S + 1):
+        world.wait(1)
+        classic.beat()
+        if isinstance(world.coordinator._registry.groups[GROUP], Group):
+            return
+    raise AssertionError("it is a consumer group still")
+
+
+@pytest.mark.parametrize("policy", ["UPGRADE", "DISABLED"])
+def test_a_policy_may_keep_it_a_consumer_group(policy: str) -> None:
+    world = ConsumerWorld()
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    after = ConsumerWorld(world.log, consumer_settings=ConsumerGroupSettings(migration_policy=policy))
+    after.turn(100)
+    after.beat("m", -1)
+    assert after.contents().members.keys() == {classic.member_id}
+
+
+def test_a_static_member_that_comes_back_with_the_classic_protocol_makes_it_classic(world: ConsumerWorld) -> None:
+    world.come("m", "t", instance_id="i")
+    world.beat("m", -2, instance_id="i")
+    answer = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    assert (answer.error_code, answer.generation_id) == (0, 2)
+    synced = now(world.sync(answer.member_id, 2, instance="i"))
+    assert (synced.error_code, told(synced.assignment)) == (0, ALL)
+    assert world.state() == "Stable"
+
+
+def test_a_static_classic_member_is_replaced_by_one_of_the_new_protocol(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "u").join()
+    world.wait(1)
+    classic = Classic(world, "t", instance="i").join()
+    settle_all(world, anchor, classic)
+    assert classic.has == ALL
+    back = world.come("n", "t", instance_id="i")
+    assert (back.error_code, world.read(back)) == (0, ALL)
+    assert world.heartbeat(classic.member_id, classic.generation, instance="i") == ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_an_empty_consumer_group_becomes_a_classic_one(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.commit(member_id="m", generation=2)
+    world.beat("m", -1)
+    world.form()
+    assert world.committed() == 7
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert after.committed() == 7
+    assert isinstance(after.coordinator._registry.groups[GROUP], Group)

@@ -1,0 +1,369 @@
+"""Members of the consumer protocol, heartbeat by heartbeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.groups.consumer.member import MemberState
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.support import (
+    REBALANCE_MS,
+    SESSION_S,
+    Consumer,
+    ConsumerWorld,
+    settle,
+    topic,
+)
+from tests.kafkacompat.groups.support import GROUP, is_waiting, now
+
+ALL = {"t": {0, 1, 2, 3}}
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    return ConsumerWorld()
+
+
+# Alone in a group
+
+
+def test_the_first_member_has_everything_at_once(world: ConsumerWorld) -> None:
+    answer = world.come("m", "t")
+    assert (answer.error_code, answer.member_id, answer.member_epoch) == (0, "m", 2)
+    assert answer.heartbeat_interval_ms == 5000
+    assert world.read(answer) == ALL
+    assert world.group().state_name == "Stable"
+
+
+def test_it_is_told_nothing_as_long_as_nothing_changes(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    answer = world.beat("m", 2)
+    assert (answer.error_code, answer.member_epoch, answer.assignment) == (0, 2, None)
+
+
+def test_it_is_told_everything_when_it_says_everything(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    full = world.beat("m", 2, rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=world.owned(**ALL))
+    assert world.read(full) == ALL
+
+
+def test_it_reads_what_it_subscribes_to_later(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t").join()
+    world.wait(1)
+    member.beat(subscribed_topic_names=["t", "u"])
+    assert (member.epoch, member.has) == (3, ALL | {"u": {0, 1}})
+
+
+def test_it_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
+    answer = world.come("m")
+    assert (answer.error_code, world.read(answer)) == (0, {})
+    assert world.contents().epoch == 1
+
+
+def test_it_must_stop_reading_what_it_is_not_subscribed_to_any_more(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t", "u").join()
+    answer = world.beat("m", 2, subscribed_topic_names=["u"])
+    assert (answer.member_epoch, world.read(answer)) == (2, {"u": {0, 1}})
+    assert world.contents().members["m"].state is MemberState.UNREVOKED_PARTITIONS
+    member.has = {"u": {0, 1}}
+    settle(world, member)
+    assert (member.epoch, member.has) == (3, {"u": {0, 1}})
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("epoch", "fields", "code"),
+    [
+        (0, {"rebalance_timeout_ms": -1}, ErrorCode.INVALID_REQUEST),
+        (0, {"topic_partitions": None}, ErrorCode.INVALID_REQUEST),
+        (0, {"subscribed_topic_names": None}, ErrorCode.INVALID_REQUEST),
+        (0, {"instance_id": " "}, ErrorCode.INVALID_REQUEST),
+        (0, {"rack_id": ""}, ErrorCode.INVALID_REQUEST),
+        (0, {"server_assignor": "mine"}, ErrorCode.UNSUPPORTED_ASSIGNOR),
+        (-2, {}, ErrorCode.INVALID_REQUEST),
+        (-3, {}, ErrorCode.INVALID_REQUEST),
+        (7, {}, ErrorCode.GROUP_ID_NOT_FOUND),
+        (-1, {}, ErrorCode.GROUP_ID_NOT_FOUND),
+    ],
+)
+def test_a_request_that_means_nothing_is_refused(
+    world: ConsumerWorld, epoch: int, fields: dict[str, object], code: ErrorCode
+) -> None:
+    joining = {"rebalance_timeout_ms": 1, "subscribed_topic_names": ["t"], "topic_partitions": []}
+    answer = world.beat("m", epoch, **(joining if epoch == 0 else {}) | fields)
+    assert answer.error_code == code
+    assert answer.error_message
+    assert not world.coordinator._registry.groups
+
+
+def test_who_has_no_id_is_given_one_in_the_first_version_only(world: ConsumerWorld) -> None:
+    assert world.come("").error_code == ErrorCode.INVALID_REQUEST
+    given = world.come("", "t", needs_member_id=False)
+    assert given.error_code == 0
+    assert len(given.member_id or "") == 22
+
+
+def test_a_group_needs_a_name(world: ConsumerWorld) -> None:
+    assert world.come("m", "t", group="").error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_stranger_is_unknown(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert world.beat("n", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.beat("n", -1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_with_another_epoch_is_fenced(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    for epoch in (1, 3):
+        assert world.beat("m", epoch).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_the_epoch_before_is_good_for_who_has_no_more_than_its_own(world: ConsumerWorld) -> None:
+    """The answer with the next epoch may have been lost."""
+    member = Consumer(world, "m", "t").join()
+    world.wait(1)
+    world.beat("m", member.epoch, subscribed_topic_names=["t", "u"])
+    assert world.beat("m", 2).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    assert world.beat("m", 2, topic_partitions=world.owned(t={0}, u={7})).error_code == ErrorCode.FENCED_MEMBER_EPOCH
+    answer = world.beat("m", 2, topic_partitions=world.owned(**ALL))
+    assert (answer.error_code, answer.member_epoch) == (0, 3)
+
+
+def test_a_fenced_member_joins_again_under_its_id(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    answer = world.come("m", "t")
+    assert (answer.error_code, answer.member_epoch, world.read(answer)) == (0, 2, ALL)
+
+
+def test_a_full_group_takes_nobody_in() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
+    world.come("m", "t")
+    assert world.come("n", "t").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert world.come("m", "t").error_code == 0
+
+
+# Several members
+
+
+def test_a_second_member_gets_its_share_when_the_first_has_given_it_up(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m1", "t").join()
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    assert (second.epoch, second.has) == (3, {})
+    assert world.contents().members["m2"].state is MemberState.UNRELEASED_PARTITIONS
+    assert world.group().state_name == "Reconciling"
+    first.beat()
+    assert (first.epoch, len(first.has["t"])) == (2, 2)
+    assert second.beat().has == {}
+    first.beat()
+    assert first.epoch == 3
+    second.beat()
+    assert first.has["t"] | second.has["t"] == ALL["t"]
+    assert world.group().state_name == "Stable"
+
+
+def test_partitions_are_not_shared_out_more_often_than_every_second(world: ConsumerWorld) -> None:
+    Consumer(world, "m1", "t").join()
+    second = Consumer(world, "m2", "t").join()
+    assert (world.contents().epoch, world.contents().assignment_epoch) == (3, 2)
+    assert (second.epoch, second.has, world.group().state_name) == (2, {}, "Assigning")
+    world.wait(1)
+    second.beat()
+    assert (world.contents().assignment_epoch, second.epoch) == (3, 3)
+
+
+def test_who_leaves_leaves_its_share_to_the_others(world: ConsumerWorld) -> None:
+    members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
+    settle(world, *members)
+    gone = world.beat("m2", -1)
+    assert (gone.error_code, gone.member_epoch, gone.member_id) == (0, -1, "m2")
+    settle(world, members[0])
+    assert members[0].has == ALL
+
+
+def test_a_silent_member_is_taken_out(world: ConsumerWorld) -> None:
+    first, second = (Consumer(world, name, "t").join() for name in ("m1", "m2"))
+    settle(world, first, second)
+    for _ in range(SESSION_S):
+        world.wait(1)
+        first.beat()
+    assert world.contents().members.keys() == {"m1"}
+    assert first.has == ALL
+
+
+def test_a_member_that_keeps_what_it_shall_give_up_is_taken_out(world: ConsumerWorld) -> None:
+    world.come("m1", "t")
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    for _ in range(REBALANCE_MS // 1000):
+        world.beat("m1", 2)
+        second.beat()
+        world.wait(1)
+    assert world.beat("m1", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    settle(world, second)
+    assert second.has == ALL
+
+
+def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> None:
+    first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
+    settle(world, first, second)
+    for _ in range(REBALANCE_MS // 1000 + 1):
+        world.wait(1)
+        first.beat()
+        second.beat()
+    assert world.contents().members.keys() == {"m1", "m2"}
+
+
+def test_most_votes_choose_the_assignor(world: ConsumerWorld) -> None:
+    world.come("m1", "t", server_assignor="range")
+    assert world.coordinator.describe_consumer_group(GROUP).assignor_name == "range"
+    world.come("m2", "t", server_assignor="uniform")
+    world.come("m3", "t", server_assignor="uniform")
+    assert world.coordinator.describe_consumer_group(GROUP).assignor_name == "uniform"
+
+
+# Topics
+
+
+def test_new_partitions_are_given_out(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t").join()
+    world.wait(1)
+    world.set_topics(t=5, u=2)
+    assert member.beat().has == {"t": {0, 1, 2, 3, 4}}
+    assert member.epoch == 3
+
+
+def test_a_topic_that_comes_later_is_given_out(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "later").join()
+    assert (member.epoch, member.has) == (2, {})
+    world.wait(1)
+    world.set_topics(later=1)
+    assert member.beat().has == {"later": {0}}
+
+
+def test_a_deleted_topic_is_taken_away(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t", "u").join()
+    world.wait(1)
+    world.set_topics(u=2)
+    assert member.beat().has == {"u": {0, 1}}
+
+
+def test_a_topic_that_is_made_again_is_another_one(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.wait(1)
+    world.publish(topic("t", 1, generation=1))
+    answer = world.beat("m", 2)
+    assert world.read(answer) == {}
+    after = world.beat("m", 2, topic_partitions=[])
+    assert (after.member_epoch, world.read(after)) == (3, {"t": {0}})
+
+
+def test_topics_that_nobody_reads_change_nothing(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.set_topics(t=4, u=2, v=9)
+    assert world.beat("m", 2).member_epoch == 2
+    assert world.contents().epoch == 2
+
+
+# The log
+
+
+def test_an_answer_waits_for_the_log(world: ConsumerWorld) -> None:
+    world.log.hold = True
+    joining = world.send("m", 0, rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[])
+    assert is_waiting(joining)
+    later = world.send("m", 2)
+    assert is_waiting(later)
+    world.log.held.pop().succeed()
+    assert now(joining).error_code == 0
+    assert now(later).error_code == 0
+
+
+def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) -> None:
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.come("m", "t").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not world.coordinator._registry.groups
+    world.log.refuse_with = None
+    assert world.come("m", "t").member_epoch == 2
+
+
+def test_a_change_that_the_log_refuses_is_taken_back(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t").join()
+    world.wait(1)
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    refused = world.beat("m", 2, subscribed_topic_names=["u"])
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.log.refuse_with = None
+    assert (member.beat().epoch, list(world.contents().members["m"].topics)) == (2, ["t"])
+
+
+def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: ConsumerWorld) -> None:
+    world.come("m1", "t")
+    world.wait(1)
+    world.log.hold = True
+    joining: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_topic_names": ["t"], "topic_partitions": []}
+    answers = [world.send(name, 0, **joining) for name in ("m2", "m3")]
+    world.log.hold = False
+    first, second = world.log.held
+    first.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    second.succeed()
+    assert now(answers[0]).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.turn(20)
+    assert "m2" not in world.contents().members
+    assert world.beat("m1", 2).error_code == 0
+
+
+def test_a_group_goes_on_after_a_restart_with_nobody_noticing(world: ConsumerWorld) -> None:
+    members = [Consumer(world, name, "t", "u").join() for name in ("m1", "m2", "m3")]
+    settle(world, *members)
+    had = [(member.epoch, member.has) for member in members]
+    before = world.contents()
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert after.contents() == before
+    for member in members:
+        member.world = after
+        member.beat()
+    assert [(member.epoch, member.has) for member in members] == had
+    assert after.contents().epoch == before.epoch
+
+
+def test_a_member_in_the_middle_of_giving_up_goes_on_after_a_restart(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m1", "t").join()
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    first.beat()
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    first.world = second.world = after
+    settle(after, first, second)
+    assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
+
+
+def test_members_that_do_not_come_back_after_a_restart_are_taken_out(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    after.wait(SESSION_S + 1)
+    assert after.group().is_empty
+
+
+# Memory
+
+
+def test_members_beyond_what_memory_there_is_are_refused() -> None:
+    world = ConsumerWorld(member_metadata_max_bytes=10_000)
+    assert world.come("m1", "t").error_code == 0
+    refused = world.come("m2", *(f"topic-{number}" for number in range(200)))
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.come("m2", "t").error_code == 0
+    used = world.coordinator._budget.used_bytes
+    for name in ("m1", "m2"):
+        world.beat(name, -1)
+    assert 0 <= world.coordinator._budget.used_bytes < used / 10

@@ -1,0 +1,138 @@
+"""Offsets of consumer groups: who may commit and read them, and how long they are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle, topic_id
+from tests.kafkacompat.groups.support import GROUP, now
+
+WEEK_S = 7 * 24 * 3600
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    return ConsumerWorld()
+
+
+def commit(
+    world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, *, knows_epochs: bool = True
+) -> ErrorCode:
+    one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
+    identity = Identity(member_id, None, epoch, knows_epochs=knows_epochs)
+    return now(world.coordinator.commit(GROUP, identity, [one]))[0]
+
+
+def fetch(world: ConsumerWorld, member_id: str | None = None, epoch: int = -1) -> ErrorCode:
+    return now(world.coordinator.fetch_offsets(GROUP, member_id, epoch)).error_code
+
+
+def test_a_member_commits_with_its_epoch(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert commit(world, "m", 2) == 0
+    assert world.committed() == 7
+
+
+def test_others_cannot(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert commit(world, "m", 3) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(world, "m", 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(world, "n", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(world, "", -1) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(world, "m", 2, knows_epochs=False) == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+    """A commit may cross the answer with the next epoch on its way (KIP-1251)."""
+    first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
+    settle(world, first, second)
+    kept, other = min(first.has["t"]), min(second.has["t"])
+    assert first.epoch == 3
+    assert commit(world, "m1", 2, kept) == 0
+    assert commit(world, "m1", 1, kept) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(world, "m1", 2, other) == ErrorCode.STALE_MEMBER_EPOCH
+    assert commit(world, "m2", 2, other) == ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_what_is_to_be_given_up_may_be_committed_until_it_is(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m1", "t").join()
+    world.wait(1)
+    Consumer(world, "m2", "t").join()
+    first.beat()
+    given_up = min({0, 1, 2, 3} - first.has["t"])
+    assert commit(world, "m1", 2, given_up) == 0
+    first.beat()
+    assert first.epoch == 3
+    assert commit(world, "m1", 2, given_up) == ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_anybody_may_commit_for_an_empty_group(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.beat("m", -1)
+    assert commit(world, "", -1) == 0
+
+
+def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert fetch(world) == 0
+    assert fetch(world, "m", 2) == 0
+    assert fetch(world, "m", 1) == ErrorCode.STALE_MEMBER_EPOCH
+    assert fetch(world, "n", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert fetch(world, None, 0) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_offsets_are_kept_while_their_topic_is_read(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t").join()
+    commit(world, "m", 2)
+    for _ in range(WEEK_S // 40 + 40):
+        world.clock.advance(40)
+        member.beat()
+    assert world.committed() == 7
+
+
+def test_offsets_and_the_group_go_when_nobody_came_for_long(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    commit(world, "m", 2)
+    world.beat("m", -1)
+    for _ in range(WEEK_S // 600 + 2):
+        world.clock.advance(600)
+    assert not world.coordinator._registry.groups
+    assert not world.restarted().coordinator._registry.groups
+
+
+def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    commit(world, "m", 2)
+    assert now(world.coordinator.delete(GROUP)) == ErrorCode.NON_EMPTY_GROUP
+    world.beat("m", -1)
+    assert now(world.coordinator.delete(GROUP)) == 0
+    assert world.beat("m", 2).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert not world.restarted().coordinator._registry.groups
+
+
+def test_a_deletion_that_the_log_refuses_leaves_the_group(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.beat("m", -1)
+    epoch = world.contents().epoch
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert now(world.coordinator.delete(GROUP)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.contents().epoch == epoch
+
+
+def test_offsets_of_a_topic_that_is_read_are_not_deleted(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    commit(world, "m", 2)
+    codes = now(world.coordinator.delete_offsets(GROUP, [("t", 0), ("u", 0)]))
+    assert codes == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE]
+
+
+def test_offsets_outlast_a_restart_with_the_group(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    commit(world, "m", 2)
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert after.committed() == 7
+    assert after.beat("m", 2).error_code == 0

@@ -1,0 +1,149 @@
+"""Subscriptions by pattern."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.groups.consumer import patterns
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
+
+PATTERN: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": "[tx].*"}
+LEAST_S = 10
+REFRESH_S = 600
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    return ConsumerWorld()
+
+
+def turned(world: ConsumerWorld) -> ConsumerWorld:
+    world.turn(10)
+    return world
+
+
+def test_a_pattern_is_matched_beside_the_request(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    assert (member.epoch, member.has) == (1, {})
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t"}
+    member.beat()
+    assert (member.epoch, member.has) == (2, {"t": {0, 1, 2, 3}})
+
+
+def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m1", **PATTERN).join()
+    turned(world)
+    first.beat()
+    world.wait(1)
+    second = Consumer(world, "m2", **PATTERN).join()
+    settle(world, first, second)
+    assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
+
+
+def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
+    answer = world.come("m", **PATTERN | {"subscribed_topic_regex": "(?=t)"})
+    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert not world.coordinator._registry.groups
+
+
+def test_names_and_a_pattern_go_together(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN | {"subscribed_topic_names": ["u"]}).join()
+    turned(world)
+    world.wait(1)
+    settle(world, member)
+    assert member.has == {"t": {0, 1, 2, 3}, "u": {0, 1}}
+
+
+def test_a_new_topic_is_found_with_a_heartbeat(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    world.wait(LEAST_S + 1)
+    member.beat()
+    world.set_topics(t=4, u=2, x=1)
+    member.beat()
+    turned(world)
+    world.wait(1)
+    assert member.beat().has == {"t": {0, 1, 2, 3}, "x": {0}}
+
+
+def test_patterns_are_not_matched_again_within_ten_seconds(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    world.set_topics(t=4, u=2, x=1)
+    world.wait(1)
+    member.beat()
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t"}
+    world.wait(LEAST_S)
+    member.beat()
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t", "x"}
+
+
+def test_they_are_matched_from_time_to_time(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    first = world.contents().patterns["[tx].*"].timestamp_ms
+    for _ in range(REFRESH_S // INTERVAL_S + 1):
+        world.wait(INTERVAL_S)
+        member.beat()
+    turned(world)
+    assert world.contents().patterns["[tx].*"].timestamp_ms > first
+    assert world.contents().epoch == 2
+
+
+def test_a_pattern_is_forgotten_with_its_last_member(world: ConsumerWorld) -> None:
+    for name in ("m1", "m2"):
+        world.come(name, **PATTERN)
+    turned(world)
+    world.beat("m1", -1)
+    assert world.contents().patterns
+    world.beat("m2", -1)
+    assert not world.contents().patterns
+
+
+def test_a_pattern_is_given_up_for_names(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    world.wait(1)
+    settle(world, member.beat())
+    member.beat(subscribed_topic_regex="", subscribed_topic_names=["u"])
+    member.has = {}
+    settle(world, member)
+    assert member.has == {"u": {0, 1}}
+    assert not world.contents().patterns
+
+
+def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    member.beat()
+    world.wait(LEAST_S + 1)
+    after = ConsumerWorld(world.log)
+    after.clock.rightNow = world.clock.seconds()
+    after.turn(100)
+    assert after.contents().patterns == world.contents().patterns
+    after.set_topics(t=4, x=1)
+    member.world = after
+    member.beat()
+    turned(after)
+    assert member.beat().has == {"t": {0, 1, 2, 3}, "x": {0}}
+
+
+def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MOST_STEPS", 3)
+    Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    assert len(world.contents().patterns["[tx].*"].topics) <= 1
+
+
+def test_a_group_that_is_gone_meanwhile_is_left_alone(world: ConsumerWorld) -> None:
+    world.come("m", **PATTERN)
+    world.beat("m", -1)
+    world.coordinator.delete("g")
+    turned(world)
+    assert not world.coordinator._registry.groups

@@ -1,0 +1,84 @@
+"""Static members of consumer groups (KIP-345): away for a while, replaced, in the way of each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
+
+HALF = 2
+
+
+@pytest.fixture
+def world() -> ConsumerWorld:
+    return ConsumerWorld()
+
+
+def test_a_static_member_keeps_its_place_while_it_is_away(world: ConsumerWorld) -> None:
+    first = Consumer(world, "m1", "t", instance_id="i1").join()
+    second = Consumer(world, "m2", "t").join()
+    settle(world, first, second)
+    epoch, had = world.contents().epoch, first.has
+    gone = world.beat("m1", -2, instance_id="i1")
+    assert (gone.error_code, gone.member_epoch) == (0, -2)
+    settle(world, second)
+    assert len(second.has["t"]) == HALF
+    back = world.come("m3", "t", instance_id="i1")
+    assert (back.error_code, world.read(back), back.member_epoch) == (0, had, epoch)
+    assert world.contents().epoch == epoch
+    assert world.contents().members.keys() == {"m2", "m3"}
+
+
+def test_one_that_does_not_come_back_in_time_is_taken_out(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    world.wait(SESSION_S + 1)
+    assert world.group().is_empty
+    assert not world.contents().statics
+
+
+def test_one_that_leaves_for_good_is_gone(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    assert world.beat("m1", -1, instance_id="i1").error_code == 0
+    assert world.group().is_empty
+
+
+def test_an_instance_id_in_use_is_not_given_away(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    assert world.come("m2", "t", instance_id="i1").error_code == ErrorCode.UNRELEASED_INSTANCE_ID
+
+
+def test_who_was_replaced_is_fenced(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    world.come("m2", "t", instance_id="i1")
+    for epoch in (2, -1, -2):
+        assert world.beat("m1", epoch, instance_id="i1").error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert world.beat("m2", 2, instance_id="i1").error_code == 0
+    assert world.beat("m2", 2, instance_id="i2").error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_replaced_member_cannot_commit_any_more(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    world.come("m2", "t", instance_id="i1")
+    assert world.commit(member_id="m1", generation=2) == [ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    world.wait(1)
+    back = Consumer(world, "m2", "u", instance_id="i1").join()
+    settle(world, back)
+    assert back.has == {"u": {0, 1}}
+
+
+def test_places_of_members_that_are_away_outlast_a_restart(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    back = after.come("m2", "t", instance_id="i1")
+    assert (back.error_code, after.read(back)) == (0, {"t": {0, 1, 2, 3}})
