@@ -75,11 +75,16 @@ def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Ite
     expected = next_offset
     while position < bounds.end:
         found = _judge(window, position, bounds, next_offset)
-        if held is not None and _contradicts(held, found, expected):
-            again = _judge(window, position, bounds, expected)
-            if not again.problem:
-                held = held._replace(problem=_OUT_OF_ORDER, base_offset=expected, last_offset=again.base_offset - 1)
-                found, next_offset = again, expected
+        if held is not None and not held.problem and held.base_offset > expected and found.problem:
+            behind = _contradiction(window, held, bounds, expected)
+            if behind is not None:
+                held = held._replace(
+                    problem=_OUT_OF_ORDER,
+                    size_bytes=behind.position - held.position,
+                    base_offset=expected,
+                    last_offset=behind.base_offset - 1,
+                )
+                found, next_offset = behind, expected
         if held is not None:
             yield held
         if found.problem:
@@ -101,10 +106,11 @@ _CUT_OFF = "it is cut off"
 _CHECKSUM = "it does not match its checksum"
 
 
-def _contradicts(held: Stretch, found: Stretch, expected: int) -> bool:
-    """Whether not *found* has the wrong offset but the one before it, which jumped ahead of *expected*."""
-    jumped = not held.problem and held.base_offset > expected
-    return jumped and found.problem == _OUT_OF_ORDER and expected <= found.base_offset <= held.last_offset
+def _contradiction(window: Window, held: Stretch, bounds: Bounds, expected: int) -> Stretch | None:
+    """The sound batch behind *held*, which jumped ahead of *expected*, if not that one has the wrong offset but *held*."""
+    found = _judge(window, held.end, bounds, expected)
+    behind = _next_sound(window, found, bounds, expected) if found.problem else found
+    return behind if behind is not None and behind.base_offset <= held.last_offset else None
 
 
 def _judge(window: Window, position: int, bounds: Bounds, next_offset: int) -> Stretch:
@@ -169,8 +175,9 @@ def _damaged(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -
 
 
 def _next_sound(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
+    """The sound batch where *found* says that it ends, unless that skips offsets: its length may be wrong by just some batches."""
     claimed = _judge(window, found.end, bounds, next_offset) if found.position < found.end < bounds.end else None
-    if claimed is not None and not claimed.problem:
+    if claimed is not None and not claimed.problem and claimed.base_offset == found.last_offset + 1:
         return claimed
     return _search(window, found, bounds, next_offset)
 

@@ -132,3 +132,24 @@ def test_damage_in_a_message_set(magic: int) -> None:
 def test_zeros_at_the_end_take_no_time() -> None:
     found = damage(BATCHES[0] + bytes(20 << 20))
     assert found == [(len(BATCHES[0]), len(BATCHES[0]) + (20 << 20), OFFSETS[1], -1)]
+
+
+@pytest.mark.parametrize("bit", [7, 8, 9])
+def test_a_length_that_is_wrong_by_just_some_batches_takes_none_of_them_along(bit: int) -> None:
+    same = [build_batch([(1_700_000_000_000, b"k", b"v" * 58, [])], base_offset=FIRST + index) for index in range(8)]
+    assert {len(each) for each in same} == {128}
+    data = bytearray(b"".join(same))
+    data[2 * 128 + 11 - bit // 8] ^= 1 << bit % 8
+    found = walked(bytes(data))
+    assert [each.position for each in found] == [128 * index for index in range(8)]
+    assert [each.base_offset for each in found if each.problem] == [FIRST + 2]
+
+
+@pytest.mark.parametrize("next_byte", [HEADER_SIZE, 10, 16])
+def test_an_offset_that_jumps_ahead_beside_other_damage_takes_none_along(next_byte: int) -> None:
+    data = bytearray(b"".join(BATCHES))
+    data[STARTS[1] + 6] ^= 4
+    data[STARTS[2] + next_byte] ^= 0x40
+    found = [each for each in walked(bytes(data), last=5000) if each.problem]
+    assert [(each.position, each.end) for each in found] == [(STARTS[1], STARTS[3])]
+    assert [(each.base_offset, each.last_offset) for each in found] == [(OFFSETS[1], OFFSETS[3] - 1)]
