@@ -82,6 +82,13 @@ def find_bad_batches(file: File, base_offset: int, size_bytes: int, last_offset:
     ]
 
 
+def sound_headers(file: File, size_bytes: int, base_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+    """The positions and headers of the sound batches of a segment, also behind damage."""
+    for each in walk(file, Extent(size_bytes, base_offset, None).bounds, base_offset):
+        if each.header is not None and not each.problem:
+            yield each.position, each.header
+
+
 def believed_batches(
     file: File, extent: Extent, trusted_below: int, bad: list[BadBatch]
 ) -> Iterator[tuple[int, BatchHeader]]:

@@ -14,6 +14,8 @@ from bisect import bisect_left, bisect_right
 OFFSET_ENTRY_SIZE = 8
 TIME_ENTRY_SIZE = 12
 MAX_RELATIVE_OFFSET = 2**31 - 1
+REBUILD_INTERVAL_BYTES = 4096
+"""How far apart the entries are that are made from a log file, when nobody knows the topic's configs."""
 
 _LITTLE_ENDIAN = sys.byteorder == "little"
 

@@ -82,9 +82,14 @@ class LogReading(LogState):
     # --- damage ---
 
     def find_way(self, segment: Segment) -> None:
-        """After headers led nowhere: find out what is damaged, the batches or, if these are sound, the indexes. [disk]"""
-        if not self.examine(segment) and segment.sealed and not segment.corrupt and segment in self.segments:
-            log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
+        """After headers led nowhere: find out which batches are damaged, and build the indexes again. [disk]
+
+        It may have been the indexes as well: an entry that has rotted leads into the middle of a batch.
+        """
+        damaged = self.examine(segment)
+        if segment in self.segments:
+            if not damaged:
+                log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
             with self._disk_operation(repeatable=True):
                 segment.index_again()
 

@@ -147,12 +147,17 @@ def _search_sound(
     segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int
 ) -> FoundRecord | None:
     offset_index, time_index = segment.indexes()
-    position = offset_index.lookup(max(time_index.lookup(timestamp), start_offset))
+    sought = max(time_index.lookup(timestamp), start_offset)
+    position = offset_index.lookup(sought)
+    if position >= segment.size_bytes > 0:
+        raise DamagedError(f"the index leads to byte {position}, where the segment has ended")
     file = segment.pin()
     try:
         for start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
             reached = start
             for batch_position, header in scan_headers(file.file, start, end):
+                if header.base_offset > sought and batch_position == position > 0:
+                    raise DamagedError(f"the index leads behind offset {sought}")
                 reached = batch_position + header.size_bytes
                 if header.max_timestamp < timestamp or header.last_offset < start_offset:
                     continue

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from kafkacompat.storage.corruption import CorruptDataError, spans
+from kafkacompat.storage.corruption import CorruptDataError, sound_headers, spans
 from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, write_indexes
-from kafkacompat.storage.indexes import CorruptIndexError, OffsetIndex, TimeIndex
+from kafkacompat.storage.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
 from kafkacompat.storage.segment_files import LOG_SUFFIX, SegmentFiles
 from kafkacompat.wire.primitives import Buffer
 
 __all__ = ["FileRegion", "Segment", "TornSegmentError"]
-
-_REBUILD_INTERVAL = 4096
 
 
 class TornSegmentError(OSError):
@@ -125,21 +123,24 @@ class Segment(SegmentFiles):
     def _indexes_from_log(self) -> tuple[OffsetIndex, TimeIndex]:
         scratch = Segment(self._files, self._directory, self.base_offset, self._cache)
         scratch.start_over()
-        file = self.pin()
-        try:
-            for _, header in scan_headers(file.file, 0, self.size_bytes):
-                scratch.index_batch(header.size_bytes, header.last_offset, header.latest_timestamp, _REBUILD_INTERVAL)
-        finally:
-            file.release()
+        with self.pin() as file:
+            for position, each in sound_headers(file.file, self.size_bytes, self.base_offset):
+                scratch.size_bytes = position
+                scratch.index_batch(each.size_bytes, each.last_offset, each.latest_timestamp, REBUILD_INTERVAL_BYTES)
         scratch.finish()
         return scratch.indexes()
 
     def index_again(self) -> None:
-        """Build the indexes of a sealed segment from its log file, because those it has do not lead to its batches. [disk]"""
+        """Build the indexes from the log file, because those that there are do not lead to its batches. [disk]
+
+        Entries of what is appended to the active segment meanwhile are left out: they only make finding faster.
+        """
         indexes = self._indexes_from_log()
         with self._cache.lock:
             self._offset_index, self._time_index = indexes
-        self.write_indexes()
+        self._written_entries = None
+        if self.sealed:
+            self.write_indexes()
 
     def start_over(self) -> None:
         """Become active with empty indexes; the caller indexes what the file holds."""
@@ -165,11 +166,8 @@ class Segment(SegmentFiles):
         self.first_timestamp = max(0, self._first_timestamp())
 
     def _first_timestamp(self) -> int:
-        file = self.pin()
-        try:
+        with self.pin() as file:
             return next((each.max_timestamp for _, each in scan_headers(file.file, 0, self.size_bytes)), -1)
-        finally:
-            file.release()
 
     def take_over(self, other: Segment) -> None:
         """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
@@ -227,6 +225,7 @@ class Segment(SegmentFiles):
 
     def seal(self) -> None:
         """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
+        self.finish()  # again: the indexes may have been built anew meanwhile
         self.sync()
         self.write_indexes()
         self.sealed = True
@@ -248,13 +247,16 @@ class Segment(SegmentFiles):
         """
         position = self.indexes(may_block=may_block)[0].lookup(offset)
         try:
+            if position >= end > 0:
+                raise DamagedError(f"the index leads to byte {position}, where it has ended")
             for start, stop, bad in spans(self.corrupt, position, end):
                 place = find_batch(file.file, offset, start, stop, may_block=may_block) if start < stop else None
                 if place is not None:
+                    if place.base_offset > offset and place.position == position > 0:
+                        raise DamagedError(f"the index leads behind offset {offset}")
                     return place
                 if bad is not None and offset <= bad.last_offset:
-                    detail = f"{self.path(LOG_SUFFIX)} is damaged at byte {bad.position}"
-                    raise CorruptDataError(detail, bad)
+                    raise CorruptDataError(f"{self.path(LOG_SUFFIX)} is damaged at byte {bad.position}", bad)
         except DamagedError as error:
             raise CorruptDataError(f"{self.path(LOG_SUFFIX)} is damaged: {error}", None) from error
         return None
@@ -263,8 +265,7 @@ class Segment(SegmentFiles):
         """Drop the batch that holds `offset` and all after it, and become active; returns the offset reached. [disk]"""
         self.activate(self.modified_ms)
         offset_index, time_index = self.indexes()
-        file = self.pin()
-        try:
+        with self.pin() as file:
             place = self._find_or_damage(offset, file)
             if place is not None:
                 self.size_bytes, offset = place.position, min(offset, place.base_offset)
@@ -276,8 +277,6 @@ class Segment(SegmentFiles):
             offset_index.truncate_to(offset)
             time_index.truncate_to(offset)
             self._measure_timestamps(file.file)
-        finally:
-            file.release()
         self._unindexed_bytes, self._written_entries = 0, None
         return offset
 

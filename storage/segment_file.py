@@ -11,7 +11,7 @@ from kafkacompat.storage.filesystem import File
 
 
 class SegmentFile:
-    """A segment's open log file, closed when the last of its users has released it."""
+    """A segment's open log file, closed when the last of its users has released it; `with` releases it, too."""
 
     __slots__ = ("_lock", "_users", "cuts", "file")
 
@@ -29,6 +29,12 @@ class SegmentFile:
                 return False
             self._users += 1
             return True
+
+    def __enter__(self) -> SegmentFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         """Count one user less; the last one closes the file."""

@@ -156,6 +156,84 @@ def test_an_index_that_does_not_lead_to_batches_is_built_again(memory: Store) ->
     assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
+def test_a_bad_batch_does_not_keep_a_bad_index_from_being_built_again(memory: Store) -> None:
+    bad = BAD + 2
+    log = damaged_log(memory, 40, index=bad)
+    segment = log.segments[0]
+    rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
+    segment.unload()
+    first = segment.indexes()[0].relative_offsets[0]
+    assert first < bad and refused(log, first).behind is None
+    log.warm(first)
+    assert log.corrupt == {0: (BadBatch(bad * SIZE, SIZE, bad, bad),)}
+    for offset in [each for each in range(COUNT) if each != bad]:
+        assert headers(read(log, offset))[0].base_offset == offset
+    assert refused(log, bad).behind == bad + 1
+
+
+@pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
+def test_an_index_that_leads_too_far_takes_no_batches_away(memory: Store, wrong_bytes: int) -> None:
+    log = damaged_log(memory, 40)
+    damage(memory, BAD, 40)
+    segment = log.segments[0]
+    offset_index = segment.indexes()[0]
+    first, position = offset_index.relative_offsets[0], offset_index.positions[0] + wrong_bytes
+    rewrite(memory, name(0, ".index"), lambda data: data[:4] + position.to_bytes(4, "big") + data[8:])
+    segment.unload()
+    assert refused(log, first).behind is None
+    log.warm(first)
+    assert log.corrupt == {}
+    assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
+
+
+@pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
+def test_nor_from_a_search_by_time(memory: Store, wrong_bytes: int) -> None:
+    log = damaged_log(memory, 40)
+    damage(memory, BAD, 40)
+    offset_index = log.segments[0].indexes()[0]
+    first = offset_index.relative_offsets[0]
+    offset_index.positions[0] += wrong_bytes
+    for offset in (first, first + 1):
+        found = log.offset_for_timestamp(NOW_MS + offset)
+        assert found is not None and found.offset == offset
+
+
+@pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 5, 1 << 20])
+def test_the_indexes_of_the_active_segment_are_built_again_too(memory: Store, wrong_bytes: int) -> None:
+    """A clean start believes what its file says."""
+    log = damaged_log(memory, 40, sealed=False)
+    damage(memory, BAD, 40)
+    offset_index = log.segments.active.indexes()[0]
+    first = offset_index.relative_offsets[0]
+    offset_index.positions[0] += wrong_bytes
+    assert refused(log, first).behind is None
+    log.warm(first)
+    assert log.corrupt == {} and log.segments.active.indexes_changed
+    append(log, batch(timestamp=NOW_MS + COUNT))
+    log._recent.clear()
+    assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT + 1)] == list(range(COUNT + 1))
+    roll(log)
+    assert log.segments[0].indexes()[1].last() == (NOW_MS + COUNT, COUNT)
+
+
+@pytest.mark.parametrize("byte", [0, 1, 3])
+def test_indexes_that_are_lost_are_built_around_what_has_no_room_in_them(memory: Store, byte: int) -> None:
+    log = create(memory, index_interval_bytes=SIZE)
+    fill(log, 3)
+    append(log, batch(size_bytes=5000))
+    fill(log, COUNT)
+    roll(log)
+    append(log, batch())
+    size_bytes = log.segments[0].size_bytes
+    damage(memory, 2, byte)
+    rewrite(memory, name(0, ".index"), lambda _: bytes(7) + b"\x01" + size_bytes.to_bytes(8, "big"))
+    log.segments[0].unload()
+    log._recent.clear()
+    assert headers(read(log, 5))[0].base_offset == 5
+    log.examine(log.segments[0])
+    assert refused(log, 2).behind == 3
+
+
 class _Page:
     """A file of which only the first bytes are in memory."""
 
