@@ -144,8 +144,8 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
 def test_it_imports_nothing_that_it_does_not_need() -> None:
     """Each such process would take half as much memory again."""
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
-    done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=told)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert set(child.FUNCTIONS.values()) <= imported
     assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []
 
@@ -156,10 +156,8 @@ class Installed(KafkacompatBroker):
     SITE = "site"
 
     def install(self) -> None:
-        package = self.folder / self.SITE / "kafkacompat"
-        for source, target in {"kafkacompat": "", "wire": "wire", "storage": "storage", "handlers": "handlers"}.items():
-            # With what is compiled already, or the start would take long.
-            shutil.copytree(ROOT / source, package / target, dirs_exist_ok=True)
+        # With what is compiled already, or the start would take long.
+        shutil.copytree(ROOT / "kafkacompat", self.folder / self.SITE / "kafkacompat")
 
     def command(self) -> Sequence[str]:
         _, _, _, *arguments = super().command()
