@@ -7,6 +7,7 @@ Everything that was set for a resource and is not named is gone. Loggers cannot 
 
 from __future__ import annotations
 
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.config_alteration import alter_resources, check_keys, fill, stored_type
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
@@ -17,6 +18,7 @@ from kafkacompat.wire.apis.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
 def handle_alter_configs(
@@ -37,6 +39,9 @@ async def _alter(request: AlterConfigsRequest, services: Services) -> AlterConfi
 
 
 def _plan(resource: AlterConfigsResource) -> ResourceChange:
+    if resource.resource_type == ResourceType.BROKER_LOGGER:
+        reason = "AlterConfigs changes no levels of loggers: use IncrementalAlterConfigs"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     configs = resource.configs
     check_keys([config.name for config in configs], (config.name for config in configs if config.value is None))
     operations = [ConfigOperation(config.name, Operation.SET, config.value) for config in configs]

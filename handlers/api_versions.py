@@ -15,9 +15,9 @@ import re
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.headers import API_VERSIONS_KEY
 
 CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-API_KEY = 18
 CLIENT_NAME_VERSION = 3
 OWN_RANGE_RELEASE = "2.4"
 
@@ -39,10 +39,10 @@ def handle_api_versions(
 
 
 def _unknown_version(services: Services) -> ApiVersionsResponse | None:
-    if API_KEY not in services.served:
+    if API_VERSIONS_KEY not in services.served:
         return None
-    versions = services.served[API_KEY]
-    own = ApiVersion(api_key=API_KEY, min_version=versions.first, max_version=versions.last)
+    versions = services.served[API_VERSIONS_KEY]
+    own = ApiVersion(api_key=API_VERSIONS_KEY, min_version=versions.first, max_version=versions.last)
     tells = services.emulated is None or services.emulated.is_since(OWN_RANGE_RELEASE)
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own] if tells else [])
 

@@ -71,8 +71,8 @@ async def _commit(changes: Sequence[ResourceChange], services: Services, validat
 
 def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:
     """Refuse keys that are named twice or lack the value they need; raises KafkaError INVALID_REQUEST."""
-    if len(set(names)) < len(names):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "a config is named twice")
+    if twice := ", ".join(name for name, times in Counter(names).items() if times > 1):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs are named more than once: {twice}")
     if missing := ", ".join(without_value):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs need a value: {missing}")
 
@@ -80,7 +80,8 @@ def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:
 def stored_type(resource: Resource) -> ResourceType:
     """The type of a resource whose configuration is kept; raises KafkaError INVALID_REQUEST for others."""
     if resource.resource_type not in _STORED:
-        reason = f"resources of type {resource.resource_type} cannot be changed"
+        known = ", ".join(f"{each.name} ({each:d})" for each in _STORED)
+        reason = f"resources of type {resource.resource_type} cannot be changed here, only {known}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     return ResourceType(resource.resource_type)
 

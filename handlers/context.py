@@ -45,11 +45,9 @@ class Peer:
 class RequestContext:
     """Where a request came from and in which dialect it was asked."""
 
-    api_key: int
     api_version: int
     client_id: str
     peer: Peer
-    connection_id: int
 
 
 @dataclass(slots=True)

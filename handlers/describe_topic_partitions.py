@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from kafkacompat.metadata.topic_names import check_topic_name, is_internal
+from kafkacompat.metadata.topic_names import error_of_missing, is_internal
 from kafkacompat.wire.apis.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -16,7 +16,7 @@ from kafkacompat.wire.apis.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import ErrorCode
 
 
 def handle_describe_topic_partitions(
@@ -91,11 +91,9 @@ class _Page:
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except KafkaError as problem:
-        code = problem.code
     return DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, is_internal=is_internal(name), topic_authorized_operations=TOPIC_OPERATIONS
+        error_code=error_of_missing(name),
+        name=name,
+        is_internal=is_internal(name),
+        topic_authorized_operations=TOPIC_OPERATIONS,
     )

@@ -6,9 +6,9 @@ v2     message sets of format 1, with timestamps
 v3     max_bytes for all partitions together
 v4     record batches as they are; isolation level, last stable offset
 v5     log_start_offset
+v6     KAFKA_STORAGE_ERROR is told; before it is NOT_LEADER_OR_FOLLOWER, upon which clients try again
 v7     fetch sessions (KIP-227)
 v9     current_leader_epoch is checked (KIP-320)
-v6     KAFKA_STORAGE_ERROR is told; before it is NOT_LEADER_OR_FOLLOWER, upon which clients try again
 v10    zstd batches may be in the answer; v4-9 get them too, as from Kafka 4
 v12    flexible; last_fetched_epoch, diverging_epoch
 v13    topics by id (KIP-516)

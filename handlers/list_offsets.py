@@ -139,8 +139,7 @@ def _fill(response: ListOffsetsPartitionResponse, found: Found) -> None:
         response.offset, response.timestamp, response.leader_epoch = found
 
 
-def _fail(response: ListOffsetsPartitionResponse, problem: BaseException | None) -> None:
-    assert problem is not None
+def _fail(response: ListOffsetsPartitionResponse, problem: BaseException) -> None:
     response.error_code = error_code_of(problem)
 
 

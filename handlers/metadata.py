@@ -25,7 +25,7 @@ from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
-from kafkacompat.metadata.topic_names import check_topic_name, is_internal
+from kafkacompat.metadata.topic_names import error_of_missing, is_internal
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -107,18 +107,9 @@ def _to_be_made(request: MetadataRequest, context: RequestContext, services: Ser
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
-    missing = (name for name in _names(request) if name not in topics and _error_of_missing(name) == UNKNOWN)
+    missing = (name for name in _names(request) if name not in topics and error_of_missing(name) == UNKNOWN)
     # The brokers' own topics are made by who uses them, with what they need.
     return [NewTopic(name) for name in missing if not is_internal(name)]
-
-
-def _error_of_missing(name: str) -> ErrorCode:
-    """What a client is told of a topic that is not there."""
-    try:
-        check_topic_name(name)
-    except KafkaError as problem:
-        return problem.code
-    return UNKNOWN
 
 
 def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
@@ -163,8 +154,7 @@ def _topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResponseTopic
 def _topic_by_name(name: str, image: MetadataImage) -> MetadataResponseTopic:
     topic = image.topics.get(name)
     if topic is None:
-        code = _error_of_missing(name)
-        return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
+        return MetadataResponseTopic(error_code=error_of_missing(name), name=name, is_internal=is_internal(name))
     return _topic(topic, image)
 
 

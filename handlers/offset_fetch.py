@@ -39,6 +39,7 @@ from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import ZERO_UUID
 
 TOP_LEVEL_ERROR_VERSION = 2
 SEVERAL_GROUPS_VERSION = 8
@@ -59,12 +60,12 @@ def handle_offset_fetch(
 
 async def _stored(request: OffsetFetchRequest, services: Services) -> OffsetFetchResponse:
     """Answer in version 0."""
-    topics = services.metadata.image.topics
+    image = services.metadata.image
     there = [
         (topic.name, index)
         for topic in request.topics or ()
         for index in topic.partition_indexes
-        if topic.name in topics and 0 <= index < len(topics[topic.name].partitions)
+        if image.partition(topic.name, index) is not None
     ]
     found = await services.stored_offsets.fetch(request.group_id, there)
     absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(found, ErrorCode) else found
@@ -160,7 +161,7 @@ def _all_topics(offsets: OffsetTable, image: MetadataImage, by_id: bool) -> Iter
             continue
         yield OffsetFetchResponseTopics(
             name=name,
-            topic_id=topic.topic_id if topic else bytes(16),
+            topic_id=topic.topic_id if topic else ZERO_UUID,
             partitions=[_partition(index, committed) for index, committed in partitions.items()],
         )
 

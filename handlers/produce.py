@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.replication.held_appends import Appended, settle
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
@@ -38,16 +39,18 @@ from kafkacompat.wire.apis.produce import (
 from kafkacompat.wire.conversion import is_message_set
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import TRANSACTIONAL, InvalidRecordsError, check_produce_version
+from kafkacompat.wire.record_batch import (
+    ATTRIBUTES_POSITION,
+    BATCHES_FROM_PRODUCE_VERSION,
+    TRANSACTIONAL,
+    InvalidRecordsError,
+    check_produce_version,
+)
 
 VALID_ACKS = (-1, 0, 1)
-BATCHES_VERSION = 3
-"""Before it records are message sets."""
 TOPIC_ID_VERSION = 13
 # The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
-# Where a batch has the low byte of its attributes.
-ATTRIBUTES_POSITION = 22
 # A request that has taken so long lets others have their turn before it goes on.
 MAX_TURN_SECONDS = 0.01
 # With these codes Kafka does not say where the log begins.
@@ -87,7 +90,8 @@ def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceRespon
         for partition in topic.partition_responses:
             if partition.error_code:
                 code = ErrorCode(partition.error_code).name
-                raise UnanswerableError(f"a Produce with acks=0 to {topic.name}-{partition.index} failed with {code}")
+                where = f"{topic_text(topic.name or topic.topic_id)}-{partition.index}"
+                raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
     return None
 
 
@@ -116,7 +120,7 @@ class _Produce:
         self._replicas = services.replica_manager
         self._conversions = services.conversions
         self._clock = services.clock
-        self._size_bytes = _size_bytes(request) if self._version < BATCHES_VERSION else 0
+        self._size_bytes = _size_bytes(request) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
         self._late: list[_Late] = []
         self.waiting: list[Deferred[None]] = []
         self.is_unsettled = False
@@ -175,7 +179,7 @@ class _Produce:
 
     def _append_at_once(self, partition: Partition, records: Buffer) -> Appended:
         config = partition.log.config
-        if self._version < BATCHES_VERSION and is_message_set(records):
+        if self._version < BATCHES_FROM_PRODUCE_VERSION and is_message_set(records):
             batch = take_messages_at_once(records, config, self._now_ms, self._size_bytes)
         else:
             batch = check_batch(records, config, self._now_ms, from_client=True, at_once=True)

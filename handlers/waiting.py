@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, gatherResults, succeed
 
 from kafkacompat.handlers.context import Pending
 from kafkacompat.wire.schema import Response
@@ -21,11 +21,5 @@ def respond(
     ready = [part for part in parts if not isinstance(part, Deferred)]
     if len(ready) == len(parts):
         return build(ready)
-    waiting = [part if isinstance(part, Deferred) else _done(part) for part in parts]
+    waiting = [part if isinstance(part, Deferred) else succeed(part) for part in parts]
     return Pending(gatherResults(waiting, consumeErrors=True).addCallback(build))
-
-
-def _done(part: _Part) -> Deferred[_Part]:
-    done: Deferred[_Part] = Deferred()
-    done.callback(part)
-    return done

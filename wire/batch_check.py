@@ -5,20 +5,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from kafkacompat.wire.batch_header import BatchHeader
+from kafkacompat.wire.batch_header import ATTRIBUTES_POSITION, CODEC_MASK, BatchHeader
 from kafkacompat.wire.batch_records import read_body
 from kafkacompat.wire.compression import Codec, TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MAX_INT64, MIN_INT64, Buffer, MalformedError, read_varint
 
 BATCHES_FROM_PRODUCE_VERSION = 3
+"""Before it records are message sets."""
 ZSTD_FROM_PRODUCE_VERSION = 7
 MAX_RECORD_ERRORS = 1000
 """So many refused records are named in an answer; a batch may hold millions."""
 SMALLEST_RECORD_BYTES = 7
 """Length, attributes, two differences, no key, no value, no headers: a byte each."""
 
-_ATTRIBUTES_POSITION = 22  # the low byte, which has the codec
 _NO_TIMESTAMP = -1
 
 
@@ -48,7 +48,7 @@ def check_produce_version(records: Buffer | None, version: int) -> Buffer:
 
 
 def _codec(records: Buffer) -> int:
-    return records[_ATTRIBUTES_POSITION] & 0x07 if len(records) > _ATTRIBUTES_POSITION else 0
+    return records[ATTRIBUTES_POSITION] & CODEC_MASK if len(records) > ATTRIBUTES_POSITION else 0
 
 
 def check_records(

@@ -19,6 +19,8 @@ LENGTH_END = 12
 """Where the bytes begin that the length field counts."""
 CRC_END = 21
 """Where the bytes begin that the checksum covers."""
+ATTRIBUTES_POSITION = 22
+"""Where the low byte of the attributes lies, in which all of them are that have a meaning."""
 MAGIC_V2 = 2
 
 CODEC_MASK = 0x07
@@ -27,7 +29,6 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 """The base timestamp is the time from which on compaction may drop the batch's tombstones or marker (KIP-534)."""
-DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">i")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from kafkacompat.wire.batch_check import (
+    BATCHES_FROM_PRODUCE_VERSION,
     SMALLEST_RECORD_BYTES,
     InvalidRecordsError,
     check_produce_version,
     check_records,
 )
 from kafkacompat.wire.batch_header import (
+    ATTRIBUTES_POSITION,
     CODEC_MASK,
     CONTROL,
     CRC_END,
@@ -27,6 +29,8 @@ from kafkacompat.wire.batch_header import (
 from kafkacompat.wire.batch_records import NewRecord, Record, build_batch, read_body, read_records, recompress
 
 __all__ = [
+    "ATTRIBUTES_POSITION",
+    "BATCHES_FROM_PRODUCE_VERSION",
     "CODEC_MASK",
     "CONTROL",
     "CRC_END",

@@ -59,7 +59,6 @@ class Versions:
         return iter(range(self.first, self.last + 1))
 
 
-ALL_VERSIONS = Versions.parse("0+")
 NO_VERSIONS = Versions.parse("")
 
 

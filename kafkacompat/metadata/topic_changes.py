@@ -12,7 +12,7 @@ from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.metadata.draft import Draft
 from kafkacompat.metadata.image import NO_LEADER, TopicImage
 from kafkacompat.metadata.placement import check_assignment, new_partition, place
-from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name
+from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, topic_text
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
@@ -192,5 +192,5 @@ def delete_topic(draft: Draft, topic_id: bytes) -> None:
     """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID."""
     topic = draft.topics_by_id.get(topic_id)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_id.hex()}")
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_text(topic_id)}")
     draft.drop_topic(topic.name)

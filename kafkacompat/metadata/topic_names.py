@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import uuid_text
 
 MAX_NAME_LENGTH = 249
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
@@ -24,6 +25,11 @@ def check_topic_name(name: str) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
+def error_of_missing(name: str) -> ErrorCode:
+    """What a client is told of a topic that is not there: INVALID_TOPIC_EXCEPTION where there can be none of that name."""
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if _objection(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def _objection(name: str) -> str | None:
     if not name:
         return "it is empty"
@@ -34,6 +40,11 @@ def _objection(name: str) -> str | None:
     if not _LEGAL.fullmatch(name):
         return f"'{name}' has other characters than ASCII letters, digits, '.', '_' and '-'"
     return None
+
+
+def topic_text(topic: str | bytes) -> str:
+    """How people are told of a topic: its name, or its id as Kafka writes it where it was asked for by that."""
+    return topic if isinstance(topic, str) else uuid_text(topic)
 
 
 def unify(name: str) -> str:

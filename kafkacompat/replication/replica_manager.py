@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
 from kafkacompat.disk import nothing
+from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.moving import Moves
 from kafkacompat.replication.partition import Partition
@@ -70,11 +71,12 @@ class ReplicaManager:
         return partition
 
     def _absent(self, topic: str | bytes, index: int) -> KafkaError:
+        text = topic_text(topic)
         if (topic, index) in self._offline:
-            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {topic!r}-{index} is offline")
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
-            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic.hex()}")
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic!r}-{index}")
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")
 
     # What the controller tells
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -36,8 +35,6 @@ MAX_REQUESTS_PER_TURN = 64
 MAX_TURN_SECONDS = 0.005
 # A client that leaves more than this unread, or lets as much wait behind a late answer, gets no further work done.
 MAX_UNSENT_BYTES = 1024 * 1024
-
-_connection_ids = count(1)
 
 
 class KafkaConnection(Protocol):
@@ -72,7 +69,6 @@ class KafkaConnection(Protocol):
         shared, transport = self._shared, self.transport
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
-        self.connection_id = next(_connection_ids)
         self.last_received_ms = now_ms(shared.clock)
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
@@ -218,9 +214,7 @@ class KafkaConnection(Protocol):
 
     def _start(self, frame: memoryview) -> None:
         incoming = self._requests.parse(frame)
-        context = RequestContext(
-            incoming.api_key, incoming.api_version, incoming.client_id, self.peer, self.connection_id
-        )
+        context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
             self._wait(incoming, result)

@@ -54,9 +54,7 @@ class AdminNode:
     def send(self, request: Request, version: int) -> Any:
         """What the handler gives back: a response, or a Pending."""
         peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(
-            api_key=request.API_KEY, api_version=version, client_id="test", peer=peer, connection_id=1
-        )
+        context = RequestContext(api_version=version, client_id="test", peer=peer)
         decoded = compiler.decode(type(request), compiler.encode(request, version), version)
         return HANDLERS[request.API_KEY].handle(decoded, context, self._services)
 

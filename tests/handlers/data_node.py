@@ -79,9 +79,7 @@ class DataNode:
     def send(self, request: Request, version: int, client_id: str = "test") -> Any:
         """What the handler gives back: a response, None, or a Pending."""
         peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(
-            api_key=request.API_KEY, api_version=version, client_id=client_id, peer=peer, connection_id=1
-        )
+        context = RequestContext(api_version=version, client_id=client_id, peer=peer)
         decoded = compiler.decode(type(request), compiler.encode(request, version), version)
         return HANDLERS[request.API_KEY].handle(decoded, context, self.services)
 

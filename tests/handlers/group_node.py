@@ -61,9 +61,7 @@ class GroupNode:
     def send(self, request: Request, version: int, listener: str = "PLAINTEXT") -> Response | Deferred[Response]:
         """What the handler gives back, once the request has been through the wire."""
         peer = Peer(listener_name=listener, host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(
-            api_key=request.API_KEY, api_version=version, client_id="cli", peer=peer, connection_id=1
-        )
+        context = RequestContext(api_version=version, client_id="cli", peer=peer)
         decoded = compiler.decode(type(request), compiler.encode(request, version), version)
         response = HANDLERS[request.API_KEY].handle(decoded, context, self._services)
         return response.response if isinstance(response, Pending) else response

@@ -98,6 +98,25 @@ def test_a_resource_or_a_config_named_twice() -> None:
     assert stored(node, ResourceType.TOPIC, "t") == {}
 
 
+@pytest.mark.parametrize(
+    ("kind", "names", "reason"),
+    [
+        (TOPIC, ["a", "b", "c", "b", "a"], "these configs are named more than once: a, b"),
+        (LOGGER, ["root"], "AlterConfigs changes no levels of loggers: use IncrementalAlterConfigs"),
+        (
+            3,
+            ["a"],
+            "resources of type 3 cannot be changed here, only TOPIC (2), BROKER (4), GROUP (32), CLIENT_METRICS (16)",
+        ),
+    ],
+)
+def test_what_is_said_of_it(kind: int, names: list[str], reason: str) -> None:
+    configs = [AlterableConfig(name=name, value="1") for name in names]
+    wanted = AlterConfigsResource(resource_type=kind, resource_name="t", configs=configs)
+    answer = AdminNode().ask(AlterConfigsRequest(resources=[wanted]), AlterConfigsResponse, 2)
+    assert [each.error_message for each in answer.responses] == [reason]
+
+
 def test_a_failing_store() -> None:
     node = AdminNode()
     node.make_topic("t")

@@ -43,7 +43,7 @@ def test_usual_names_are_taken(name: str) -> None:
 
 def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
     peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-    context = RequestContext(api_key=18, api_version=99, client_id="test", peer=peer, connection_id=1)
+    context = RequestContext(api_version=99, client_id="test", peer=peer)
     answered = handle_api_versions(None, context, DataNode().services)
     assert answered is not None
     response = compiler.decode(ApiVersionsResponse, compiler.encode(answered, 0), 0)

@@ -43,12 +43,12 @@ def found(node: DataNode, **wanted: list[int]) -> dict[tuple[str, int], tuple[st
     }
 
 
-def alter(node: DataNode, *moves: tuple[str, str, int]) -> dict[tuple[str, int], int]:
+def alter(node: DataNode, *moves: tuple[str, str, int], version: int = 2) -> dict[tuple[str, int], int]:
     dirs = [
         AlterReplicaLogDir(path=path, topics=[AlterReplicaLogDirTopic(name=name, partitions=[index])])
         for path, name, index in moves
     ]
-    answer = node.ask(AlterReplicaLogDirsRequest(dirs=dirs), AlterReplicaLogDirsResponse, 2)
+    answer = node.ask(AlterReplicaLogDirsRequest(dirs=dirs), AlterReplicaLogDirsResponse, version)
     return {
         (each.topic_name, part.partition_index): part.error_code for each in answer.results for part in each.partitions
     }
@@ -113,14 +113,15 @@ def test_a_copy_is_told_beside_its_partition(node: DataNode) -> None:
     )  # fmt: skip
 
 
-def test_partitions_are_moved(node: DataNode) -> None:
+@pytest.mark.parametrize("version", range(3))
+def test_partitions_are_moved(node: DataNode, version: int) -> None:
     node.append("t", 0, batch(3))
     home = found(node)["t", 0][0]
     other = "/b" if home == "/a" else "/a"
-    assert alter(node, (other, "t", 0), (home, "t", 1)) == {("t", 0): 0, ("t", 1): 0}
+    assert alter(node, (other, "t", 0), (home, "t", 1), version=version) == {("t", 0): 0, ("t", 1): 0}
     assert (found(node)["t", 0][0], found(node)["t", 1][0]) == (other, home)
     # The last of several directories counts.
-    assert alter(node, (other, "t", 0), (home, "t", 0)) == {("t", 0): 0}
+    assert alter(node, (other, "t", 0), (home, "t", 0), version=version) == {("t", 0): 0}
     assert found(node)["t", 0][0] == home
 
 

@@ -159,6 +159,11 @@ def test_without_acks_an_error_closes_the_connection() -> None:
     assert node.node.replicas.find("t", 1).log.log_end_offset == 1
 
 
+def test_without_acks_a_topic_that_is_named_by_its_id_is_told_by_it() -> None:
+    with pytest.raises(UnanswerableError, match="to dHR0dHR0dHR0dHR0dHR0dA-2 failed with"):
+        DataNode().send(request(batch(), batch(), batch(), acks=0, name=""), 13)
+
+
 def test_without_acks_a_later_error_closes_the_connection_too() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)

@@ -170,6 +170,12 @@ def test_what_cannot_be_deleted() -> None:
     assert sorted(node.holder.image.topics) == ["a", "b"]
 
 
+def test_an_id_is_told_as_kafka_writes_it() -> None:
+    wanted = DeleteTopicsRequest(topics=[DeleteTopicState(name=None, topic_id=b"u" * 16)])
+    (answer,) = AdminNode().ask(wanted, DeleteTopicsResponse, 6).responses
+    assert answer.error_message == "there is no topic with the id dXV1dXV1dXV1dXV1dXV1dQ"
+
+
 @pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
 def test_deleting_may_be_switched_off(version: int, code: ErrorCode) -> None:
     node = AdminNode(delete_topic_enable="false")

@@ -45,6 +45,12 @@ def test_topics_do_not_grow(full: AdminNode) -> None:
     )
 
 
+def test_of_a_topic_that_is_not_there_that_is_told(full: AdminNode) -> None:
+    wanted = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="absent", count=2)])
+    answer = full.ask(wanted, CreatePartitionsResponse, 3)
+    assert answer.results[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_asking_for_a_topic_does_not_make_it(full: AdminNode, caplog: pytest.LogCaptureFixture) -> None:
     answer = full.ask(MetadataRequest(topics=[MetadataRequestTopic(name="u")]), MetadataResponse, 9)
     assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

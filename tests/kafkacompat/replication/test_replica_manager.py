@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.replication.directories import REMOVED_TOGETHER
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import UNDER_WAY
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.disk import ManualDisk
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.replication.node import EPOCH, Node, code_of, names_of, topic
@@ -49,6 +49,22 @@ def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
     assert code_of(node.replicas, "t", 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert code_of(node.replicas, OTHER_ID, 0) == ErrorCode.UNKNOWN_TOPIC_ID
     assert code_of(node.replicas, b"t" * 16, 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "said"),
+    [
+        ("t", 1, "there is no partition t-1"),
+        (b"t" * 16, 1, "there is no partition dHR0dHR0dHR0dHR0dHR0dA-1"),
+        (b"u" * 16, 0, "there is no topic with the id dXV1dXV1dXV1dXV1dXV1dQ"),
+    ],
+)
+def test_people_can_read_what_is_said_of_it(name: str | bytes, index: int, said: str) -> None:
+    node = Node()
+    node.open(topic())
+    with pytest.raises(KafkaError) as caught:
+        node.replicas.find(name, index)
+    assert caught.value.detail == said
 
 
 def test_opening_again_opens_only_what_is_new() -> None:
