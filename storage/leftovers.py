@@ -6,7 +6,7 @@ import os
 
 from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.lookup import claimed_end_offset
 from kafkacompat.storage.segment_files import (
     ALL_SUFFIXES,
     CLEANED_SUFFIX,
@@ -30,7 +30,7 @@ def clean_folder(files: Files, directory: str) -> list[int]:
     folder.sync()
     folder.remove_ending(CLEANED_SUFFIX)
     folder.complete_swaps()
-    bases = folder.bases(LOG_SUFFIX)
+    bases = folder.bases()
     folder.remove_orphans(set(bases))
     folder.sync()
     return bases
@@ -67,8 +67,8 @@ class _Folder:
         for name in self._names(suffix):
             self._remove(name)
 
-    def bases(self, suffix: str) -> list[int]:
-        stems = (name[: -len(suffix)] for name in self._names(suffix))
+    def bases(self) -> list[int]:
+        stems = (name.removesuffix(LOG_SUFFIX) for name in self._names(LOG_SUFFIX))
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def drop_incomplete_swaps(self) -> None:
@@ -95,14 +95,7 @@ class _Folder:
                 self._rename(name, name.removesuffix(SWAP_SUFFIX))
 
     def _end_offset(self, name: str) -> int:
-        file = self._files.open(os.path.join(self._directory, name))
-        end_offset = _base(name)
-        try:
-            for _, header in scan_headers(file, 0, file.size()):
-                end_offset = header.last_offset + 1
-        finally:
-            file.close()
-        return end_offset
+        return claimed_end_offset(self._files, os.path.join(self._directory, name), _base(name))
 
     def remove_orphans(self, bases: set[int]) -> None:
         for suffix in ALL_SUFFIXES:

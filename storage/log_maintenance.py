@@ -10,6 +10,7 @@ from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_files import DELETED_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segments import take_from_end
 from kafkacompat.storage.transaction_replay import truncate_aborted
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -197,9 +198,4 @@ class LogMaintenance(LogState):
         )
 
     def _drop(self, segments: Sequence[Segment]) -> None:
-        # The last one first: a crash in between leaves a log that only ends earlier.
-        for segment in reversed(segments):
-            self._cache.forget(segment)
-            segment.unload()
-            segment.remove_files()
-            self._files.sync_directory(self.directory)
+        take_from_end(self._files, self.directory, segments, self._cache, Segment.remove_files)

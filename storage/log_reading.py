@@ -109,7 +109,7 @@ class LogReading(LogState):
 
     def last_offset_of(self, segment: Segment) -> int:
         """The largest offset that a segment can hold. [loop]"""
-        following = next((each for each in self.segments if each.base_offset > segment.base_offset), None)
+        following = self.segments.behind(segment)
         return (following.base_offset if following is not None else self.log_end_offset) - 1
 
     @property

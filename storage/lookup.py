@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.wire.record_batch import HEADER_SIZE, BatchHeader, read_header
 
 LENGTH_PREFIX = 12
@@ -84,3 +84,15 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
             return
         yield position, header
         position += header.size_bytes
+
+
+def claimed_end_offset(files: Files, path: str, base_offset: int) -> int:
+    """Where the segment of a log file ends, trusting what the headers of its batches say."""
+    end_offset = base_offset
+    file = files.open(path)
+    try:
+        for _, header in scan_headers(file, 0, file.size()):
+            end_offset = header.last_offset + 1
+    finally:
+        file.close()
+    return end_offset

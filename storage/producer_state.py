@@ -77,16 +77,6 @@ class Producer:
         """Where its open transaction begins; -1 when there is none."""
         self.batches: list[StoredBatch] = []
 
-    def add(self, epoch: int, batch: StoredBatch) -> None:
-        """Remember a batch that was stored."""
-        if epoch != self.producer_epoch:
-            self.producer_epoch = epoch
-            self.batches.clear()
-        elif len(self.batches) == BATCHES_KEPT:
-            del self.batches[0]
-        self.batches.append(batch)
-        self.last_timestamp = batch.timestamp
-
     def end_transaction(self, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
         """Note a transaction marker."""
         if epoch != self.producer_epoch:

@@ -19,8 +19,19 @@ TXN_INDEX_SUFFIX = ".txnindex"
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
+REMOVED_SUFFIX = ".removed"
+"""Of what was taken out of a log and is kept for whoever wants to look at it."""
 SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
+
+
+def removed_name(files: Files, path: str) -> str:
+    """A name for what is taken out of a log, from a file's own; what was taken out before it stays."""
+    name, number = path + REMOVED_SUFFIX, 0
+    while files.exists(name):
+        number += 1
+        name = f"{path}.{number}{REMOVED_SUFFIX}"
+    return name
 
 
 class SegmentFiles:

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.segment_file import SegmentCache
+
+_BASE_OFFSET = attrgetter("base_offset")
+
+
+def take_from_end(
+    files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[Segment], None]
+) -> None:
+    """Take the newest segments of a log out of it, each by *take*, which removes or renames its files. [disk]
+
+    The last one goes first, for good before the next: a crash in between leaves a log that only ends earlier.
+    """
+    for segment in reversed(segments):
+        cache.forget(segment)
+        segment.unload()
+        take(segment)
+        files.sync_directory(directory)
 
 
 class Segments:
@@ -28,6 +47,19 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self._segments)
+
+    def __contains__(self, segment: object) -> bool:
+        if not isinstance(segment, Segment):
+            return False
+        segments = self._segments
+        slot = bisect_left(segments, segment.base_offset, key=_BASE_OFFSET)
+        return slot < len(segments) and segments[slot] is segment
+
+    def behind(self, segment: Segment) -> Segment | None:
+        """The next segment; None for the last one."""
+        segments = self._segments
+        slot = bisect_right(segments, segment.base_offset, key=_BASE_OFFSET)
+        return segments[slot] if slot < len(segments) else None
 
     def __getitem__(self, slot: int) -> Segment:
         return self._segments[slot]

@@ -59,7 +59,8 @@ class Snapshots:
         self._files = files
         self._directory = directory
 
-    def _path(self, offset: int) -> str:
+    def path(self, offset: int) -> str:
+        """Name of the one that goes up to `offset`."""
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
 
     def offsets(self) -> list[int]:
@@ -70,11 +71,11 @@ class Snapshots:
 
     def write(self, offset: int, entries: Sequence[bytes]) -> None:
         """Write a snapshot of these producers that goes up to `offset`, replacing one that is there."""
-        overwrite_file(self._files, self._path(offset), *encode(entries))
+        overwrite_file(self._files, self.path(offset), *encode(entries))
 
     def read(self, offset: int) -> list[Producer]:
         """Read one; raises CorruptSnapshotError."""
-        return decode(self._files.read(self._path(offset)))
+        return decode(self._files.read(self.path(offset)))
 
     def remove(self, *offsets: int) -> None:
         """Remove some; no error when one is not there.
@@ -82,7 +83,7 @@ class Snapshots:
         They are gone for good when this returns: one that came back after a power failure might by then fit the
         log's length, but no longer its contents.
         """
-        paths = [path for path in map(self._path, offsets) if self._files.exists(path)]
+        paths = [path for path in map(self.path, offsets) if self._files.exists(path)]
         for path in paths:
             self._files.remove(path)
         if paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -18,12 +19,22 @@ from kafkacompat.storage.inspection.index_rows import (
 from kafkacompat.storage.inspection.log_rows import log_rows
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
 from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
-from kafkacompat.storage.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.partition_folders import log_path
+from kafkacompat.storage.segment_files import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    REMOVED_SUFFIX,
+    SWAP_SUFFIX,
+    TXN_INDEX_SUFFIX,
+)
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX
 
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
 CHECKPOINT_ENDING = "-checkpoint"
-_ENDINGS = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)
+_RENAMED = "|".join(map(re.escape, (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)))
+_ENDINGS = re.compile(rf"({_RENAMED}|(\.[0-9]+)*{re.escape(REMOVED_SUFFIX)})+$")
+"""What is behind the name of a file that counts no more, or not yet; of what was cut off a log, also where it was cut."""
 
 _Dump: TypeAlias = "Callable[[Files, str, DumpOptions], Iterator[Row]]"
 
@@ -45,12 +56,15 @@ def known_files(files: Files, path: str) -> list[str]:
 
 
 def _dump_of(name: str) -> _Dump | None:
-    while name.endswith(_ENDINGS):
-        name = name[: name.rindex(".")]
+    name = _without_endings(name)
     named = _BY_NAME.get(name)
     if named is not None or name.endswith(CHECKPOINT_ENDING):
         return named or _checkpoint
     return _BY_SUFFIX.get(os.path.splitext(name)[1]) if name.split(".")[0].split("-")[0].isdigit() else None
+
+
+def _without_endings(path: str) -> str:
+    return _ENDINGS.sub("", path)
 
 
 def base_offset_of(path: str) -> int:
@@ -59,18 +73,18 @@ def base_offset_of(path: str) -> int:
 
 
 def _log(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
-    file = files.open(path)
-    try:
-        yield from log_rows(file, file.size(), base_offset_of(path), options)
-    finally:
-        file.close()
+    return _batches(files, path, base_offset_of(path), options)
 
 
 def _metadata_snapshot(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
     """A log of batches whose offsets count from 0, whatever its name says."""
+    return _batches(files, path, 0, options)
+
+
+def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) -> Iterator[Row]:
     file = files.open(path)
     try:
-        yield from log_rows(file, file.size(), 0, options)
+        yield from log_rows(file, file.size(), base_offset, options)
     finally:
         file.close()
 
@@ -88,13 +102,14 @@ _IndexRows: TypeAlias = "Callable[[bytes, int, IndexedLog | None, DumpOptions], 
 
 def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
     base_offset = base_offset_of(path)
-    log_path = os.path.join(os.path.dirname(path), f"{base_offset:020d}{LOG_SUFFIX}")
-    if not files.exists(log_path):
-        yield problem(f"{log_path} is not there, so the entries cannot be compared with it")
+    # What was renamed belongs to the log that was renamed with it.
+    log_file = log_path(os.path.dirname(path), base_offset) + path.removeprefix(_without_endings(path))
+    if not files.exists(log_file):
+        yield problem(f"{log_file} is not there, so the entries cannot be compared with it")
         yield from rows(files.read(path), base_offset, None, options)
         return
     data = files.read(path)
-    file = files.open(log_path)
+    file = files.open(log_file)
     try:
         yield from rows(data, base_offset, IndexedLog(file, file.size(), base_offset), options)
     finally:

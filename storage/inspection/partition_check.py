@@ -13,9 +13,9 @@ from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
 from kafkacompat.storage.inspection.epoch_check import check_epochs
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
-from kafkacompat.storage.partition_folders import segment_bases
+from kafkacompat.storage.partition_folders import log_path, segment_bases
 from kafkacompat.storage.partition_metadata import read_partition_metadata
-from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
 from kafkacompat.storage.walk import LARGEST_OFFSET
 
@@ -92,10 +92,10 @@ def _check_segment(
     files: Files, folder: str, base: int, following: int | None, circumstances: Circumstances, progress: Progress
 ) -> CheckedSegment | None:
     """One segment; None when a running broker took it away, or put another one in its place, meanwhile."""
-    log_path = os.path.join(folder, f"{base:020d}{LOG_SUFFIX}")
+    path = log_path(folder, base)
     settled = circumstances.clean if following is None else following <= circumstances.synced_to
     try:
-        before = files.size(log_path), files.modified_ms(log_path)
+        before = files.size(path), files.modified_ms(path)
         checked = check_segment(
             files,
             folder,
@@ -105,7 +105,7 @@ def _check_segment(
             complete=following is not None,
             progress=progress,
         )
-        changed = before != (files.size(log_path), files.modified_ms(log_path))
+        changed = before != (files.size(path), files.modified_ms(path))
     except FileNotFoundError:
         if circumstances.live:
             return None

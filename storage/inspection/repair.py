@@ -27,13 +27,11 @@ from kafkacompat.storage.partition_folders import partition_of
 from kafkacompat.storage.producer_recovery import open_transactions
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, Snapshots
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay, truncate_aborted
 from kafkacompat.storage.walk import Bounds, walk
-
-REMOVED_SUFFIX = ".removed"
 
 _COPY_BYTES = 1 << 20
 _INDEX_INTERVAL_BYTES = 4096
@@ -215,9 +213,10 @@ class _PartitionPlan:
         write_aborted(self._files, path, replay.aborted)
 
     def _snapshots(self, end_offset: int) -> Iterator[Step]:
-        for offset in Snapshots(self._files, self._folder).offsets():
+        snapshots = Snapshots(self._files, self._folder)
+        for offset in snapshots.offsets():
             if offset in self._partition.bad_snapshots or offset > end_offset:
-                path = os.path.join(self._folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+                path = snapshots.path(offset)
                 what = "set it aside; a start works out from the batches what it said"
                 yield Step(path, what, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
 

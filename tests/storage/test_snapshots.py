@@ -23,8 +23,8 @@ def encode(producers: list[Producer]) -> bytes:
 
 def producer(producer_id: int, *batches: StoredBatch) -> Producer:
     made = Producer(producer_id)
-    for each in batches:
-        made.add(3, each)
+    if batches:
+        made.producer_epoch, made.batches, made.last_timestamp = 3, list(batches), batches[-1].timestamp
     return made
 
 

@@ -199,3 +199,29 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
     names = [name(0, ".index"), name(0, ".log"), name(0, ".snapshot"), name(0, ".timeindex"), name(7, ".log.deleted")]
     assert found == ["meta.properties", *names, "t-0/partition.metadata"]
     assert dump(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
+
+
+def test_what_was_taken_out_of_a_log_is_shown_too(memory: Store) -> None:
+    log = create(memory, index_interval_bytes=100)
+    fill(log, 6)
+    log.close()
+    whole, index = memory.files.read(memory.path(name(0, ".log"))), memory.files.read(memory.path(name(0, ".index")))
+    removed = [name(0, ".index.removed"), name(0, ".log.removed"), name(0, ".log.158.removed")]
+    for file_name, data in zip(removed, (index, whole, whole[158:]), strict=True):
+        put(memory, file_name, data)
+    put(memory, "recovery-point-offset-checkpoint.removed", b"0\n1\nt 0 1\n")
+    found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
+    assert {*removed, "recovery-point-offset-checkpoint.removed"} <= set(found)
+    assert fields(memory, name(0, ".log.158.removed"), "baseOffset", "isvalid") == [
+        (2, True),
+        (3, True),
+        (4, True),
+        (5, True),
+    ]
+    assert len(rows(memory, name(0, ".log.removed"))) == 6
+    # It is compared with the log that was taken out together with it.
+    put(memory, name(0, ".log.removed"), b"")
+    assert PROBLEM in {row.kind for row in rows(memory, name(0, ".index.removed"))}
+    memory.files.remove(memory.path(name(0, ".log.removed")))
+    (missing,) = [row for row in rows(memory, name(0, ".index.removed")) if row.kind == PROBLEM]
+    assert "00000000000000000000.log.removed is not there" in str(missing.fields["what"])
