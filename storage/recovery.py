@@ -9,8 +9,7 @@ what lies behind it kept. Doing it twice gives the same as doing it once. Everyt
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.corruption import BadBatch, Extent, believed_batches, spans
@@ -21,13 +20,14 @@ from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.leader_epochs import LeaderEpochs
 from kafkacompat.storage.leftovers import clean_folder
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.lookup import scan_headers
+from kafkacompat.storage.lookup import claimed_end_offset, scan_headers
+from kafkacompat.storage.partition_folders import log_path
 from kafkacompat.storage.producer_recovery import open_transactions, rebuild_producer_state
 from kafkacompat.storage.producer_state import ProducerState
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.segments import Segments
+from kafkacompat.storage.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX, removed_name
+from kafkacompat.storage.segments import Segments, take_from_end
 from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay
@@ -81,8 +81,10 @@ def load_log(
         bases = loader.delete_before(log_start_offset, bases)
     segments = loader.load(bases, trusted_below, cleaner_offset)
     end_offset = loader.open_active(segments, now_ms)
-    if not segments or end_offset < log_start_offset:
-        _remove(files, segments)
+    if segments and end_offset < log_start_offset:
+        loader.set_aside(segments, end_offset, log_start_offset)
+        segments = []
+    if not segments:
         return empty_log(files, directory, cache, log_start_offset)
     log_start_offset = max(log_start_offset, segments[0].base_offset)
     if not clean_shutdown:
@@ -149,10 +151,43 @@ class _Loader:
         return segments
 
     def delete_before(self, log_start_offset: int, bases: list[int]) -> list[int]:
-        """Remove the segments that lie before the log's beginning; a crash may have left any of those about to be deleted."""
+        """Remove the segments that lie before the log's beginning; a crash may have left any of those about to be deleted.
+
+        None goes where the log does not reach so far.
+        """
         first = max([slot for slot, base in enumerate(bases) if base <= log_start_offset], default=0)
+        if first and bases[first] == bases[-1]:
+            path = log_path(self._directory, bases[-1])
+            if claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
+                return bases
         self._remove_from(bases[:first])
         return bases[first:]
+
+    def set_aside(self, segments: list[Segment], end_offset: int, log_start_offset: int) -> None:
+        """Take all segments out of a log that ends before its beginning.
+
+        Records were deleted of which the last ones were never on the disk; or the checkpoint is not this log's. Nobody can
+        tell, so they are neither served again nor lost.
+        """
+        if not any(segment.size_bytes for segment in segments):
+            self._take_away(segments, Segment.remove_files)
+            return
+        log.warning(
+            "%s ends at offset %d, before %d, where its log-start-offset-checkpoint lets it begin: it begins there, empty, and "
+            "what it held is kept in its files that end in %s",
+            self._directory,
+            end_offset,
+            log_start_offset,
+            REMOVED_SUFFIX,
+        )
+        self._take_away(segments, self._keep_beside)
+
+    def _keep_beside(self, segment: Segment) -> None:
+        path = segment.path(LOG_SUFFIX)
+        segment.rename(removed_name(self._files, path).removeprefix(path))
+
+    def _take_away(self, segments: Sequence[Segment], take: Callable[[Segment], None]) -> None:
+        take_from_end(self._files, self._directory, segments, self._cache, take)
 
     def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
         try:
@@ -209,7 +244,8 @@ class _Loader:
         return next((base - 1 for base in self._bases if base > base_offset), None)
 
     def _remove_from(self, bases: Iterable[int]) -> None:
-        _remove(self._files, [Segment(self._files, self._directory, base, self._cache) for base in bases])
+        segments = [Segment(self._files, self._directory, base, self._cache) for base in bases]
+        self._take_away(segments, Segment.remove_files)
 
     def open_active(self, segments: list[Segment], now_ms: int) -> int:
         """Make the last segment the active one; returns the log's end offset, -1 without segments.
@@ -240,11 +276,3 @@ class _Loader:
         finally:
             file.release()
         return end_offset, end
-
-
-def _remove(files: Files, segments: Iterable[Segment]) -> None:
-    # The last one first: a crash in between leaves a log that only ends earlier.
-    for segment in reversed(list(segments)):
-        segment.unload()
-        segment.remove_files()
-        files.sync_directory(os.path.dirname(segment.path(LOG_SUFFIX)))

@@ -221,6 +221,47 @@ def test_a_log_shorter_than_its_start_begins_anew(store: Store) -> None:
     assert not store.files.exists(store.path(name(0, ".log")))
 
 
+@pytest.mark.parametrize("clean", [False, True])
+def test_what_a_log_holds_that_ends_before_its_start_is_kept_aside(
+    store: Store, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    log.close()
+    before = {each: data for each, data in contents(store).items() if each.endswith(".log")}
+    again = reopen(store, clean=clean, log_start_offset=29)
+    assert (again.log_start_offset, again.log_end_offset, len(again.segments)) == (29, 29, 1)
+    assert append(again, batch()).base_offset == 29
+    (said,) = caplog.messages
+    assert "ends at offset 20, before 29," in said
+    kept = {each: data for each, data in contents(store).items() if each.endswith(".log.removed")}
+    assert len(kept) > 2
+    assert kept == {each + ".removed": data for each, data in before.items()}
+    again.close()
+    reopened = reopen(store, log_start_offset=29)
+    assert offsets(reopened) == [29]
+    reopened.close()
+
+
+def test_what_was_kept_aside_before_stays(store: Store) -> None:
+    log = create(store)
+    fill(log, 2)
+    log.close()
+    (first,) = [data for each, data in contents(store).items() if each.endswith(".log")]
+    rewrite(store, name(0, ".log.removed"), lambda _: b"earlier")
+    reopen(store, clean=True, log_start_offset=9).close()
+    kept = contents(store)
+    assert (kept[f"{0:020d}.log.removed"], kept[f"{0:020d}.log.1.removed"]) == (b"earlier", first)
+
+
+def test_an_empty_log_that_ends_before_its_start_leaves_nothing(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    create(store).release()
+    again = reopen(store, log_start_offset=9)
+    assert (again.log_start_offset, again.log_end_offset, caplog.messages) == (9, 9, [])
+    assert not any(each.endswith(".removed") for each in contents(store))
+    again.close()
+
+
 def test_the_log_start_is_kept(store: Store) -> None:
     log = create(store)
     fill(log, 5)
