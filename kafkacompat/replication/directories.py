@@ -49,6 +49,8 @@ class Directory:
         self.space = FreeSpace(storage.path, lambda: disk.run(storage.disk_usage), reserve_bytes)
         self.partitions: set[PartitionName] = set()
         self.offline = False
+        self.closing = False
+        """Whether it is about to be given up: others may have it next."""
         self._clock = clock
         self._removals: set[int] = set()
         self.on_failure: Callable[[BaseException], None] = _ignore
@@ -83,7 +85,7 @@ class Directory:
         self._remove_deleted()
 
     def _remove_deleted(self) -> None:
-        if not self.offline:
+        if not (self.offline or self.closing):
             removing = self.disk.run(self.storage.remove_deleted, REMOVED_TOGETHER)
             # Whoever waits for a new segment must not wait for thousands of folders.
             removing.addCallback(lambda more: self._remove_deleted() if more else None)

@@ -42,6 +42,7 @@ class Housekeeping:
         self.replicas = replicas
         self._producers = IdleProducers(clock, replicas, config.int("kafkacompat.producer.ids.max"))
         self._loops: list[LoopingCall] = []
+        self._stopped = False
         self.is_cleaning: Callable[[Partition], bool] = lambda _: False
         """Whether a partition's segments are being replaced by compaction."""
         self._intervals: dict[str, Callable[[], object]] = {
@@ -69,7 +70,8 @@ class Housekeeping:
             self._loops.append(loop)
 
     def stop(self) -> None:
-        """Stop the timers."""
+        """Stop the timers, and delete nothing any more."""
+        self._stopped = True
         for loop in self._loops:
             loop.stop()
         self._loops.clear()
@@ -114,7 +116,8 @@ class Housekeeping:
             self.clock.callLater(delay_s, self._delete_files, partition, expired)
 
     def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
-        if not partition.closed:
+        # The next start removes what is left.
+        if not (partition.closed or self._stopped):
             deleting = partition.disk.run(partition.log.delete_segments, segments)
             deleting.addErrback(partition.disk_failed)
 

@@ -209,11 +209,16 @@ class ReplicaManager:
         return list(logs.items())
 
     async def settle(self) -> None:
-        """Make no further moves, and let every append that waits be answered, before the directories are closed."""
+        """Make no further moves, and let every append that waits be answered, before the directories are closed.
+
+        What was to be deleted later is left to the next start.
+        """
         await self.moves.stop()
         while any(partition.is_in_line for partition in self):
             await gatherResults([directory.disk.run(nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
+        for directory in self.directories:
+            directory.closing = True
 
     def wake_fetches(self) -> None:
         """Answer every waiting fetch with what there is."""

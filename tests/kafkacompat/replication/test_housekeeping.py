@@ -75,6 +75,19 @@ def test_segments_older_than_retention_ms_go() -> None:
     assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+def test_segments_that_are_due_behind_the_stop_are_removed_by_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.fill(3, apart_s=1801)
+    world.clean()
+    assert [name for name in world.logs() if name.endswith(".deleted")]
+    world.housekeeping.stop()
+    after = world.node.restart(topic())
+    world.node.clock.advance(7)
+    world.node.work()
+    assert (caplog.messages, world.node.directories[0].offline) == ([], False)
+    assert not [name for name in after.names("a", "t-0") if name.endswith(".deleted")]
+
+
 def test_the_oldest_segments_go_while_the_rest_fills_retention_bytes() -> None:
     world = World(replace(SHORT, retention_bytes=2 * BATCH_BYTES, retention_ms=-1))
     world.fill(5)

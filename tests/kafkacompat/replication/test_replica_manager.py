@@ -140,6 +140,23 @@ def test_an_append_in_line_learns_that_its_partition_was_deleted() -> None:
     assert refusal(waiting) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+def test_files_that_are_due_behind_the_stop_are_left_to_the_next_start() -> None:
+    node = Node(config=LogConfig(file_delete_delay_ms=7000))
+    node.open(topic())
+    node.replicas.delete_partitions(topic())
+    node.work()
+    settling = Deferred.fromCoroutine(node.replicas.settle())
+    node.work()
+    outcome(settling)
+    node.directories[0].storage.close([])
+    before = node.names("a")
+    node.clock.advance(7)
+    node.work()
+    assert node.names("a") == before
+    after = node.next_process()
+    assert [name for name in after.names("a") if name.startswith("t-")] == []
+
+
 def test_files_of_a_deleted_partition_are_removed_after_file_delete_delay_ms() -> None:
     node = Node(config=LogConfig(file_delete_delay_ms=7000))
     node.open(topic())
