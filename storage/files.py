@@ -206,6 +206,17 @@ class OsFiles:
         """See Files.is_directory."""
         return os.path.isdir(path)
 
+    def target(self, path: str) -> str | None:
+        """See Files.target."""
+        try:
+            return os.path.realpath(path, strict=True)
+        except OSError:
+            return None
+
+    def device(self, path: str) -> int:
+        """See Files.device."""
+        return os.stat(path).st_dev
+
     def list(self, path: str) -> list[str]:
         """See Files.list."""
         return sorted(os.listdir(path))

@@ -87,6 +87,12 @@ class Files(Protocol):
     def is_directory(self, path: str) -> bool:
         """Whether there is a directory of that name."""
 
+    def target(self, path: str) -> str | None:
+        """Where a path leads through all links; None when that is nowhere."""
+
+    def device(self, path: str) -> int:
+        """Which file system a path lies on."""
+
     def list(self, path: str) -> list[str]:
         """Names in a directory, sorted."""
 

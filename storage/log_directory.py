@@ -66,6 +66,8 @@ class LogDirectory:
         self.directory_id = directory_id
         self.clean_shutdown = clean_shutdown
         """Whether the process before this one wrote everything down."""
+        self.device = files.device(path)
+        """Tells the file system that it lies on from others."""
         self.checkpoints = DirectoryCheckpoints(files, path)
         self._unopened: set[tuple[str, int]] = set()
 
@@ -115,14 +117,30 @@ class LogDirectory:
     # --- partitions ---
 
     def partitions(self) -> list[StoredPartition]:
-        """Every partition that has a folder here."""
+        """Every partition that has a folder here, or a link to one.
+
+        Raises LogDirectoryError for a link that leads nowhere: what it led to may only not be mounted.
+        """
         found = []
         for name in self._files.list(self.path):
             folder = os.path.join(self.path, name)
             partition = partition_of(name)
-            if partition and name != FOLDER and self._files.is_directory(folder):
+            if partition and name != FOLDER and self._is_there(folder):
                 found.append(StoredPartition(*partition, self._topic_id(folder)))
         return found
+
+    def _is_there(self, folder: str) -> bool:
+        if self._files.is_directory(folder):
+            return True
+        if self._files.target(folder) is None:
+            ways = "mount the disk that it leads to, or remove the link to let the partition begin empty"
+            raise LogDirectoryError(f"{folder} is a link that leads nowhere: {ways}")
+        return False
+
+    def shares_folder(self, other: LogDirectory, topic: str, partition: int) -> bool:
+        """Whether a link makes a partition's folders here and in another directory one."""
+        here, there = (self._files.target(each.folder(topic, partition)) for each in (self, other))
+        return here == there
 
     def _topic_id(self, folder: str) -> bytes:
         try:

@@ -103,6 +103,8 @@ class Directories:
     def __init__(self, directories: Sequence[Directory], cordoned: Callable[[], Collection[str]] = tuple) -> None:
         """``cordoned`` tells the paths that get no new partitions at the moment."""
         self._all = list(directories)
+        for directory in self._all:
+            directory.space.share_with([each.space for each in self._all if _is_neighbour(each, directory)])
         self._cordoned = cordoned
         self._home: dict[PartitionName, Directory] = {}
         self._wishes: dict[PartitionName, Directory] = {}
@@ -167,3 +169,7 @@ class Directories:
         directory = self._home.pop(name, None)
         if directory is not None:
             directory.partitions.discard(name)
+
+
+def _is_neighbour(one: Directory, other: Directory) -> bool:
+    return one is not other and one.storage.device == other.storage.device

@@ -93,11 +93,17 @@ def _belongs(stored: StoredPartition, topic: TopicImage | None) -> bool:
 
 
 async def _found(directories: Directories, name: PartitionName, directory: Directory) -> None:
-    """Note where a partition lives; of two logs of one name, whose move a crash cut off, the newer one counts."""
+    """Note where a partition lives; of two logs of one name, whose move a crash cut off, the newer one counts.
+
+    Raises LogDirectoryError when both are one, by a link.
+    """
     other = directories.home(name)
     if other is None:
         directories.found(name, directory)
         return
+    if await directory.disk.run(directory.storage.shares_folder, other.storage, *name):
+        both = f"{directory.storage.folder(*name)} and {other.storage.folder(*name)}"
+        raise LogDirectoryError(f"{both} are one folder: remove the link")
     here, there = [await each.disk.run(each.storage.progress, *name) for each in (directory, other)]
     newer, older = (directory, other) if here > there else (other, directory)
     directories.forget(name)

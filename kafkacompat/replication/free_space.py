@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
@@ -45,17 +45,25 @@ class FreeSpace:
         self._low_bytes = 0
         self._wanted_bytes = STEP_BYTES
         self._left_before_bytes: int | None = None
+        self._others: Sequence[FreeSpace] = ()
+
+    def share_with(self, others: Sequence[FreeSpace]) -> None:
+        """Let what is taken here count for other directories of the same file system too."""
+        self._others = others
 
     def take(self, size_bytes: int) -> None:
         """Count what a client is about to write; raises KafkaError KAFKA_STORAGE_ERROR when there is no room for it."""
         self._left_bytes -= size_bytes
+        for other in self._others:
+            other._left_bytes -= size_bytes
         if self._left_bytes < self._low_bytes:
             self._run_low(size_bytes)
 
     def _run_low(self, size_bytes: int) -> None:
         is_refused = self._left_bytes < 0
         if is_refused:
-            self._left_bytes += size_bytes
+            for each in (self, *self._others):
+                each._left_bytes += size_bytes
             self._wanted_bytes = max(self._wanted_bytes, size_bytes)
         if not self.is_full:
             self.measure()

@@ -162,6 +162,8 @@ def _report_folders(files: Files, path: str, report: Report) -> None:
         ending = next((ending for ending in _ASIDE if name.endswith(ending)), None)
         if ending is not None and files.is_directory(os.path.join(path, name)):
             report(Finding(os.path.join(path, name), _ASIDE[ending], note=True))
+        if partition_of(name) is not None and files.target(os.path.join(path, name)) is None:
+            report(Finding(os.path.join(path, name), "a link that leads nowhere; a broker does not start"))
 
 
 def _report_topic_ids(files: Files, folders: Sequence[str], report: Report) -> None:

@@ -13,9 +13,11 @@ from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectoryError, StoredPartition
+from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError, StoredPartition
+from kafkacompat.storage.partition_survey import survey
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
+from tests.storage.inspection.support import problems
 from tests.storage.support import (
     DIRECTORY_ID,
     NOW_MS,
@@ -24,6 +26,7 @@ from tests.storage.support import (
     append,
     batch,
     fill,
+    offsets,
     refusal,
     stored_headers,
     take,
@@ -283,6 +286,73 @@ def test_a_deleted_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> No
     (tmp_path / "data" / f"t-0.{'ab' * 16}-delete").symlink_to(tmp_path / "elsewhere")
     take(store).release()
     assert store.files.list(store.path("data")) == [".lock", "meta.properties"]
+
+
+def linked(tmp_path: Path) -> tuple[Store, Path]:
+    """A log directory whose partition t-0, with three batches, is a link to another disk."""
+    store = Store(OsFiles(), str(tmp_path))
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 3)
+    directory.close([log])
+    (tmp_path / "data" / "t-0").rename(tmp_path / "elsewhere")
+    (tmp_path / "data" / "t-0").symlink_to(tmp_path / "elsewhere")
+    return store, tmp_path / "elsewhere"
+
+
+def test_a_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> None:
+    store, elsewhere = linked(tmp_path)
+    directory = take(store)
+    assert directory.partitions() == [("t", 0, TOPIC_ID)]
+    assert survey(store.files, directory.folder("t", 0), clean_shutdown=True) == (0, -1)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert append(log, batch()).base_offset == 3
+    directory.close([log])
+    assert (tmp_path / "data" / "t-0").is_symlink() and (elsewhere / "00000000000000000000.log").stat().st_size
+    assert problems(store) == problems(store, "data/t-0") == []
+    again = take(store)
+    again.delete_log(again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS))
+    again.remove_deleted()
+    assert not any(name.startswith("t-0") for name in store.files.list(store.path("data")))
+    assert list(elsewhere.iterdir()) == []
+    again.release()
+
+
+def test_a_partition_that_is_a_link_moves_to_another_directory_and_back(tmp_path: Path) -> None:
+    store, elsewhere = linked(tmp_path)
+    home = take(store)
+    other = LogDirectory.open(
+        store.files, store.path("other"), node_id=1, cluster_id="C", new_directory_id=bytes(range(1, 17))
+    )
+    log = home.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    for source, target in ((home, other), (other, home)):
+        copy = target.new_copy(log)
+        copy.create()
+        while copy.left_bytes():
+            copy.advance(copy.extents(), 1 << 20)
+        moved = target.adopt(copy)
+        source.delete_log(log)
+        source.remove_deleted()
+        log = moved
+    assert offsets(log) == [0, 1, 2]
+    assert list(elsewhere.iterdir()) == []
+    assert not (tmp_path / "data" / "t-0").is_symlink()
+    home.close([log])
+    other.close([])
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    store, elsewhere = linked(tmp_path)
+    elsewhere.rename(tmp_path / "unmounted")
+    directory = take(store)
+    with pytest.raises(LogDirectoryError, match="t-0 is a link that leads nowhere: mount the disk"):
+        directory.partitions()
+    directory.release()
+    (finding,) = problems(store)
+    assert (finding.path, finding.what) == (
+        store.path("data", "t-0"),
+        "a link that leads nowhere; a broker does not start",
+    )
 
 
 @pytest.mark.parametrize("name", ["t-01", "t-\u00b2", "t-\u0663", "t-", "-0", "__cluster_metadata-0"])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.replication.directories import Directories
+from kafkacompat.storage.log_directory import LogDirectoryError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from tests.kafkacompat.replication.node import Node
+from tests.fakes.memory_files import MemoryFiles
+from tests.kafkacompat.replication.moves import find
+from tests.kafkacompat.replication.node import Node, topic
 
 
 def test_a_new_partition_goes_where_fewest_are() -> None:
@@ -51,3 +54,14 @@ def test_cordoned_directories_get_something_only_when_all_are() -> None:
     assert directories.place(("t", 3)) is first
     cordoned.clear()
     assert directories.place(("t", 4)) is first
+
+
+def test_one_folder_in_two_directories_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = MemoryFiles()
+    for path in ("/a/t-0", "/b/t-0"):
+        files.make_directory(path)
+    node = Node("/a", "/b", files=files)
+    monkeypatch.setattr(files, "target", lambda path: "/elsewhere")
+    with pytest.raises(LogDirectoryError, match="/b/t-0 and /a/t-0 are one folder: remove the link"):
+        find(node, {"t": topic()})
+    assert node.names("b") == node.names("a") == [".lock", "meta.properties", "t-0"]
