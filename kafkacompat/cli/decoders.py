@@ -11,44 +11,16 @@ from typing import Any, TypeAlias
 
 from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 from kafkacompat.storage.inspection.rows import Decoder
+from kafkacompat.transactions.records import KEY_VERSION, TransactionLogKey, TransactionLogValue
 from kafkacompat.wire.compiler import decode
 from kafkacompat.wire.consumer_protocol import read_assignment, read_subscription
 from kafkacompat.wire.metadata_records import RECORD_TYPES
 from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint, uuid_text
 from kafkacompat.wire.record_batch import Record
-from kafkacompat.wire.schema import Field, Message, Struct, array, int8, int16, int32, int64, string
+from kafkacompat.wire.schema import Field, Message, Struct
 
 CONSUMER_PROTOCOL = "consumer"
 _VERSION = struct.Struct(">h")
-
-
-class TransactionLogKey(Message, versions="0"):
-    """Whose transactions."""
-
-    transactional_id: str = string()
-
-
-class TransactionPartitions(Struct):
-    """Partitions of one topic that a transaction wrote to."""
-
-    topic: str = string()
-    partition_ids: list[int] = array(int32())
-
-
-class TransactionLogValue(Message, versions="0-1", flexible="1+"):
-    """The state of a transactional id's transaction."""
-
-    producer_id: int = int64()
-    previous_producer_id: int = int64(versions="1+", default=-1, tag=0)
-    next_producer_id: int = int64(versions="1+", default=-1, tag=1)
-    producer_epoch: int = int16()
-    next_producer_epoch: int = int16(versions="1+", default=-1, tag=3)
-    transaction_timeout_ms: int = int32()
-    transaction_status: int = int8()
-    transaction_partitions: list[TransactionPartitions] | None = array(TransactionPartitions, nullable="0+")
-    transaction_last_update_timestamp_ms: int = int64()
-    transaction_start_timestamp_ms: int = int64()
-    client_transaction_version: int = int16(versions="1+", tag=2)
 
 
 _Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
@@ -57,7 +29,7 @@ _Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
 _OFFSETS: _Kinds = {
     kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue) for kind, key in KEY_TYPES.items()
 }
-_TRANSACTIONS: _Kinds = {0: (TransactionLogKey, TransactionLogValue)}
+_TRANSACTIONS: _Kinds = {KEY_VERSION: (TransactionLogKey, TransactionLogValue)}
 
 
 def coordinator_decoder(kinds: _Kinds) -> Decoder:

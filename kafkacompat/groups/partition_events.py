@@ -1,7 +1,8 @@
-"""The group coordinator hears of partitions where the replicas do: from the controller."""
+"""Coordinators hear of partitions where the replicas do: from the controller."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
@@ -12,41 +13,63 @@ if TYPE_CHECKING:
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import PartitionEvents
-    from kafkacompat.metadata.image import TopicImage
+    from kafkacompat.metadata.image import PartitionImage, TopicImage
 
 
-class GroupPartitionEvents:
-    """Fits `PartitionEvents`, in front of the replicas' own.
+class CoordinatorEvents:
+    """Fits `PartitionEvents`, in front of others that do (*behind*).
 
-    However the offsets topic comes to be, grows or goes, the coordinator leads just the partitions that there
-    are; and whatever topic is deleted, its offsets are. Loading is not waited for: until it is over, requests
-    are answered COORDINATOR_LOAD_IN_PROGRESS, and a new partition has nothing to load.
+    However a coordinator's *topic* comes to be, grows or goes, the coordinator leads just the partitions that there are:
+    it is told to ``lead`` each that is open and to ``resign`` each that goes. Loading is not waited for: until it is over,
+    requests are answered COORDINATOR_LOAD_IN_PROGRESS, and a new partition has nothing to load.
     """
 
-    def __init__(self, replicas: PartitionEvents, coordinator: GroupCoordinator, stored_offsets: StoredOffsets) -> None:
-        self._replicas = replicas
-        self._coordinator = coordinator
-        self._stored_offsets = stored_offsets
+    def __init__(
+        self,
+        behind: PartitionEvents,
+        topic: str,
+        lead: Callable[[PartitionImage], object],
+        resign: Callable[[int], object],
+    ) -> None:
+        self._behind = behind
+        self._topic = topic
+        self._lead = lead
+        self._resign = resign
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
-        opened = self._replicas.open_partitions(topic)
-        return opened.addCallback(lambda _: self._lead(topic)) if topic.name == OFFSETS_TOPIC else opened
+        opened = self._behind.open_partitions(topic)
+        return opened.addCallback(lambda _: self._lead_all(topic)) if topic.name == self._topic else opened
 
-    def _lead(self, topic: TopicImage) -> None:
+    def _lead_all(self, topic: TopicImage) -> None:
         for each in topic.partitions:
-            self._coordinator.on_election(each.partition)
+            self._lead(each)
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
-        if topic.name == OFFSETS_TOPIC:
+        if topic.name == self._topic:
             for each in topic.partitions:
-                self._coordinator.on_resignation(each.partition)
-        else:
-            self._coordinator.on_topics_deleted({topic.name: topic.topic_id})
-            self._stored_offsets.topic_deleted(topic.name)
-        return self._replicas.delete_partitions(topic)
+                self._resign(each.partition)
+        return self._behind.delete_partitions(topic)
 
     def configs_changed(self, topic: TopicImage) -> None:
         """See PartitionEvents."""
-        self._replicas.configs_changed(topic)
+        self._behind.configs_changed(topic)
+
+
+class GroupPartitionEvents(CoordinatorEvents):
+    """Those of the group coordinator: whatever other topic is deleted, its offsets are."""
+
+    def __init__(self, behind: PartitionEvents, coordinator: GroupCoordinator, stored_offsets: StoredOffsets) -> None:
+        super().__init__(
+            behind, OFFSETS_TOPIC, lambda each: coordinator.on_election(each.partition), coordinator.on_resignation
+        )
+        self._coordinator = coordinator
+        self._stored_offsets = stored_offsets
+
+    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """See PartitionEvents."""
+        if topic.name != OFFSETS_TOPIC:
+            self._coordinator.on_topics_deleted({topic.name: topic.topic_id})
+            self._stored_offsets.topic_deleted(topic.name)
+        return super().delete_partitions(topic)

@@ -1,0 +1,87 @@
+"""Writing the end of transactions to their partitions.
+
+Every marker goes through here, those of this broker's coordinator and those that WriteTxnMarkers brings.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeAlias
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
+from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.transactions.transaction import TopicPartition
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
+
+MARKERS_A_TURN = 100
+"""So many are written, at some twenty microseconds each, before everybody else has a turn."""
+
+MarkerCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
+
+
+class MarkedPartition(Protocol):
+    """What a marker is written to; `Partition` fits."""
+
+    def append_marker(self, marker: Marker, now_ms: int) -> AppendResult | Deferred[AppendResult]:
+        """Write a marker; raises KafkaError, or fails with it."""
+        ...
+
+
+class MarkerWriter:
+    """``find`` gives a partition of this broker or raises KafkaError (`ReplicaManager.find`).
+
+    ``end_transaction`` is told (partition of the offsets topic, producer id, whether it commits) when a marker is there, in the
+    order of the log.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        find: Callable[[str, int], MarkedPartition],
+        end_transaction: Callable[[int, int, bool], None],
+    ) -> None:
+        self._clock = clock
+        self._find = find
+        self._end_transaction = end_transaction
+
+    def write(self, marker: Marker, partitions: Collection[TopicPartition]) -> Deferred[MarkerCodes]:
+        """Write a marker to partitions of this broker; fires with what became of each, and never fails."""
+        return Deferred.fromCoroutine(self._write(marker, partitions))
+
+    async def _write(self, marker: Marker, partitions: Collection[TopicPartition]) -> MarkerCodes:
+        under_way: list[tuple[TopicPartition, ErrorCode | Deferred[ErrorCode]]] = []
+        async for partition in unhurried(self._clock, partitions, MARKERS_A_TURN):
+            under_way.append((partition, self._write_one(marker, partition)))
+        return {
+            partition: await outcome if isinstance(outcome, Deferred) else outcome for partition, outcome in under_way
+        }
+
+    def _write_one(self, marker: Marker, partition: TopicPartition) -> ErrorCode | Deferred[ErrorCode]:
+        try:
+            appended = self._find(*partition).append_marker(marker, now_ms(self._clock))
+            if not isinstance(appended, Deferred):
+                return self._written(marker, partition)
+        except Exception as problem:
+            return _code_of(problem)
+        written = appended.addCallback(lambda _: self._written(marker, partition))
+        return written.addErrback(lambda failure: _code_of(failure.value))
+
+    def _written(self, marker: Marker, partition: TopicPartition) -> ErrorCode:
+        topic, index = partition
+        if topic == OFFSETS_TOPIC:
+            self._end_transaction(index, marker.producer_id, marker.is_commit)
+        return ErrorCode.NONE
+
+
+def _code_of(problem: BaseException | None) -> ErrorCode:
+    if isinstance(problem, KafkaError):
+        return problem.code
+    log.error("a transaction marker could not be written", exc_info=problem)
+    return ErrorCode.UNKNOWN_SERVER_ERROR

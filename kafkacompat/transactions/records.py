@@ -1,0 +1,122 @@
+"""The records of `__transaction_state`, in Kafka's own format.
+
+A key is an int16 0 and the transactional id, a value the int16 version it was written in and the state; a null value
+deletes. Kafka's formatter and DumpLogSegments read these, and we read Kafka's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from kafkacompat.groups.coordinator_log import Record
+from kafkacompat.groups.records import read_value, split_version
+from kafkacompat.transactions.state import DEAD, EMPTY, PREPARE_EPOCH_FENCE, TransactionState
+from kafkacompat.transactions.transaction import TopicPartition, Transaction
+from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.primitives import Buffer, MalformedError
+from kafkacompat.wire.schema import Message, Struct, array, int8, int16, int32, int64, string
+
+
+class TransactionLogKey(Message, versions="0"):
+    """Whose transactions."""
+
+    transactional_id: str = string()
+
+
+class TransactionPartitions(Struct):
+    """Partitions of one topic that a transaction wrote to."""
+
+    topic: str = string()
+    partition_ids: list[int] = array(int32())
+
+
+class TransactionLogValue(Message, versions="0-1", flexible="1+"):
+    """The state of a transactional id's transaction."""
+
+    producer_id: int = int64()
+    previous_producer_id: int = int64(versions="1+", default=-1, tag=0)
+    next_producer_id: int = int64(versions="1+", default=-1, tag=1)
+    producer_epoch: int = int16()
+    next_producer_epoch: int = int16(versions="1+", default=-1, tag=3)
+    transaction_timeout_ms: int = int32()
+    transaction_status: int = int8()
+    transaction_partitions: list[TransactionPartitions] | None = array(TransactionPartitions, nullable="0+")
+    transaction_last_update_timestamp_ms: int = int64()
+    transaction_start_timestamp_ms: int = int64()
+    client_transaction_version: int = int16(versions="1+", tag=2)
+
+
+KEY_VERSION = 0
+_PREFIX = struct.Struct(">h")
+# No record says that it is in one of these: Kafka only passes through them.
+_NEVER_STORED = (DEAD, PREPARE_EPOCH_FENCE)
+
+
+def transaction_record(transactional_id: str, transaction: Transaction, version: int) -> Record:
+    """The record of one state, its value in *version* 0 or 1."""
+    value = TransactionLogValue(
+        producer_id=transaction.producer_id,
+        previous_producer_id=transaction.previous_producer_id,
+        next_producer_id=transaction.next_producer_id,
+        producer_epoch=transaction.producer_epoch,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_status=transaction.state,
+        transaction_partitions=None if transaction.state is EMPTY else by_topic(transaction.partitions),
+        transaction_last_update_timestamp_ms=transaction.last_update_ms,
+        transaction_start_timestamp_ms=transaction.start_ms,
+        client_transaction_version=transaction.client_version,
+    )
+    return _key(transactional_id), _PREFIX.pack(version) + encode(value, version)
+
+
+def transaction_tombstone(transactional_id: str) -> Record:
+    """The record that forgets a transactional id."""
+    return _key(transactional_id), None
+
+
+def _key(transactional_id: str) -> bytes:
+    return _PREFIX.pack(KEY_VERSION) + encode(TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions]:
+    """Partitions grouped by their topics, in order."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return [TransactionPartitions(topic=topic, partition_ids=each) for topic, each in topics.items()]
+
+
+def read_key(data: Buffer) -> str | None:
+    """A record's transactional id; None for a key of a version that is not known. Raises MalformedError."""
+    version, rest = split_version(data)
+    return decode(TransactionLogKey, rest, KEY_VERSION).transactional_id if version == KEY_VERSION else None
+
+
+def read_transaction(data: Buffer) -> Transaction:
+    """A record's value. Raises MalformedError, also for a version or a state that is not known."""
+    value = read_value(TransactionLogValue, data)
+    state = _state(value.transaction_status)
+    partitions = value.transaction_partitions or () if state is not EMPTY else ()
+    return Transaction(
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.transaction_timeout_ms,
+        state=state,
+        partitions=frozenset((each.topic, partition) for each in partitions for partition in each.partition_ids),
+        start_ms=value.transaction_start_timestamp_ms,
+        last_update_ms=value.transaction_last_update_timestamp_ms,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        client_version=value.client_transaction_version,
+    )
+
+
+def _state(number: int) -> TransactionState:
+    try:
+        state = TransactionState(number)
+    except ValueError:
+        raise MalformedError(f"there is no transaction state {number}") from None
+    if state in _NEVER_STORED:
+        raise MalformedError(f"a transaction is never stored in state {number}")
+    return state

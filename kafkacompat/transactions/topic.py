@@ -1,0 +1,24 @@
+"""The topic in which transactions are kept."""
+
+from __future__ import annotations
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.metadata.topic_changes import NewTopic
+
+TRANSACTION_TOPIC = "__transaction_state"
+
+
+def new_transaction_topic(config: BrokerConfig) -> NewTopic:
+    """The topic as it is made: the transaction.state.log.* properties, and the configs that Kafka gives it."""
+    return NewTopic(
+        TRANSACTION_TOPIC,
+        config.int("transaction.state.log.num.partitions"),
+        config.int("transaction.state.log.replication.factor"),
+        configs={
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(config.int("transaction.state.log.min.isr")),
+            "segment.bytes": str(config.int("transaction.state.log.segment.bytes")),
+        },
+    )

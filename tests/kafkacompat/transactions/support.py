@@ -1,0 +1,144 @@
+"""A transaction coordinator on a clock that stands still, and what producers ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+
+from kafkacompat.transactions.answers import ProducerAnswer
+from kafkacompat.transactions.coordinator import TransactionCoordinator
+from kafkacompat.transactions.markers import MarkerWriter
+from kafkacompat.transactions.settings import TransactionSettings
+from kafkacompat.transactions.state import Ending
+from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.coordinator_log import FakeCoordinatorLog
+from tests.fakes.marked_partitions import FakePartitions
+from tests.kafkacompat.groups.support import TurningClock, is_waiting, now
+
+__all__ = ["ID", "NONE", "P0", "P1", "TIMEOUT_MS", "World", "is_waiting", "now"]
+
+ID = "tx"
+NONE = ErrorCode.NONE
+TIMEOUT_MS = 60_000
+P0, P1 = ("t", 0), ("t", 1)
+
+
+class World:
+    """One coordinator that leads every partition of a fake transactions log, in a leader epoch."""
+
+    def __init__(
+        self,
+        log: FakeCoordinatorLog | None = None,
+        partitions: FakePartitions | None = None,
+        *,
+        leader_epoch: int = 0,
+        clock: TurningClock | None = None,
+        producer_ids: Iterator[int] | None = None,
+        turns: int = 5,
+        **settings: int,
+    ) -> None:
+        self.clock = clock or TurningClock()
+        if clock is None:
+            self.clock.advance(1_000_000)
+        self.log = log or FakeCoordinatorLog()
+        self.partitions = partitions or FakePartitions()
+        self.leader_epoch = leader_epoch
+        self.producer_ids = producer_ids or count(100)
+        self.ended: list[tuple[int, int, bool]] = []
+        self.allocating: Deferred[int] | None = None
+        markers = MarkerWriter(self.clock, self.partitions.find, lambda *ended: self.ended.append(ended))
+        self.coordinator = TransactionCoordinator(
+            self.clock,
+            TransactionSettings(**settings),
+            self.log,
+            lambda: succeed(None),
+            self._next_producer_id,
+            markers,
+            self.partitions.is_deleted,
+        )
+        for partition in range(self.log.partition_count):
+            self.coordinator.on_election(partition, leader_epoch)
+        self.coordinator.start()
+        self.turn(turns)
+
+    def _next_producer_id(self) -> Deferred[int]:
+        if self.allocating is not None:
+            return self.allocating
+        return succeed(next(self.producer_ids))
+
+    def restarted(self, *, turns: int = 5, **settings: int) -> World:
+        """Another coordinator on the same logs after this one was killed, with everything loaded."""
+        for call in list(self.clock.calls):
+            call.cancel()
+        return World(
+            self.log,
+            self.partitions,
+            leader_epoch=self.leader_epoch + 1,
+            clock=self.clock,
+            producer_ids=self.producer_ids,
+            turns=turns,
+            **settings,
+        )
+
+    def wait(self, seconds: int) -> None:
+        """Let time pass second by second."""
+        self.clock.pump([1] * seconds)
+
+    def turn(self, times: int = 1) -> None:
+        """Let the reactor turn, in no time."""
+        for _ in range(times):
+            self.clock.turn()
+
+    # Requests
+
+    def ask(
+        self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS
+    ) -> Deferred[ProducerAnswer]:
+        return self.coordinator.initialize(name, timeout_ms, expected)
+
+    def init(self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS) -> Producer:
+        """A producer, which is there at once."""
+        answer = now(self.ask(name, expected, timeout_ms))
+        assert answer.error_code is NONE, answer
+        return answer.producer
+
+    def add(self, producer: Producer, *partitions: TopicPartition, name: str = ID, version: int = 0) -> ErrorCode:
+        code: ErrorCode = now(self.coordinator.add_partitions(name, producer, partitions or (P0,), version))
+        return code
+
+    def end(self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0) -> ProducerAnswer:
+        return now(self.ending(producer, commit, name=name, version=version))
+
+    def ending(
+        self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0
+    ) -> Deferred[ProducerAnswer]:
+        return self.coordinator.end(name, producer, Ending.COMMIT if commit else Ending.ABORT, version)
+
+    # Looking
+
+    def state(self, name: str = ID) -> str:
+        return self.coordinator.describe(name).transaction_state
+
+    def markers(self, partition: TopicPartition = P0) -> list[tuple[int, int, bool]]:
+        """The markers of a partition: (producer id, its epoch, does it commit?)."""
+        return [
+            (each.producer_id, each.producer_epoch, each.is_commit) for each in self.partitions.all[partition].markers
+        ]
+
+    def refuse(self, partition: TopicPartition, code: ErrorCode | None) -> None:
+        """Let a partition take no markers, or take them again."""
+        self.partitions.all[partition].refuse_with = code
+
+    def no_producer_ids(self) -> None:
+        """Let the controller have none to give."""
+        self.allocating = Deferred()
+        self.allocating.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the store is broken"))
+
+
+def unfired() -> Deferred[Any]:
+    """Fires when a test wants."""
+    return Deferred()

@@ -1,0 +1,94 @@
+"""DescribeTransactions and ListTransactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.patterns import Pattern
+from kafkacompat.transactions.administration import IDS_A_TURN, Filters
+from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_ABORT
+from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.coordinator_log import FakeCoordinatorLog
+from tests.kafkacompat.transactions.support import P0, World, is_waiting, now
+
+
+def a_world() -> World:
+    """Three transactional ids: new, open for 10 s, committed."""
+    world = World()
+    world.init("new")
+    world.add(world.init("open"), ("u", 1), P0, ("t", 1), name="open")
+    producer = world.init("done")
+    world.add(producer, name="done")
+    world.end(producer, name="done")
+    world.clock.skip(10)
+    return world
+
+
+def listed(world: World, filters: Filters | None = None) -> list[str]:
+    found = now(world.coordinator.list(filters or Filters()))
+    assert not isinstance(found, ErrorCode)
+    return sorted(each.transactional_id for each in found)
+
+
+def test_an_open_transaction_is_described() -> None:
+    described = a_world().coordinator.describe("open")
+    assert (described.error_code, described.transaction_state) == (0, "Ongoing")
+    assert (described.producer_id, described.producer_epoch, described.transaction_timeout_ms) == (101, 0, 60_000)
+    assert described.transaction_start_time_ms == 1_000_000_000
+    assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1]), ("u", [1])]
+
+
+def test_what_is_not_there_is_not_described() -> None:
+    world = a_world()
+    names = {"unknown": ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "": ErrorCode.INVALID_REQUEST}
+    assert {name: world.coordinator.describe(name).error_code for name in names} == names
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        (Filters(), ["done", "new", "open"]),
+        (Filters(states={EMPTY, COMPLETE_COMMIT}), ["done", "new"]),
+        (Filters(states={PREPARE_ABORT}), []),
+        (Filters(states=set()), []),
+        (Filters(producer_ids={100, 101}), ["new", "open"]),
+        (Filters(duration_ms=9_999), ["done", "new", "open"]),
+        (Filters(states={ONGOING}, duration_ms=9_999), ["open"]),
+        (Filters(states={ONGOING}, duration_ms=10_000), []),
+        (Filters(pattern=Pattern("o|.*e.*")), ["done", "new", "open"]),
+        (Filters(pattern=Pattern("[no]e?.*w")), ["new"]),
+        (Filters(pattern=Pattern("e")), []),
+    ],
+)
+def test_filters(filters: Filters, names: list[str]) -> None:
+    assert listed(a_world(), filters) == names
+
+
+def test_what_is_listed() -> None:
+    found = now(a_world().coordinator.list(Filters(producer_ids={102})))
+    assert not isinstance(found, ErrorCode)
+    (each,) = found
+    assert (each.transactional_id, each.producer_id, each.transaction_state) == ("done", 102, "CompleteCommit")
+
+
+def test_a_long_list_leaves_others_their_turn() -> None:
+    world = World()
+    for number in range(IDS_A_TURN + 1):
+        world.init(f"id{number}")
+    listing = world.coordinator.list(Filters())
+    assert is_waiting(listing)
+    world.turn()
+    found = now(listing)
+    assert not isinstance(found, ErrorCode) and len(found) == IDS_A_TURN + 1
+
+
+def test_nothing_is_listed_while_something_is_not_known() -> None:
+    log = FakeCoordinatorLog(partition_count=1)
+    world = World(log)
+    world.init()
+    again = world.restarted(turns=0)
+    assert now(again.coordinator.list(Filters())) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    again.turn(2)
+    assert listed(again) == ["tx"]
+    again.coordinator.stop()
+    assert now(again.coordinator.list(Filters())) is ErrorCode.COORDINATOR_NOT_AVAILABLE

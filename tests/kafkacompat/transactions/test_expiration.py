@@ -1,0 +1,154 @@
+"""Open transactions are aborted in time, unused transactional ids forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.record_batch import read_records
+from tests.kafkacompat.transactions.support import ID, NONE, P0, World, now
+from tests.kafkacompat.transactions.test_producers import exhausted
+
+HOUR_S = 3600
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_transaction_that_is_open_for_too_long_is_aborted(version: int) -> None:
+    world = World(transaction_version=version)
+    producer = world.init(timeout_ms=15_000)
+    world.add(producer)
+    world.wait(15)
+    assert world.state() == "Ongoing"
+    world.wait(10)
+    assert world.state() == "CompleteAbort"
+    assert world.markers() == [(100, 1, False)]
+    assert world.end(producer).error_code is ErrorCode.PRODUCER_FENCED
+    assert world.add(producer) is ErrorCode.PRODUCER_FENCED
+
+
+def test_a_client_with_own_epochs_learns_of_the_abort_and_goes_on() -> None:
+    world = World()
+    producer = world.init(timeout_ms=1000)
+    world.add(producer, version=2)
+    world.wait(20)
+    assert world.end(producer, True, version=2).error_code is ErrorCode.INVALID_TXN_STATE
+    assert world.end(producer, False, version=2).producer == (100, 1)
+
+
+def test_more_partitions_do_not_give_a_transaction_more_time() -> None:
+    world = World()
+    producer = world.init(timeout_ms=15_000)
+    world.add(producer)
+    world.wait(9)
+    world.add(producer, ("t", 5))
+    world.wait(12)
+    assert world.state() == "CompleteAbort"
+
+
+def test_what_another_system_decides_has_all_the_time() -> None:
+    world = World()
+    producer = world.init(timeout_ms=0x7FFFFFFF)
+    world.add(producer)
+    world.clock.advance(40 * 24 * HOUR_S)
+    world.wait(20)
+    assert world.state() == "Ongoing"
+
+
+def test_an_abort_that_is_not_in_the_log_is_tried_again() -> None:
+    world = World()
+    world.add(world.init(timeout_ms=1000))
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.wait(30)
+    assert world.state() == "Ongoing"
+    world.log.refuse_with = None
+    world.wait(10)
+    assert world.markers() == [(100, 1, False)]
+
+
+def test_a_transaction_that_is_changing_is_left_to_itself() -> None:
+    world = World()
+    producer = world.init(timeout_ms=1000)
+    world.add(producer)
+    world.log.hold = True
+    ending = world.ending(producer)
+    world.wait(20)
+    world.log.hold = False
+    world.log.held.pop().succeed()
+    assert now(ending).error_code is NONE
+    assert world.markers() == [(100, 0, True)]
+
+
+def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.add(exhausted(world))
+    world.no_producer_ids()
+    world.wait(80)
+    assert world.state() == "Ongoing"
+    assert "looking through the transactional ids failed" in caplog.text
+    world.allocating = None
+    world.wait(10)
+    assert world.markers() == [(100, LAST_EPOCH + 1, False)]
+    assert world.init() == (101, 1)
+
+
+def test_an_id_that_nobody_uses_is_forgotten() -> None:
+    world = World(transactional_id_expiration_ms=5 * HOUR_S * 1000)
+    for name in ("used", "unused", "open"):
+        producer = world.init(name, timeout_ms=0x7FFFFFFF)
+        if name == "open":
+            world.add(producer, name=name)
+    for _ in range(3):
+        world.clock.advance(2 * HOUR_S)
+        world.init("used")
+    states = [world.coordinator.describe(name).error_code for name in ("used", "unused", "open")]
+    assert states == [0, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, 0]
+    (tombstone,) = [record for record in world.log.records() if record.value is None]
+    assert tombstone.key == b"\0\0\0\x06unused"
+    again = world.restarted()
+    assert again.coordinator.describe("unused").error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert again.init("unused") == Producer(103, 0)
+
+
+def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> None:
+    world = World(transactional_id_expiration_ms=1000, tombstones_a_batch=3)
+    names = [f"id{number}" for number in range(40)]
+    for name in names:
+        world.init(name)
+    world.log.hold = True
+    world.clock.advance(HOUR_S)
+    codes = {now(world.ask(name)).error_code for name in names}
+    assert codes == {ErrorCode.CONCURRENT_TRANSACTIONS}
+    assert {world.coordinator.describe(name).error_code for name in names} == {NONE}
+    held = world.log.held
+    assert sum(len(list(read_records(each.batch))) for each in held) == 40
+    assert max(len(list(read_records(each.batch))) for each in held) == 3
+    for each in held[1:]:
+        each.succeed()
+    held[0].fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    left = [name for name in names if not world.coordinator.describe(name).error_code]
+    assert len(left) == 3
+    world.log.hold = False
+    world.clock.advance(HOUR_S)
+    assert not [name for name in names if not world.coordinator.describe(name).error_code]
+
+
+def test_behind_a_stop_nothing_is_done() -> None:
+    world = World()
+    world.add(world.init(timeout_ms=1000))
+    world.coordinator.stop()
+    world.wait(60)
+    assert world.markers() == []
+    assert world.coordinator.describe(ID).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not world.clock.getDelayedCalls()
+
+
+def test_markers_that_wait_end_with_the_coordinator() -> None:
+    world = World()
+    producer = world.init()
+    world.add(producer)
+    world.refuse(P0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.end(producer)
+    world.coordinator.stop()
+    world.wait(10)
+    assert not world.clock.getDelayedCalls()

@@ -1,0 +1,173 @@
+"""InitProducerId for transactional ids."""
+
+from __future__ import annotations
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kafkacompat.transactions.answers import NOBODY, ProducerAnswer
+from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
+
+CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_every_transactional_id_has_a_producer_id_of_its_own() -> None:
+    world = World()
+    assert world.init("a") == (100, 0)
+    assert world.init("b") == (101, 0)
+    assert world.init("a") == (100, 1)
+    assert world.restarted().init("a") == (100, 2)
+
+
+def test_another_request_while_one_is_on_its_way() -> None:
+    world = World()
+    world.log.hold = True
+    first = world.ask()
+    assert is_waiting(first)
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    world.log.held.pop().succeed()
+    assert now(first).producer == (100, 0)
+
+
+def test_two_at_once_while_ids_are_fetched() -> None:
+    world = World()
+    world.allocating = Deferred()
+    first = world.ask()
+    allocating, world.allocating = world.allocating, None
+    assert world.init() == (100, 0)
+    allocating.callback(99)
+    assert now(first).producer == (100, 1)
+
+
+def test_without_producer_ids_there_is_nobody() -> None:
+    world = World()
+    world.no_producer_ids()
+    assert now(world.ask()) == ProducerAnswer(ErrorCode.KAFKA_STORAGE_ERROR)
+    world.allocating = None
+    assert world.init() == (100, 0)
+
+
+def test_what_the_log_refuses_has_not_been() -> None:
+    world = World()
+    world.log.refuse_with = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert now(world.ask()) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
+    assert world.coordinator.describe(ID).error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    world.log.refuse_with = None
+    producer = world.init()
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert now(world.ask()) == ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert world.coordinator.describe(ID).producer_epoch == producer.producer_epoch
+    assert world.add(producer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.log.refuse_with = None
+    assert world.add(producer) == NONE
+
+
+def test_a_log_that_takes_too_long_is_not_waited_for_and_decides_all_the_same() -> None:
+    world = World(request_timeout_ms=5000)
+    world.log.hold = True
+    asked = world.ask()
+    world.wait(6)
+    assert now(asked) == ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    world.log.hold = False
+    world.log.held.pop().succeed()
+    assert world.init() == (100, 1)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_an_open_transaction_is_aborted_first(version: int) -> None:
+    world = World(transaction_version=version)
+    old = world.init()
+    assert world.add(old, P0, P1) == NONE
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    assert world.markers(P0) == world.markers(P1) == [(100, 1, False)]
+    assert world.state() == "CompleteAbort"
+    new = world.init()
+    assert new == (100, 2)
+    assert world.end(old).error_code is ErrorCode.PRODUCER_FENCED
+    assert world.add(old) is ErrorCode.PRODUCER_FENCED
+    assert world.add(new) is NONE
+
+
+def test_while_a_transaction_is_completed_there_is_no_new_epoch() -> None:
+    world = World()
+    producer = world.init()
+    world.add(producer)
+    world.partitions.all[P0].hold = True
+    assert world.end(producer).error_code is NONE
+    assert world.state() == "PrepareCommit"
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    world.partitions.all[P0].release()
+    assert world.init() == (100, 1)
+
+
+def exhausted(world: World) -> Producer:
+    """A producer in the last epoch of its producer id."""
+    world.init()
+    entry = world.coordinator._registry.ids[ID]
+    entry.current = entry.current._replace(producer_epoch=LAST_EPOCH)
+    return entry.current.producer
+
+
+def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+    world = World()
+    old = exhausted(world)
+    new = world.init(expected=old)
+    assert new == (101, 0)
+    assert world.init(expected=old) == new
+    assert now(world.ask(expected=Producer(100, LAST_EPOCH - 1))).error_code is ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_fencing_in_the_last_epoch(version: int) -> None:
+    world = World(transaction_version=version)
+    old = exhausted(world)
+    world.add(old)
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    assert world.markers() == [(100, LAST_EPOCH + 1, False)]
+    assert world.init() == ((101, 1) if version == 2 else (101, 0))
+
+
+def test_a_producer_id_that_is_not_needed_after_all_is_left() -> None:
+    world = World()
+    old = exhausted(world)
+    world.allocating = Deferred()
+    waiting = world.ask(expected=old)
+    allocating, world.allocating = world.allocating, None
+    assert world.init() == (101, 0)
+    producer = world.init()
+    world.add(producer)
+    allocating.callback(500)
+    assert now(waiting).error_code is ErrorCode.PRODUCER_FENCED
+    assert now(world.ask()) == ProducerAnswer(CONCURRENT)
+    assert world.init() == (101, 3)
+
+
+def test_who_says_that_it_is_somebody_else_is_fenced() -> None:
+    world = World()
+    producer = world.init()
+    assert now(world.ask(expected=Producer(5, 0))) == ProducerAnswer(ErrorCode.PRODUCER_FENCED, NOBODY)
+    assert world.init(expected=producer) == (100, 1)
+
+
+def test_a_coordinator_of_nothing() -> None:
+    world = World()
+    for partition in range(4):
+        world.coordinator.on_resignation(partition)
+    assert now(world.ask()) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
+    world.coordinator.stop()
+    assert now(world.ask()) == ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def test_a_change_that_is_decided_behind_a_resignation() -> None:
+    world = World()
+    world.log.hold = True
+    asked = world.ask()
+    for partition in range(4):
+        world.coordinator.on_resignation(partition)
+    world.log.held.pop().succeed()
+    assert now(asked) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
+    world.log.hold = False
+    assert world.restarted().init() == (100, 1)

@@ -1,0 +1,87 @@
+"""The tables of states: Kafka's, every state with everything that can happen to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.transactions.state import (
+    BETWEEN_TRANSACTIONS,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    COMPLETION,
+    DEAD,
+    EMPTY,
+    NAMES,
+    ON_END,
+    ONGOING,
+    PREDECESSORS,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    PREPARE_EPOCH_FENCE,
+    Ending,
+    OnEnd,
+    TransactionState,
+    check_transition,
+)
+
+# From (row) to (column), in the order of the states' numbers; x: may be.
+MAY_BECOME = """
+        Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead PrepareEpochFence
+Empty               x x . x . . x .
+Ongoing             . x x x . . . x
+PrepareCommit       . . . . x . . .
+PrepareAbort        . . . . . x . .
+CompleteCommit      x x . x . . x .
+CompleteAbort       x x . x . . x .
+Dead                . . . . . . . .
+PrepareEpochFence   . . . x . . . .
+"""
+
+
+def test_states_have_kafkas_numbers_and_names() -> None:
+    assert [NAMES[TransactionState(number)] for number in range(8)] == MAY_BECOME.split()[:8]
+
+
+def test_every_state_may_become_what_kafka_says() -> None:
+    rows = {row.split()[0]: row.split()[1:] for row in MAY_BECOME.strip().splitlines()[1:]}
+    for old in TransactionState:
+        for new, mark in zip(TransactionState, rows[NAMES[old]], strict=True):
+            assert (old in PREDECESSORS[new]) == (mark == "x"), (old, new)
+            if mark == "x":
+                check_transition(old, new)
+            else:
+                with pytest.raises(ValueError, match=f"{NAMES[old]} cannot become {NAMES[new]}"):
+                    check_transition(old, new)
+
+
+def test_what_is_decided_is_completed_and_nothing_else() -> None:
+    assert COMPLETION == {PREPARE_COMMIT: COMPLETE_COMMIT, PREPARE_ABORT: COMPLETE_ABORT}
+    assert {EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT} == BETWEEN_TRANSACTIONS
+    assert not BETWEEN_TRANSACTIONS & {ONGOING, DEAD, PREPARE_EPOCH_FENCE, *COMPLETION}
+
+
+# As EndTxn is answered: commit, repeated commit, abort, repeated abort. P prepares, A is answered, R refused, . fenced.
+END = {
+    (False, EMPTY): "R.R.",
+    (False, ONGOING): "P.P.",
+    (False, COMPLETE_COMMIT): "A.R.",
+    (False, COMPLETE_ABORT): "R.A.",
+    (True, EMPTY): "R.P.",
+    (True, ONGOING): "P.P.",
+    (True, COMPLETE_COMMIT): "RAPR",
+    (True, COMPLETE_ABORT): "RRPA",
+}
+
+
+@pytest.mark.parametrize("case", END, ids=str)
+def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
+    letters = {OnEnd.PREPARE: "P", OnEnd.ANSWER: "A", OnEnd.REFUSE: "R", None: "."}
+    asked = [(ending, repeat) for ending in (Ending.COMMIT, Ending.ABORT) for repeat in (False, True)]
+    assert "".join(letters[ON_END[case].get(each)] for each in asked) == END[case]
+
+
+def test_what_is_prepared_may_be() -> None:
+    for (_, state), answers in ON_END.items():
+        for (ending, _), answer in answers.items():
+            if answer is OnEnd.PREPARE:
+                check_transition(state, ending.value)
