@@ -175,7 +175,7 @@ class Broker:
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         workers = ProcessWorkers(clock, MOST_CLEANERS, "compaction")
         self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
-        self.scrubbing = Scrubbing(clock, config, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
+        self.scrubbing = Scrubbing(clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
         self.server = self._build_server()
 
     def _build_server(self) -> Server:

@@ -15,6 +15,7 @@ from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.scrub import Extent
+from kafkacompat.storage.scrub_notes import FILE_NAME
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.workers.processes import ReplacedError
@@ -44,9 +45,38 @@ class World:
             "node.id": "1",
             "kafkacompat.scrub.interval.ms": str(interval_ms),
             "kafkacompat.scrub.max.bytes.per.second": str(len(RECORDS) * 2),
+            "log.dirs": str(folder),
         }
-        self.scrubbing = Scrubbing(self.node.clock, BrokerConfig(config), self.node.replicas, self.workers)
+        self.config = BrokerConfig(config)
+        self.start()
+
+    def start(self) -> None:
+        """Begin, as a process does that knows nothing but what is in the files."""
+        self.workers = ManualWorkers(self.disk)
+        for segment in self.partition.log.segments:
+            segment.corrupt = ()
+        self.scrubbing = Scrubbing(self.node.clock, self.config, self.node.files, self.node.replicas, self.workers)
         self.scrubbing.start()
+        self.disk.work()
+
+    def restart(self) -> None:
+        self.scrubbing.stop()
+        self.start()
+
+    def work_for(self, seconds: int) -> list[tuple[int, int]]:
+        """Let time pass; returns the base offsets of the segments that pieces were read of, and from where on."""
+        pieces: list[tuple[int, int]] = []
+        workers, scrub = self.workers, self.workers.call
+
+        def noted(name: str, extent: Extent, position: int, *arguments: Any) -> Any:
+            pieces.append((int(Path(extent.path).name.split(".")[0]), position))
+            return scrub(name, extent, position, *arguments)
+
+        workers.call = noted  # type: ignore[method-assign]
+        for _ in range(seconds):
+            self.step(1)
+        workers.call = scrub  # type: ignore[method-assign]
+        return pieces
 
     def segment(self, slot: int) -> Path:
         return Path(self.partition.log.segments[slot].path(".log"))
@@ -121,7 +151,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, caplog: pytest.LogCa
             world.step(1)
     (message,) = caplog.messages
     assert "cannot be read" in message
-    assert len(world.workers.calls) == 1 + 3
+    assert len(world.workers.calls) == 2 + 3
 
 
 def test_a_defect_is_told_and_the_round_goes_on(
@@ -141,6 +171,63 @@ def test_a_defect_is_told_and_the_round_goes_on(
     (record,) = caplog.records
     assert first in record.getMessage() and record.exc_info
     assert len(world.workers.calls) == 1 + 3
+
+
+def test_a_segment_that_gets_its_name_meanwhile_is_read_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path)
+    world.damage(0, 1)
+    segment = world.partition.log.segments[0]
+    segment.rename(".swap")
+    world.node.clock.advance(FIRST_DELAY_S)
+    segment.rename("")
+    with caplog.at_level(logging.ERROR):
+        for _ in range(20):
+            world.step(1)
+    assert ["is damaged" in each for each in caplog.messages] == [True]
+
+
+def test_a_round_goes_on_after_a_restart(tmp_path: Path) -> None:
+    world = World(tmp_path, batches=22)
+    step, begun_s = SEGMENT_BATCHES, world.node.clock.seconds() + FIRST_DELAY_S
+    assert {base for base, _ in world.work_for(FIRST_DELAY_S + 4)} == {0, step}
+    world.restart()
+    assert [base for base, position in world.work_for(FIRST_DELAY_S + 20) if not position] == [step, 2 * step, 3 * step]
+    world.restart()
+    assert world.work_for(FIRST_DELAY_S + 20) == []
+    world.step(begun_s + INTERVAL_MS / 1000 - world.node.clock.seconds() - 1)
+    assert [base for base, position in world.work_for(20) if not position] == [0, step, 2 * step, 3 * step]
+
+
+def test_what_was_damaged_is_read_first_after_a_restart(tmp_path: Path) -> None:
+    world = World(tmp_path, batches=22)
+    world.damage(1, 3)
+    world.work_for(FIRST_DELAY_S + 20)
+    assert list(world.partition.log.corrupt) == [SEGMENT_BATCHES]
+    world.restart()
+    assert world.partition.log.corrupt == {}
+    assert {base for base, _ in world.work_for(FIRST_DELAY_S)} == {SEGMENT_BATCHES}
+    assert list(world.partition.log.corrupt) == [SEGMENT_BATCHES]
+
+
+@pytest.mark.parametrize("contents", [b"", b"[" * 100_000, b'{"begunMs": 1, "reached": 7, "damaged": []}', b"\xff{}"])
+def test_with_notes_that_make_no_sense_a_round_begins(tmp_path: Path, contents: bytes) -> None:
+    world = World(tmp_path)
+    world.work_for(FIRST_DELAY_S + 20)
+    (tmp_path / FILE_NAME).write_bytes(contents)
+    world.restart()
+    assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
+
+
+def test_notes_that_cannot_be_written_are_told_and_the_round_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path)
+    (tmp_path / FILE_NAME).mkdir()
+    world.restart()
+    assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
+    assert all("how far the scrub" in each for each in caplog.messages) and caplog.messages
 
 
 def test_without_workers_of_the_same_code_it_waits_for_the_next_start(
