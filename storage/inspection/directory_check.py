@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets
@@ -57,7 +58,7 @@ def find_place(files: Files, path: str) -> Place:
     """Tell a log directory from a partition's folder. Raises OSError, and NotADirectoryError for what is neither."""
     path = path.rstrip("/") or path
     if segment_bases(files, path):
-        return Place(None, [path])
+        return Place(None, [_where_it_lies(files, path)])
     folders = [
         folder
         for name in files.list(path)
@@ -68,10 +69,25 @@ def find_place(files: Files, path: str) -> Place:
     return Place(path, folders)
 
 
+def _where_it_lies(files: Files, folder: str) -> str:
+    """A partition's folder in its log directory: a link from elsewhere leads there, and a broker may be in it."""
+    is_there = files.exists(os.path.join(os.path.dirname(os.path.abspath(folder)), LOCK))
+    return folder if is_there else os.path.realpath(folder)
+
+
 def log_bytes(files: Files, place: Place) -> int:
-    """Bytes of all log files, which are what takes the time."""
-    paths = (os.path.join(folder, name) for folder in place.folders for name in files.list(folder))
-    return sum(files.size(path) for path in paths if path.endswith(LOG_SUFFIX))
+    """Bytes of all log files, which are what takes the time; of those that a broker deletes meanwhile, none."""
+    return sum(_log_bytes(files, folder) for folder in place.folders)
+
+
+def _log_bytes(files: Files, folder: str) -> int:
+    size_bytes = 0
+    with suppress(FileNotFoundError):
+        names = [name for name in files.list(folder) if name.endswith(LOG_SUFFIX)]
+        for name in names:
+            with suppress(FileNotFoundError):
+                size_bytes += files.size(os.path.join(folder, name))
+    return size_bytes
 
 
 def is_locked(files: Files, path: str) -> bool:
@@ -153,8 +169,13 @@ def check_place(
 
 
 def _alone(files: Files, folder: str, live: bool) -> Circumstances:
-    """A folder without its log directory: nobody knows how its last segment was left."""
-    return Circumstances(synced_to=segment_bases(files, folder)[-1], live=live)
+    """A folder by itself: nobody knows how its last segment was left. Whether it was compacted may stand beside it."""
+    parent, name = os.path.split(os.path.abspath(folder))
+    try:
+        compacted = partition_of(name) in read_offsets(files, os.path.join(parent, CLEANER_OFFSETS))
+    except CorruptCheckpointError:
+        compacted = True  # it may be
+    return Circumstances(synced_to=segment_bases(files, folder)[-1], compacted=compacted, live=live)
 
 
 def _report_folders(files: Files, path: str, report: Report) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kafkacompat.storage import transaction_index
 from kafkacompat.storage.inspection.index_rows import OFFSET_ENTRY, TIME_ENTRY
+from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.storage.walk import Stretch
 
 
@@ -136,3 +137,12 @@ class TransactionIndexCheck(IndexCheck):
             if not stretch.problem and not (marker and ordered):
                 self._note(f"the entry of offset {last_offset} names no marker of producer {producer_id}")
             self._next += 1
+
+    def expect(self, aborted: Sequence[AbortedTransaction]) -> None:
+        """Compare with the transactions that the log says were aborted; more may be known, whose records are gone."""
+        known = {(producer_id, last_offset) for _, producer_id, _, last_offset, _ in self._entries}
+        for each in aborted:
+            if (each.producer_id, each.last_offset) not in known:
+                self._note(
+                    f"producer {each.producer_id} aborted a transaction at {each.last_offset}, which it does not say"
+                )

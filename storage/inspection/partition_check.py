@@ -17,6 +17,7 @@ from kafkacompat.storage.partition_folders import log_path, segment_bases
 from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.storage.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
+from kafkacompat.storage.transaction_replay import TransactionReplay
 from kafkacompat.storage.walk import LARGEST_OFFSET
 
 
@@ -69,9 +70,9 @@ def check_partition(
     """Check everything in a partition's folder. Raises OSError."""
     checked = CheckedPartition(folder)
     bases = segment_bases(files, folder)
-    found = []
+    found, transactions = [], TransactionReplay({})
     for base, following in zip(bases, [*bases[1:], None], strict=True):
-        segment = _check_segment(files, folder, base, following, circumstances, progress)
+        segment = _check_segment(files, folder, base, following, circumstances, transactions, progress)
         found.append(segment)
         if segment is not None:
             checked.segments.append(segment)
@@ -89,7 +90,13 @@ def check_partition(
 
 
 def _check_segment(
-    files: Files, folder: str, base: int, following: int | None, circumstances: Circumstances, progress: Progress
+    files: Files,
+    folder: str,
+    base: int,
+    following: int | None,
+    circumstances: Circumstances,
+    transactions: TransactionReplay,
+    progress: Progress,
 ) -> CheckedSegment | None:
     """One segment; None when a running broker took it away, or put another one in its place, meanwhile."""
     path = log_path(folder, base)
@@ -103,6 +110,7 @@ def _check_segment(
             base + MAX_RELATIVE_OFFSET if following is None else following - 1,
             with_indexes=settled,
             complete=following is not None,
+            transactions=transactions,
             progress=progress,
         )
         changed = before != (files.size(path), files.modified_ms(path))

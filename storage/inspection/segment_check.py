@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.index_check import (
@@ -16,9 +17,13 @@ from kafkacompat.storage.inspection.index_check import (
     TransactionIndexCheck,
 )
 from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.transaction_replay import TransactionReplay
 from kafkacompat.storage.walk import LARGEST_OFFSET, Bounds, Stretch, walk
+from kafkacompat.wire.primitives import MalformedError
 
 PROGRESS_BYTES = 1 << 20
+MOST_GAPS = 1000
+"""So many are told of one segment; a compacted one may have a gap behind every batch."""
 
 _CHECKS: Mapping[str, type[IndexCheck]] = {
     INDEX_SUFFIX: OffsetIndexCheck,
@@ -52,7 +57,7 @@ class CheckedSegment:
     end_offset: int
     damage: list[Stretch] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    """(first, last) offsets that no batch holds, though nothing is damaged there."""
+    """(first, last) offsets that no batch holds, though nothing is damaged there; the first ones."""
     epochs: list[EpochRun] = field(default_factory=list)
     compacted: bool = False
     """Whether records were taken out of the middle of a batch, which only compaction does."""
@@ -79,7 +84,7 @@ class CheckedSegment:
             return
         header = stretch.header
         if header is not None:
-            if header.base_offset > self.end_offset:
+            if header.base_offset > self.end_offset and len(self.gaps) < MOST_GAPS:
                 self.gaps.append((self.end_offset, header.base_offset - 1))
             self.compacted = self.compacted or header.record_count <= header.last_offset_delta
             self._take_epoch(header.partition_leader_epoch, stretch)
@@ -101,18 +106,23 @@ def check_segment(
     *,
     with_indexes: bool,
     complete: bool,
+    transactions: TransactionReplay,
     progress: Progress,
 ) -> CheckedSegment:
-    """Read a segment whose offsets go up to *last_offset* at most; ``complete``: it takes no more batches. Raises OSError."""
+    """Read a segment whose offsets go up to *last_offset* at most; ``complete``: it takes no more batches. Raises OSError.
+
+    ``transactions`` has followed those before it.
+    """
     stem = os.path.join(folder, f"{base_offset:020d}")
     file = files.open(stem + LOG_SUFFIX)
     try:
         size_bytes = file.size()
         checked = CheckedSegment(stem + LOG_SUFFIX, base_offset, size_bytes, base_offset)
         checks = _index_checks(files, stem, checked) if with_indexes else {}
-        told = 0
+        aborted_before, told = len(transactions.aborted), 0
         for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset):
             checked.take(stretch)
+            _follow(transactions, file, stretch)
             for check in checks.values():
                 check.pass_by(stretch)
             if stretch.end - told >= PROGRESS_BYTES:
@@ -123,17 +133,28 @@ def check_segment(
         file.close()
     for suffix, check in checks.items():
         check.finish(complete)
+        if isinstance(check, TransactionIndexCheck):
+            check.expect(transactions.aborted[aborted_before:])
         if check.problem:
             checked.wrong_indexes[suffix] = check.problem
     return checked
 
 
+def _follow(transactions: TransactionReplay, file: File, stretch: Stretch) -> None:
+    header = stretch.header
+    if header is not None and not stretch.problem and (header.is_transactional or header.is_control):
+        with suppress(MalformedError):
+            transactions.add(header, file.pread(stretch.size_bytes, stretch.position) if header.is_control else b"")
+
+
 def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str, IndexCheck]:
-    checks = {}
+    checks: dict[str, IndexCheck] = {}
     for suffix, make in _CHECKS.items():
         if files.exists(stem + suffix):
             checks[suffix] = make(files.read(stem + suffix), checked.base_offset)
-        elif suffix != TXN_INDEX_SUFFIX:
+        elif suffix == TXN_INDEX_SUFFIX:
+            checks[suffix] = make(b"", checked.base_offset)  # most segments have none
+        else:
             checked.wrong_indexes[suffix] = "it is missing"
     return checks
 

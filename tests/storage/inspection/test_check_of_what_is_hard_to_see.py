@@ -1,0 +1,83 @@
+"""Checking: what a directory keeps from being seen, and what looks wrong and is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.inspection.directory_check import find_place, log_bytes
+from kafkacompat.storage.inspection.segment_check import MOST_GAPS, CheckedSegment
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.walk import Stretch
+from kafkacompat.wire.record_batch import read_header
+from tests.storage.inspection.support import FOLDER, problems, write_directory
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, take
+
+
+def logs(store: Store) -> list[str]:
+    return [f"{FOLDER}/{name}" for name in store.files.list(store.path(FOLDER)) if name.endswith(".log")]
+
+
+@pytest.mark.parametrize("in_same_segment", [True, False])
+def test_a_transaction_that_was_aborted_has_to_be_in_the_index(memory: Store, in_same_segment: bool) -> None:
+    """Consumers would be given its records."""
+    directory = take(memory)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    producer: dict[str, Any] = {"producer_id": 3, "producer_epoch": 0, "transactional": True}
+    for commit in (True, False):
+        base_sequence = 0 if commit else 2
+        append(log, batch(2, base_sequence=base_sequence, **producer), from_client=False)
+        if not (in_same_segment or commit):
+            roll(log)
+        marker = batch(1, key=bytes((0, 0, 0, commit)), size_bytes=6, control=True, **producer)
+        append(log, marker, from_client=False)
+    roll(log)
+    directory.close([log])
+    base = 0 if in_same_segment else 5
+    path = f"{FOLDER}/{base:020d}.txnindex"
+    entry = b"\0\0" + b"".join(number.to_bytes(8, "big") for number in (3, 3, 5, 6))
+    rewrite(memory, path, lambda _: entry)
+    assert problems(memory) == []
+    memory.files.remove(memory.path(path))
+    (finding,) = problems(memory)
+    assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.what
+
+
+def test_the_log_directory_says_of_a_folder_alone_whether_it_was_compacted(memory: Store) -> None:
+    write_directory(memory)
+    memory.files.remove(memory.path(logs(memory)[1]))
+    assert any("no batch holds" in each.what for each in problems(memory, FOLDER))
+    rewrite(memory, "data/cleaner-offset-checkpoint", lambda _: b"0\n1\nt 0 20\n")
+    assert not any("no batch holds" in each.what for each in problems(memory, FOLDER))
+
+
+def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_directory(memory)
+    place, files = find_place(memory.files, memory.path("data")), memory.files
+    whole, going = log_bytes(files, place), memory.path(logs(memory)[1])
+    size_of, list_of = files.size, files.list
+
+    def size(path: str) -> int:
+        if path == going:
+            raise FileNotFoundError(path)
+        return size_of(path)
+
+    monkeypatch.setattr(files, "size", size)
+    assert log_bytes(files, place) == whole - size_of(going)
+
+    def gone(path: str) -> list[str]:
+        if path.endswith("t-0"):
+            raise FileNotFoundError(path)
+        return list_of(path)
+
+    monkeypatch.setattr(files, "list", gone)
+    assert log_bytes(files, place) == 0
+
+
+def test_of_a_log_full_of_gaps_the_first_are_remembered() -> None:
+    checked = CheckedSegment("0.log", 0, 1 << 30, 0)
+    for offset in range(0, 4 * MOST_GAPS, 2):
+        header = read_header(batch(base_offset=offset))
+        checked.take(Stretch(0, 100, offset, offset, header=header))
+    assert len(checked.gaps) == MOST_GAPS and checked.gaps[:2] == [(1, 1), (3, 3)]
