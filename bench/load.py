@@ -6,9 +6,10 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 
 from compat_tests import batches
 from compat_tests.raw_client import RawClient, produce_request
@@ -20,6 +21,7 @@ PRODUCE_VERSION = 9
 FETCH_VERSION = 11
 RECORD_BYTES = 100
 BATCH_BYTES = 16_384
+IN_FLIGHT = 5
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,29 @@ def produce(port: int, topic: str, load: Load, *, partitions: int, requests: int
     return requests * partitions * load.records
 
 
-def _produce_share(port: int, topic: str, load: Load, partitions: int, requests: int, in_flight: int = 5) -> None:
-    request = produce_request(topic, dict.fromkeys(range(partitions), load.batch), acks=1)
+def _produce_share(port: int, topic: str, load: Load, partitions: int, requests: int) -> None:
     with RawClient(port) as client:
-        payload = client.encode(request, PRODUCE_VERSION)
-        frame = memoryview(struct.pack(">i", len(payload)) + payload)
-        for number in range(requests + in_flight):
-            if number < requests:
-                client.socket.sendall(frame)
-            if number >= in_flight:
-                check(client.receive(ProduceResponse, PRODUCE_VERSION))
+        frame = produce_frame(client, topic, dict.fromkeys(range(partitions), load.batch))
+        send_all(client, repeat(frame, requests))
+
+
+def produce_frame(client: RawClient, topic: str, batches: dict[int, bytes]) -> bytes:
+    """Encode a request with a batch for each of these partitions, as it is sent."""
+    payload = client.encode(produce_request(topic, batches, acks=1), PRODUCE_VERSION)
+    return struct.pack(">i", len(payload)) + payload
+
+
+def send_all(client: RawClient, frames: Iterable[bytes]) -> None:
+    """Send Produce requests, each five ahead of the answers; raises AssertionError when one of these carries an error."""
+    unanswered = 0
+    for frame in frames:
+        client.socket.sendall(frame)
+        unanswered += 1
+        if unanswered > IN_FLIGHT:
+            check(client.receive(ProduceResponse, PRODUCE_VERSION))
+            unanswered -= 1
+    for _ in range(unanswered):
+        check(client.receive(ProduceResponse, PRODUCE_VERSION))
 
 
 def check(answer: ProduceResponse) -> None:

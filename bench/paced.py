@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import multiprocessing
 import select
-import struct
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bench.load import PRODUCE_VERSION, Load, check, fetch_request, receive_into, records_size
+from bench.load import PRODUCE_VERSION, Load, check, fetch_request, produce_frame, receive_into, records_size
 from bench.row import Samples
-from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.raw_client import RawClient
 from kafkacompat.wire.apis.produce import ProduceResponse
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -99,7 +98,7 @@ def _produce(pace: Pace, parent: Connection) -> None:
     """Send each batch when it is due; read acknowledgements in between."""
     due, acknowledged = [], []
     with RawClient(pace.port) as client:
-        frames = [_frame(client, pace, partition) for partition in range(pace.partitions)]
+        frames = [produce_frame(client, pace.topic, {each: pace.load.batch}) for each in range(pace.partitions)]
         begin = time.monotonic() + 0.2
         for number in range(pace.requests):
             due.append(begin + number / pace.rate)
@@ -110,12 +109,6 @@ def _produce(pace: Pace, parent: Connection) -> None:
         while len(acknowledged) < pace.requests:
             acknowledged.append(_acknowledgement(client))
     parent.send((due, acknowledged))
-
-
-def _frame(client: RawClient, pace: Pace, partition: int) -> bytes:
-    request = produce_request(pace.topic, {partition: pace.load.batch}, acks=1)
-    payload = client.encode(request, PRODUCE_VERSION)
-    return struct.pack(">i", len(payload)) + payload
 
 
 def _readable(client: RawClient, timeout_seconds: float) -> bool:

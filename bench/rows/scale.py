@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import struct
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from statistics import median
 from typing import Any
 
-from bench.load import PRODUCE_VERSION, Load, check, fetch, produce
+from bench.load import Load, fetch, produce, produce_frame, send_all
 from bench.row import RECORDS, Goal, Options, Row, Samples
 from bench.topics import a_topic, create_topic, record_count
+from compat_tests import batches
 from compat_tests.brokers import Broker, answers_api_versions
-from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.raw_client import RawClient
 from compat_tests.waiting import pause
-from kafkacompat.wire.apis.produce import ProduceResponse
 
 TOPICS = 100
 PARTITIONS = 100
 AT_ONCE = 6
 SPREAD_REQUESTS = 8000
-IN_FLIGHT = 5
 SETTLING_SECONDS = 2
 PING_SECONDS = 0.005
 
 STORED_REQUESTS = 4000
+TURNS = 5
 SEGMENT_BYTES = 10 << 20
+
+PRODUCERS = 10_000
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -56,21 +59,15 @@ def watched(broker: Broker) -> Iterator[Any]:
 def spread(port: int, topics: Sequence[str], partitions: int, load: Load, requests: int) -> float:
     """Send requests of six batches, each to the next six partitions of the next topic; return the batches a second."""
     groups = [range(start, min(start + AT_ONCE, partitions)) for start in range(0, partitions, AT_ONCE)]
-    sent = 0
     with RawClient(port, timeout_seconds=120) as client:
-        frames = []
-        for group, topic in itertools.product(groups, topics):
-            payload = client.encode(produce_request(topic, dict.fromkeys(group, load.batch), acks=1), PRODUCE_VERSION)
-            frames.append((struct.pack(">i", len(payload)) + payload, len(group)))
-        begun, endless = time.monotonic(), itertools.cycle(frames)
-        for number in range(requests + IN_FLIGHT):
-            if number < requests:
-                frame, batches = next(endless)
-                client.socket.sendall(frame)
-                sent += batches
-            if number >= IN_FLIGHT:
-                check(client.receive(ProduceResponse, PRODUCE_VERSION))
-        return sent / (time.monotonic() - begun)
+        frames = [
+            (produce_frame(client, topic, dict.fromkeys(group, load.batch)), len(group))
+            for group, topic in itertools.product(groups, topics)
+        ]
+        sending = list(itertools.islice(itertools.cycle(frames), requests))
+        begun = time.monotonic()
+        send_all(client, (frame for frame, _ in sending))
+        return sum(count for _, count in sending) / (time.monotonic() - begun)
 
 
 def measure_partitions(broker: Broker, options: Options) -> Samples:
@@ -112,15 +109,16 @@ def _rates(broker: Broker, options: Options) -> tuple[float, float]:
 
 
 def measure_stored(broker: Broker, options: Options) -> Samples:
-    """Produce and fetch with nothing stored and with much, and start over that."""
+    """Produce and fetch on a broker that holds much and on one that holds nothing, in turn; then start over what is held."""
     load = Load.of(262_144, 10_000)
     requests = max(1, int(options.stored_gigabytes * 1e9 / AT_ONCE / len(load.batch)))
-    with broker:
-        _rates(broker, options)  # warm
-        empty = _rates(broker, options)
+    with broker, type(broker)(broker.folder / "empty", broker.properties) as empty:
         topic = create_topic(broker, AT_ONCE, segment_bytes=str(SEGMENT_BYTES))
         records = produce(broker.port, topic, load, partitions=AT_ONCE, requests=requests)
-        full = _rates(broker, options)
+        for each in (empty, broker):
+            _rates(each, options)  # warm
+        os.sync()
+        turns = [(_rates(empty, options), _rates(broker, options)) for _ in range(TURNS)]
     seconds = broker.start()
     try:
         assert record_count(broker, topic, AT_ONCE) == records
@@ -128,11 +126,58 @@ def measure_stored(broker: Broker, options: Options) -> Samples:
         broker.stop(timeout_seconds=300)
     return {
         "stored GB": requests * AT_ONCE * len(load.batch) / 1e9,
-        "produce MB/s, empty": empty[0] / 1e6,
-        "produce, full/empty": full[0] / empty[0],
-        "fetch MB/s, empty": empty[1] / 1e6,
-        "fetch, full/empty": full[1] / empty[1],
+        "produce MB/s, empty": median(bare[0] for bare, _ in turns) / 1e6,
+        "produce, full/empty": median(full[0] / bare[0] for bare, full in turns),
+        "fetch MB/s, empty": median(bare[1] for bare, _ in turns) / 1e6,
+        "fetch, full/empty": median(full[1] / bare[1] for bare, full in turns),
         "seconds to first answer": seconds,
+    }
+
+
+def introduce(port: int, topic: str, partitions: int, producers: int) -> None:
+    """Let that many idempotent producers send a batch to each partition, all batches of a producer in one request."""
+    with RawClient(port, timeout_seconds=120) as client:
+        send_all(
+            client,
+            (
+                produce_frame(client, topic, dict.fromkeys(range(partitions), first_batch(producer_id)))
+                for producer_id in range(producers)
+            ),
+        )
+
+
+def first_batch(producer_id: int) -> bytes:
+    """Return what a producer begins with: one small record."""
+    return batches.build([b"v"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
+
+
+def measure_producers(broker: Broker, options: Options) -> Samples:
+    """Produce before and after many idempotent producers, one after another, have sent something to every partition."""
+    load, requests, producers = Load.of(), options.count(STORED_REQUESTS), options.count(PRODUCERS)
+    with broker:
+        topic = create_topic(broker, PARTITIONS)
+
+        def rate() -> float:
+            begun = time.monotonic()
+            records = produce(broker.port, topic, load, partitions=AT_ONCE, requests=requests)
+            return records / (time.monotonic() - begun)
+
+        rate()  # warm
+        without, resident_bytes = rate(), broker.resident_bytes()
+        begun = time.monotonic()
+        introduce(broker.port, topic, PARTITIONS, producers)
+        seconds = time.monotonic() - begun
+        more_bytes = broker.resident_bytes() - resident_bytes
+        beside = rate()
+    entries = producers * PARTITIONS
+    return {
+        "entries": entries,
+        "entries/s, new": entries / seconds,
+        "resident MB more": more_bytes / 1e6,
+        "resident bytes an entry": more_bytes / entries,
+        "records/s without": without,
+        "records/s with": beside,
+        "with/without": beside / without,
     }
 
 
@@ -155,8 +200,8 @@ ROWS = [
     Row(
         "stored",
         "20 GB stored",
-        "Raw produce and raw fetch of what was just produced, with nothing stored and with 20 GB in segments of 10 MiB; then a "
-        "start after a clean stop.",
+        "Raw produce and raw fetch of what was just produced, on a broker with 20 GB in segments of 10 MiB and on one that stores "
+        "nothing, in turn, five times, of which the median counts; then a start after a clean stop.",
         measure_stored,
         [
             Goal("produce, full/empty", 0.95, at_least=True, is_ratio=False),
@@ -164,6 +209,19 @@ ROWS = [
             Goal("seconds to first answer", 2, at_least=False, is_ratio=False),
         ],
         contenders=(RECORDS,),
+        fresh=True,
+    ),
+    Row(
+        "producers",
+        "1,000,000 idempotent producers to remember",
+        "10,000 idempotent producers send one small record to each of 100 partitions, a request each with five in flight: "
+        "1,000,000 entries of a partition and a producer id. The memory that they take, and raw produce of 16 KB batches to six "
+        "of these partitions before and after.",
+        measure_producers,
+        [
+            Goal("resident MB more", 400, at_least=False, is_ratio=False),
+            Goal("with/without", 0.8, at_least=True, is_ratio=False),
+        ],
         fresh=True,
     ),
 ]
