@@ -158,8 +158,8 @@ class _Produce:
         )
         is_unsettled = bool(self._late) or partition.is_in_line
         self.is_unsettled = self.is_unsettled or is_unsettled
-        # Nobody hears of a sync with acks=0.
-        if is_unsettled or self._acks:
+        # Nobody hears of a sync with acks=0; but while the disk hangs, what waits for it would grow without bound.
+        if is_unsettled or self._acks or partition.waits_long:
             self.waiting.append(settled)
 
     def _append(self, partition: Partition, records: Buffer) -> Appended | None:

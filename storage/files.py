@@ -15,7 +15,7 @@ import resource
 import sys
 from collections.abc import Callable, Sequence
 
-from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage
+from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage, SyncError
 from kafkacompat.wire.primitives import Buffer
 
 PORTABLE = os.environ.get("KAFKACOMPAT_PORTABLE") == "1"
@@ -31,6 +31,13 @@ COPY_CHUNK = 128 * 1024
 
 _HAS_NOWAIT = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
 _HAS_FDATASYNC = hasattr(os, "fdatasync")
+
+
+def _sync(sync: Callable[[int], None], fd: int) -> None:
+    try:
+        sync(fd)
+    except OSError as error:
+        raise SyncError(*error.args) from error
 
 
 class PortableFile:
@@ -79,7 +86,7 @@ class PortableFile:
 
     def sync(self) -> None:
         """See File.sync."""
-        os.fsync(self._fd)
+        _sync(os.fsync, self._fd)
 
     def truncate(self, size_bytes: int) -> None:
         """See File.truncate."""
@@ -126,7 +133,7 @@ class LinuxFile(PortableFile):
 
     def sync(self) -> None:
         """See File.sync."""
-        os.fdatasync(self._fd)
+        _sync(os.fdatasync, self._fd)
 
 
 _locked_inodes: set[tuple[int, int]] = set()
@@ -242,7 +249,7 @@ class OsFiles:
         """See Files.sync_directory."""
         fd = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(fd)
+            _sync(os.fsync, fd)
         finally:
             os.close(fd)
 

@@ -12,6 +12,10 @@ class DirectoryLockedError(Exception):
     """Another process, or another part of this one, holds the lock."""
 
 
+class SyncError(OSError):
+    """A sync failed: the kernel may have dropped what it could not write, and the next sync would succeed without it."""
+
+
 class DiskUsage(NamedTuple):
     """Bytes of the file system that a path lies on."""
 
@@ -38,7 +42,7 @@ class File(Protocol):
         """Bring the range into the page cache."""
 
     def sync(self) -> None:
-        """Return when the contents are on the disk."""
+        """Return when the contents are on the disk; raises SyncError."""
 
     def truncate(self, size_bytes: int) -> None:
         """Cut the file to `size_bytes`."""
@@ -109,7 +113,7 @@ class Files(Protocol):
         """Remove an empty directory."""
 
     def sync_directory(self, path: str) -> None:
-        """Return when the directory's names are on the disk."""
+        """Return when the directory's names are on the disk; raises SyncError."""
 
     def lock(self, path: str) -> Lock:
         """Lock a file, created when absent, as Kafka does (fcntl); DirectoryLockedError when it is held."""

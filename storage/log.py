@@ -19,7 +19,7 @@ from kafkacompat.storage.log_compaction import LogCompaction
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_reading import LogReading
-from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.storage.log_state import may_pass
 from kafkacompat.storage.partition_metadata import write_partition_metadata
 from kafkacompat.storage.producer_state import StoredBatch
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition
@@ -189,5 +189,5 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         )
 
     def _write_failed(self, error: OSError) -> KafkaError:
-        self.offline = isinstance(error, TornSegmentError) or error.errno not in PASSING_ERRORS
+        self.offline = isinstance(error, TornSegmentError) or not may_pass(error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {error}")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from kafkacompat.storage.corruption import BadBatch, CorruptDataError, find_bad_batches
-from kafkacompat.storage.log_state import PASSING_ERRORS, LogState
+from kafkacompat.storage.log_state import LogState, may_pass
 from kafkacompat.storage.lookup import DamagedError
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition, find_max_timestamp, find_timestamp, read_region
 from kafkacompat.storage.segment import Segment
@@ -50,7 +50,7 @@ class LogReading(LogState):
         try:
             return read_region(self.segments, self._recent, offset, max_bytes, upper, at_least_one_batch, may_block)
         except OSError as error:
-            self.offline = error.errno not in PASSING_ERRORS
+            self.offline = not may_pass(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error
 
     def warm(self, offset: int) -> None:

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.filesystem import Files, SyncError
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.reader import OffsetPosition, RecentBatches
 from kafkacompat.storage.recovery import LoadedLog
@@ -14,8 +14,15 @@ from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-PASSING_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
-"""A full disk may have room again, and files may be closed; after any other error there is no telling."""
+_PASSING_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether what failed may be tried again: a full disk may have room again, and files may be closed.
+
+    After any other error there is no telling, and a failed sync is final whatever its reason.
+    """
+    return error.errno in _PASSING_ERRORS and not isinstance(error, SyncError)
 
 
 class LogState:
@@ -86,5 +93,5 @@ class LogState:
         try:
             yield
         except OSError as error:
-            self.offline = not (repeatable and error.errno in PASSING_ERRORS)
+            self.offline = not (repeatable and may_pass(error))
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error

@@ -185,13 +185,13 @@ class Segment(SegmentFiles):
     ) -> None:
         """Write one batch of `size_bytes` at the end and index it. [loop]
 
-        On OSError nothing has changed: the file was cut back to its previous end. TornSegmentError says that
-        even this failed.
+        On OSError, or when memory is short, nothing has changed: the file was cut back to its previous end.
+        TornSegmentError says that even this failed.
         """
         file = self._active_file()
         try:
             file.append(parts, size_bytes)
-        except OSError as error:
+        except Exception as error:
             self._cut_back(file, error)
             raise
         if self.size_bytes == 0:
@@ -200,7 +200,7 @@ class Segment(SegmentFiles):
         self.index_batch(size_bytes, last_offset, max_timestamp, interval)
         self.modified_ms = now_ms
 
-    def _cut_back(self, file: File, error: OSError) -> None:
+    def _cut_back(self, file: File, error: Exception) -> None:
         try:
             file.truncate(self.size_bytes)
         except OSError as second:

@@ -23,7 +23,7 @@ from kafkacompat.storage.compaction import (
     CorruptBatchError,
     Progress,
 )
-from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.storage.log_state import may_pass
 from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.workers.processes import ReplacedError
@@ -262,7 +262,7 @@ class LogCleaner:
         self._put_off(partition)
         if isinstance(problem, ReplacedError):
             self._uncleanable.add(partition)  # which was told
-        elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+        elif isinstance(problem, OSError) and not may_pass(problem):
             home = self._home(partition)
             assert home is not None
             home.failed(problem)

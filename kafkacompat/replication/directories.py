@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
 from kafkacompat.replication.free_space import FreeSpace
 from kafkacompat.replication.group_commit import GroupCommit
+from kafkacompat.storage.filesystem import SyncError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock
 
 PartitionName: TypeAlias = "tuple[str, int]"
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +40,31 @@ def _ignore(_problem: BaseException) -> None:
     """Nobody is to be told yet."""
 
 
+class _Attended:
+    """The disk of a log directory; ``sync_failed`` is told when a sync fails in anything that it runs."""
+
+    def __init__(self, disk: Disk, sync_failed: Callable[[BaseException], None]) -> None:
+        self._disk = disk
+        self._sync_failed = sync_failed
+
+    def run(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        """See Disk.run."""
+        return self._disk.run(function, *args, **kwargs).addErrback(self._failed)
+
+    def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
+        """See Disk.run_each."""
+        return self._disk.run_each(function, items).addErrback(self._failed)
+
+    def _failed(self, failure: Failure) -> Failure:
+        problem = failure.value
+        assert problem is not None
+        if isinstance(problem, SyncError) or isinstance(problem.__cause__, SyncError):
+            self._sync_failed(problem)
+        return failure
+
+
 class Directory:
     """One log directory and the partitions that live in it.
 
@@ -44,9 +76,9 @@ class Directory:
         self, storage: LogDirectory, disk: Disk, clock: Clock, *, syncs_always: bool = False, reserve_bytes: int = 0
     ) -> None:
         self.storage = storage
-        self.disk = disk
-        self.commit = GroupCommit(disk, clock, self.failed, syncs_always)
-        self.space = FreeSpace(storage.path, lambda: disk.run(storage.disk_usage), reserve_bytes)
+        self.disk: Disk = _Attended(disk, self.failed)
+        self.commit = GroupCommit(self.disk, clock, self.failed, syncs_always)
+        self.space = FreeSpace(storage.path, lambda: self.disk.run(storage.disk_usage), reserve_bytes)
         self.partitions: set[PartitionName] = set()
         self.offline = False
         self.closing = False

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kafkacompat.disk import Disk
     from kafkacompat.timers import Clock
 
+PATIENCE_S = 1.0
+"""No round takes so long, unless something is wrong with the disk."""
+
 
 class Committed(Protocol):
     """A partition, as far as its group commit knows it."""
@@ -55,6 +58,7 @@ class GroupCommit:
         self._failed = failed
         self._joined: dict[Committed, None] = {}
         self._is_busy = False
+        self._begun_s = 0.0
         self._finishing: list[Deferred[None]] = []
 
     def join(self, partition: Committed) -> None:
@@ -62,11 +66,17 @@ class GroupCommit:
         self._joined[partition] = None
         if not self._is_busy:
             self._is_busy = True
+            self._begun_s = self._clock.seconds()
             self._clock.callLater(0, self._begin)
 
     def leave(self, partition: Committed) -> None:
         """Forget a partition, which is deleted, moved or offline; `synced` is not called any more for the log it has now."""
         self._joined.pop(partition, None)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the round under way takes unusually long."""
+        return self._is_busy and self._clock.seconds() - self._begun_s > PATIENCE_S
 
     def finish(self) -> Deferred[None]:
         """Fires when there is nothing to be synced any more."""
@@ -84,6 +94,7 @@ class GroupCommit:
             self._rest()
             return
         self.rounds += 1
+        self._begun_s = self._clock.seconds()
         syncing = self._disk.run_each(Log.flush, [each.log for each in shares])
         syncing.addCallbacks(self._synced, self._not_synced, callbackArgs=(shares,))
 

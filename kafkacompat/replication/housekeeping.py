@@ -15,7 +15,7 @@ from twisted.internet.task import LoopingCall
 
 from kafkacompat.replication.idle_producers import IdleProducers
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.storage.log_state import may_pass
 from kafkacompat.timers import Clock, now_ms, unhurried
 
 if TYPE_CHECKING:
@@ -175,6 +175,6 @@ def _write(directory: Directory, noted: _Noted) -> Deferred[Any]:
 def _not_written(failure: Failure, directory: Directory) -> Failure:
     """For want of room it is tried again at its next time; after anything else there is no telling."""
     problem = failure.value
-    if isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+    if isinstance(problem, OSError) and not may_pass(problem):
         directory.failed(problem)
     return failure

@@ -21,7 +21,7 @@ from kafkacompat.replication.pacing import Rest
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.storage.log_copy import SourceError
-from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.storage.log_state import may_pass
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -154,7 +154,7 @@ class Move:
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
             failed(self.source, problem)
-        elif isinstance(problem, OSError) and problem.errno not in PASSING_ERRORS:
+        elif isinstance(problem, OSError) and not may_pass(problem):
             failed(self.target, problem)
 
 

@@ -86,6 +86,11 @@ class Partition(PartitionReading):
         """Whether appends wait in line; what waits otherwise has its place in the log and is only to be synced."""
         return self._rolling
 
+    @property
+    def waits_long(self) -> bool:
+        """Whether the disk that appends wait for has been busy for longer than usual."""
+        return self._home.commit.is_slow
+
     def _append_now(self, records: Buffer | CheckedBatch, now_ms: int, from_client: bool) -> Appended:
         try:
             result = self.log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
@@ -105,7 +110,8 @@ class Partition(PartitionReading):
 
     def _after_sync(self, result: AppendResult, size_bytes: int) -> Appended:
         """Let a batch wait for the next round; so must all behind it, for the high watermark waits too."""
-        if result.duplicate and result.last_offset < self.high_watermark.offset:
+        # Behind a start, or flush.messages that were more before, what consumers see need not be on the disk.
+        if result.duplicate and result.last_offset < min(self.high_watermark.offset, self.log.recovery_point):
             return result
         self._waits_for_sync = True
         self._home.commit.join(self)
@@ -166,9 +172,8 @@ class Partition(PartitionReading):
         They learn of it only when the line is as it shall be: their next appends come from within the call.
         """
         settled: list[tuple[Deferred[AppendResult], Appended | KafkaError]] = []
-        held = self._held
-        while held:
-            first = held[0]
+        while self._held:
+            first = self._held[0]
             outcome: Appended | KafkaError
             try:
                 outcome = self._append_now(first.records, first.now_ms, first.from_client)
@@ -176,10 +181,12 @@ class Partition(PartitionReading):
                 break
             except KafkaError as problem:
                 outcome = problem
-            held.popleft()
+            if self.closed:
+                break  # the directory failed: all in line have been refused
+            self._held.popleft()
             settled.append((first.result, outcome))
         # Decided before anybody learns anything: an append from within those calls may start a segment itself.
-        self._rolling = more = bool(held)
+        self._rolling = more = bool(self._held)
         for waiting, outcome in settled:
             settle(waiting, outcome)
         if more and not self.closed:

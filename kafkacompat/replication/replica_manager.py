@@ -16,7 +16,7 @@ from kafkacompat.replication.directories import Directories, Directory
 from kafkacompat.replication.moving import Moves
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
-from kafkacompat.storage.log_state import PASSING_ERRORS
+from kafkacompat.storage.log_state import may_pass
 from kafkacompat.timers import Clock, few_at_a_time, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -103,8 +103,7 @@ class ReplicaManager:
             self._log_config_of(topic.name),
             now_ms(self._clock),
         )
-        if directory.commit.always:
-            opening.addCallback(_synced, directory)
+        opening.addCallback(_synced, directory)
         opened = opening.addCallback(self._opened, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
@@ -251,15 +250,16 @@ class ReplicaManager:
     def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
-        if problem.errno not in PASSING_ERRORS:
+        if not may_pass(problem):
             self.directory_failed(directory, problem)
         reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
 
 def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
-    """Put on the disk what a log has that was not there when the last process ended: it is about to be served."""
-    if opened.recovery_point == opened.log_end_offset:
+    """Put on the disk what a log has that was not there when the last process ended, where it counts only then."""
+    unsynced = opened.log_end_offset - opened.recovery_point
+    if not unsynced or not (directory.commit.always or unsynced >= opened.config.flush_messages):
         return opened
 
     def not_synced(failure: Failure) -> Failure:

@@ -66,7 +66,7 @@ class MemoryFile:
         """See File.sync."""
         self._use()
         self._files.before_change("sync")
-        self._files.fail_plainly("sync")
+        self._files.fail_sync("sync")
         self._contents.sync()
         if self._files.last_write is not None and self._files.last_write[0] is self._contents:
             self._files.last_write = None

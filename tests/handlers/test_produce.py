@@ -241,6 +241,19 @@ def test_nobody_waits_for_a_sync_without_acks() -> None:
     assert partition.high_watermark.offset == 1
 
 
+def test_without_acks_requests_wait_too_while_the_disk_hangs() -> None:
+    node = DataNode(syncs_always=True)
+    node.send(request(batch(), acks=0), 9)
+    node.node.clock.advance(0)
+    node.node.clock.advance(1.1)
+    hung = node.send(request(batch(), acks=0), 9)
+    assert isinstance(hung, Pending)
+    assert not (hung.in_order or has_fired(hung.response))
+    node.node.sync()
+    assert outcome(hung.response) is None
+    assert node.send(request(batch(), acks=0), 9) is None
+
+
 def test_a_failed_sync_is_told_to_the_producer() -> None:
     node = DataNode(syncs_always=True)
     pending = node.send(request(batch(), batch()), 9)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.storage.files import RESIDENCY_STEP, OsFiles, raise_open_file_limit
-from kafkacompat.storage.filesystem import DirectoryLockedError
+from kafkacompat.storage.filesystem import DirectoryLockedError, SyncError
 from tests.storage.support import Store
 
 
@@ -39,6 +39,22 @@ def test_an_append_after_truncation_continues_there(store: Store) -> None:
     file.truncate(2)
     file.append((b"x",), 1)
     assert file.pread(10, 0) == b"abx"
+    file.close()
+
+
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_failed_sync_says_that_it_was_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portable: bool) -> None:
+    def failing(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    monkeypatch.setattr(os, "fdatasync", failing)
+    files = OsFiles(portable)
+    file = files.open(str(tmp_path / "a"), create=True)
+    for sync in (file.sync, lambda: files.sync_directory(str(tmp_path))):
+        with pytest.raises(SyncError, match="no room") as failed:
+            sync()
+        assert failed.value.errno == errno.ENOSPC
     file.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkacompat.storage.log import Log
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.memory_files import Failure, MemoryFiles
 from tests.storage.support import (
     NOW_MS,
     Store,
@@ -79,6 +79,22 @@ def test_a_write_that_cannot_be_taken_back_takes_the_log_offline(memory: Store, 
     again.close()
 
 
+def test_a_write_that_is_cut_short_for_want_of_memory_is_taken_back(
+    memory: Store, files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a short write left over is written from a copy, for which there may be no room."""
+    log = create(memory)
+    fill(log, 2)
+    with monkeypatch.context() as short:
+        short.setattr(files, "fail", lambda *_: Failure(MemoryError(), 30))  # type: ignore[arg-type]
+        short.setattr(files, "fail_plainly", lambda _: None)
+        with pytest.raises(MemoryError):
+            append(log, batch())
+    fill(log, 1)
+    assert [header.base_offset for header in stored_headers(log)] == [0, 1, 2]
+    log.close()
+
+
 def test_a_broken_disk_takes_the_log_offline(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     files.fail_on("append", errno.EIO)
@@ -116,10 +132,7 @@ def test_a_read_that_fails_is_the_logs_last_unless_the_cause_passes(
     assert files.open_handles == 0
 
 
-OPERATIONS = pytest.mark.parametrize("operation", ["open", "append", "sync", "truncate"])
-
-
-@OPERATIONS
+@pytest.mark.parametrize("operation", ["open", "append", "truncate"])
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
 def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, operation: str, error: int) -> None:
     log = create(memory)
@@ -139,11 +152,17 @@ def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, op
     assert files.open_handles == 0
 
 
-@OPERATIONS
-def test_a_segment_that_cannot_be_made_leaves_the_old_one(memory: Store, files: MemoryFiles, operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "error"),
+    [("open", errno.EIO), ("append", errno.EIO), ("truncate", errno.EIO), ("sync", errno.EIO), ("sync", errno.ENOSPC)],
+)
+def test_a_segment_that_cannot_be_made_leaves_the_old_one(
+    memory: Store, files: MemoryFiles, operation: str, error: int
+) -> None:
+    """Want of room is no excuse for a sync."""
     log = create(memory)
     fill(log, 2)
-    files.fail_on(operation, errno.EIO)
+    files.fail_on(operation, error)
     with pytest.raises(KafkaError):
         log.prepare_segment(2)
     assert log.offline

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.replication.node import Node, code_of, names_of, topic
 
 
@@ -24,6 +26,81 @@ def test_a_failed_disk_takes_only_its_own_partitions_offline() -> None:
     assert code_of(node.replicas, b"t" * 16, 2) == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.append(node.replicas.find("t", 1)).base_offset == 0
     assert [directory.storage.path for directory, _ in node.replicas.by_directory()] == ["/b"]
+
+
+def deleting(node: Node) -> object:
+    return node.replicas.delete_partitions(topic())
+
+
+def checkpointing(node: Node) -> object:
+    partition = node.replicas.find("t", 0)
+    return partition.disk.run(node.directories[0].storage.checkpoint, [partition.log])
+
+
+def deleting_records(node: Node) -> object:
+    return node.replicas.delete_records(node.replicas.find("t", 0), 1)
+
+
+def rolling(node: Node) -> object:
+    return node.replicas.find("t", 0).roll()
+
+
+def moving(node: Node) -> object:
+    return node.replicas.move("t", 1, "/a")
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize(
+    ("operation", "work"),
+    [
+        ("sync_directory", deleting),
+        ("sync", checkpointing),
+        ("sync_directory", checkpointing),
+        ("sync", deleting_records),
+        ("sync", rolling),
+        ("sync", moving),
+    ],
+)
+def test_a_failed_sync_takes_its_directory_offline_whatever_it_was_for(
+    operation: str, work: Callable[[Node], object], error: int
+) -> None:
+    node = Node("/a", "/b")
+    node.open(topic("t", 2))
+    for partition in node.replicas:
+        node.append(partition)
+    done = work(node)
+    node.files.fail_on(operation, error)
+    node.work()
+    if isinstance(done, Deferred):
+        done.addErrback(lambda _: None)
+    assert [each.offline for each in node.directories] == [True, False]
+
+
+def test_a_log_whose_recovery_cannot_be_synced_takes_its_directory_offline() -> None:
+    node = Node("/a", "/b")
+    node.open(topic())
+    node.append(node.replicas.find("t", 0))
+    node.files.fail_on("append", errno.EIO, after_bytes=30)
+    node.files.fail_on("truncate", errno.EIO)
+    with pytest.raises(KafkaError):
+        node.append(node.replicas.find("t", 0))
+    node.files.crash(lose_unsynced=False)
+    node = node.next_process()
+    node.files.fail_on("sync", errno.ENOSPC)
+    node.open(topic())
+    assert [each.offline for each in node.directories] == [True, False]
+
+
+def test_all_in_line_are_refused_once_when_the_disk_fails_under_the_first() -> None:
+    node = Node()
+    node.open(topic())
+    partition = node.replicas.find("t", 0)
+    assert partition.pause()
+    in_line = [partition.append(node.batch(), node.now_ms) for _ in range(3)]
+    node.files.fail_on("append", errno.EIO)
+    partition.resume()
+    assert [refusal(each) for each in in_line if isinstance(each, Deferred)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+    assert node.directories[0].offline
 
 
 def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:

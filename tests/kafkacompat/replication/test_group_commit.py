@@ -35,6 +35,12 @@ def waiting(node: Node, partition: Partition, records: bytes | None = None) -> D
     return appended
 
 
+def numbered(node: Node, sequence: int) -> bytes:
+    """A batch of an idempotent producer."""
+    record: Any = (node.now_ms, b"k", b"v", ())
+    return build_batch([record], producer_id=7, producer_epoch=0, base_sequence=sequence)
+
+
 def begin(node: Node) -> None:
     """Let a round begin; what it is to do waits for its disk."""
     node.clock.advance(0)
@@ -104,18 +110,13 @@ def test_what_a_segment_held_before_the_roll_is_synced_with_it() -> None:
 
 def test_a_duplicate_waits_for_the_batch_it_repeats_and_for_no_other() -> None:
     node, partition = syncing()
-
-    def numbered(sequence: int) -> bytes:
-        record: Any = (node.now_ms, b"k", b"v", ())
-        return build_batch([record], producer_id=7, producer_epoch=0, base_sequence=sequence)
-
-    appended = [waiting(node, partition, numbered(0)) for _ in range(2)]
+    appended = [waiting(node, partition, numbered(node, 0)) for _ in range(2)]
     begin(node)
     assert not any(map(has_fired, appended))
     node.work()
     assert [outcome(each).duplicate for each in appended] == [False, True]
-    waiting(node, partition, numbered(1))
-    again = partition.append(numbered(0), node.now_ms)
+    waiting(node, partition, numbered(node, 1))
+    again = partition.append(numbered(node, 0), node.now_ms)
     assert isinstance(again, AppendResult)
     assert (again.duplicate, again.base_offset) == (True, 0)
 
@@ -230,6 +231,29 @@ def test_flush_messages_lets_everybody_wait_until_the_sync_is_done() -> None:
     assert (partition.high_watermark.offset, partition.log.recovery_point) == (3, 3)
     assert isinstance(partition.append(node.batch(), node.now_ms), AppendResult)
     assert partition.high_watermark.offset == 4
+
+
+def test_flush_messages_counts_what_the_process_before_had_not_synced() -> None:
+    node = Node(config=LogConfig(flush_messages=2))
+    node.open(T)
+    for _ in range(2):
+        node.replicas.find("t", 0).append(node.batch(), node.now_ms)
+    node.files.crash(lose_unsynced=False)
+    node = node.next_process()
+    node.open(T)
+    partition = node.replicas.find("t", 0)
+    assert (partition.high_watermark.offset, partition.log.recovery_point) == (2, 2)
+
+
+def test_a_repeated_batch_waits_for_the_sync_also_where_consumers_saw_it_before() -> None:
+    node = Node()
+    node.open(T)
+    partition = node.replicas.find("t", 0)
+    assert isinstance(partition.append(numbered(node, 0), node.now_ms), AppendResult)
+    partition.log.config = LogConfig(flush_messages=1)
+    repeated = waiting(node, partition, numbered(node, 0))
+    node.sync()
+    assert (outcome(repeated).duplicate, partition.log.recovery_point) == (True, 1)
 
 
 def test_a_log_in_the_page_cache_asks_for_no_sync() -> None:
