@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, replace_file
-from kafkacompat.storage.cluster_metadata import FOLDER
+from kafkacompat.storage.checkpoints import replace_file
 from kafkacompat.storage.directory_checkpoints import DirectoryCheckpoints
 from kafkacompat.storage.directory_claim import claim, take
 from kafkacompat.storage.filesystem import DiskUsage, Files, Lock
@@ -27,14 +25,13 @@ from kafkacompat.storage.partition_folders import (
     STRAY_SUFFIX,
     copies,
     last_segment,
-    partition_of,
     put_aside,
     random_ending,
     remove_deleted,
     segment_bases,
 )
-from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.stored_partitions import StoredPartition, stored_partitions, topic_id_of
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -43,14 +40,6 @@ __all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
-
-
-class StoredPartition(NamedTuple):
-    """A partition that has a folder here; the id is all zeros when its partition.metadata is missing."""
-
-    topic: str
-    partition: int
-    topic_id: bytes
 
 
 class LogDirectory:
@@ -117,37 +106,13 @@ class LogDirectory:
     # --- partitions ---
 
     def partitions(self) -> list[StoredPartition]:
-        """Every partition that has a folder here, or a link to one.
-
-        Raises LogDirectoryError for a link that leads nowhere: what it led to may only not be mounted.
-        """
-        found = []
-        for name in self._files.list(self.path):
-            folder = os.path.join(self.path, name)
-            partition = partition_of(name)
-            if partition and name != FOLDER and self._is_there(folder):
-                found.append(StoredPartition(*partition, self._topic_id(folder)))
-        return found
-
-    def _is_there(self, folder: str) -> bool:
-        if self._files.is_directory(folder):
-            return True
-        if self._files.target(folder) is None:
-            ways = "mount the disk that it leads to, or remove the link to let the partition begin empty"
-            raise LogDirectoryError(f"{folder} is a link that leads nowhere: {ways}")
-        return False
+        """Every partition that has a folder here, or a link to one; raises LogDirectoryError for a link to nothing."""
+        return stored_partitions(self._files, self.path)
 
     def shares_folder(self, other: LogDirectory, topic: str, partition: int) -> bool:
         """Whether a link makes a partition's folders here and in another directory one."""
         here, there = (self._files.target(each.folder(topic, partition)) for each in (self, other))
         return here == there
-
-    def _topic_id(self, folder: str) -> bytes:
-        try:
-            return read_partition_metadata(self._files, folder)
-        except CorruptCheckpointError as error:
-            advice = "restore it, or remove this file alone to let the partition belong to the topic of its name"
-            raise LogDirectoryError(f"{error}; {advice}") from error
 
     def folder(self, topic: str, partition: int) -> str:
         """Where a partition's files are, or would be."""
@@ -173,7 +138,7 @@ class LogDirectory:
         self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         name = (topic, partition)
-        if self._files.is_directory(folder) and self._topic_id(folder) not in (topic_id, ZERO_UUID):
+        if self._files.is_directory(folder) and topic_id_of(self._files, folder) not in (topic_id, ZERO_UUID):
             self.set_aside(topic, partition)
         if not self._files.is_directory(folder):
             # A new log must not be taken for the one of its name that was deleted: the offsets say another thing.
