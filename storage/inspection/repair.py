@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets, write_lines, write_offsets
+from kafkacompat.storage.checkpoints import (
+    TEMPORARY_SUFFIX,
+    CorruptCheckpointError,
+    read_offsets,
+    write_lines,
+    write_offsets,
+)
 from kafkacompat.storage.directory_checkpoints import LOG_START_OFFSETS
 from kafkacompat.storage.directory_claim import LOCK
 from kafkacompat.storage.filesystem import File, Files, Lock
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
+from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET, REBUILD_INTERVAL_BYTES
 from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, Place
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
 from kafkacompat.storage.inspection.segment_check import CheckedSegment
@@ -34,7 +40,6 @@ from kafkacompat.storage.transaction_replay import TransactionReplay, truncate_a
 from kafkacompat.storage.walk import Bounds, walk
 
 _COPY_BYTES = 1 << 20
-_INDEX_INTERVAL_BYTES = 4096
 
 
 class Step(NamedTuple):
@@ -51,6 +56,15 @@ def lock_directory(files: Files, place: Place) -> Lock | None:
     """Keep brokers out; None where there is no log directory. Raises DirectoryLockedError while one runs."""
     path = os.path.join(place.directory, LOCK)
     return files.lock(path) if place.path is not None or files.exists(path) else None
+
+
+def _unused(files: Files, path: str) -> str:
+    """A name for what is taken out of *path*: what an earlier repair took out stays."""
+    name, number = path + REMOVED_SUFFIX, 0
+    while files.exists(name):
+        number += 1
+        name = f"{path}.{number}{REMOVED_SUFFIX}"
+    return name
 
 
 def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartition], truncate: bool) -> list[Step]:
@@ -134,31 +148,35 @@ class _PartitionPlan:
         """Later segments go first, the last one before the others: what is left is always the beginning of the log."""
         segments = self._partition.segments
         for segment in reversed(segments[segments.index(cut) + 1 :]):
-            kept_in = segment.path + REMOVED_SUFFIX
+            kept_in = _unused(self._files, segment.path)
             lost = (segment.base_offset, segment.end_offset - 1) if segment.end_offset > segment.base_offset else None
-            yield Step(segment.path, "take it out of the log", partial(self._set_aside, segment), lost, kept_in)
+            yield Step(
+                segment.path, "take it out of the log", partial(self._set_aside, segment, kept_in), lost, kept_in
+            )
         position, first_offset = cut.lost[0].position, cut.lost[0].base_offset
         open_ended = cut.damage[-1].last_offset < 0  # nothing says how far what is damaged at the end went
         last_offset = -1 if open_ended else max(cut.end_offset - 1, cut.damage[-1].last_offset)
-        kept_in = f"{cut.path}.{position}{REMOVED_SUFFIX}"
+        kept_in = _unused(self._files, f"{cut.path}.{position}")
         what = f"cut it at byte {position}; offsets from {first_offset} on will be given to new records"
         yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
 
-    def _set_aside(self, segment: CheckedSegment) -> None:
-        stem = segment.path.removesuffix(LOG_SUFFIX)
+    def _set_aside(self, segment: CheckedSegment, kept_in: str) -> None:
+        stem, ending = segment.path.removesuffix(LOG_SUFFIX), kept_in.removeprefix(segment.path)
         for suffix in ALL_SUFFIXES:
             if self._files.exists(stem + suffix):
-                self._files.rename(stem + suffix, stem + suffix + REMOVED_SUFFIX)
+                self._files.rename(stem + suffix, stem + suffix + ending)
         self._files.sync_directory(self._folder)
 
     def _cut(self, segment: CheckedSegment, position: int, kept_in: str) -> None:
-        source, kept = self._files.open(segment.path), self._files.open(kept_in, create=True)
+        unfinished = kept_in + TEMPORARY_SUFFIX
+        source, kept = self._files.open(segment.path), self._files.open(unfinished, create=True)
         try:
             kept.truncate(0)
             for start in range(position, segment.size_bytes, _COPY_BYTES):
                 data = source.pread(min(_COPY_BYTES, segment.size_bytes - start), start)
                 kept.append((data,), len(data))
             kept.sync()
+            self._files.rename(unfinished, kept_in)
             self._files.sync_directory(self._folder)
             source.truncate(position)
             source.sync()
@@ -180,7 +198,7 @@ class _PartitionPlan:
                     segment.size_bytes = stretch.end
                 else:
                     segment.index_batch(
-                        stretch.size_bytes, stretch.last_offset, stretch.max_timestamp, _INDEX_INTERVAL_BYTES
+                        stretch.size_bytes, stretch.last_offset, stretch.max_timestamp, REBUILD_INTERVAL_BYTES
                     )
         finally:
             file.close()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.filesystem import DirectoryLockedError
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding
@@ -211,3 +213,37 @@ def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> 
     run(plan(memory, truncate=True))
     assert problems(memory) == []
     assert open_log(memory).log_end_offset == 4
+
+
+def test_what_an_earlier_repair_took_out_stays(store: Store) -> None:
+    """A spot of the disk that is bad once is bad again."""
+    write_directory(store)
+    kept: dict[str, bytes] = {}
+    for _ in range(3):
+        base = bases(store)[1]
+        flip(store, f"{base:020d}.log", 80)
+        run(plan(store, truncate=True))
+        removed = {each: data for each, data in files(store).items() if ".log." in each}
+        assert kept.items() < removed.items()
+        kept = removed
+        directory = take(store)
+        log = directory.open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
+        while log.log_end_offset < END:
+            append(log, batch(2), leader_epoch=3)
+        directory.close([log])
+    assert problems(store) == []
+
+
+def test_a_link_to_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    store = Store(OsFiles(), str(tmp_path))
+    directory, log = write_directory(store, close=False)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "t-0"
+    link.symlink_to(tmp_path / FOLDER)
+    place = find_place(store.files, str(link))
+    with pytest.raises(DirectoryLockedError):
+        lock_directory(store.files, place)
+    directory.close([log])
+    lock = lock_directory(store.files, place)
+    assert lock is not None
+    lock.release()
