@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from kafkacompat.cli.columns import write_columns, write_json
+from kafkacompat.cli.columns import visible, write_columns, write_json
 from kafkacompat.cli.decoders import cluster_metadata_decoder, offsets_decoder, transaction_log_decoder
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.inspection.dump import dump as dump_file
@@ -42,7 +42,7 @@ def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int
             elif as_json:
                 write_json(each, rows, click.echo)
             else:
-                click.echo(f"Dumping {each}")
+                click.echo(f"Dumping {visible(each)}")
                 write_columns(rows, click.echo, partial(_warn, f"{each}: "))
     except BrokenPipeError:
         raise  # whom we write to has seen enough; click ends quietly
@@ -53,4 +53,4 @@ def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int
 
 
 def _warn(prefix: str, text: str) -> None:
-    click.echo(prefix + text, err=True)
+    click.echo(visible(prefix + text), err=True)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import click
 
-from kafkacompat.cli.columns import write_columns
+from kafkacompat.cli.columns import visible, write_columns
 from kafkacompat.cli.log_verify import (
     EXIT_FINDINGS,
     EXIT_SOUND,
@@ -34,7 +34,7 @@ def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) ->
         with ExitStack() as held:
             if in_use := _lock(files, places, held):
                 words = "is in use by a broker or another repair: stop that first"
-                click.echo(f"kafkacompat: {in_use} {words}", err=True)
+                click.echo(visible(f"kafkacompat: {in_use} {words}"), err=True)
                 return EXIT_UNREADABLE
             return max(_repair(files, place, truncate, dry_run, yes) for place in places)
     except OSError as error:
@@ -71,7 +71,7 @@ def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bo
         return EXIT_FINDINGS
     for step in steps:
         step.run()
-        click.echo(f"done: {step.path}")
+        click.echo(f"done: {visible(step.path)}")
     click.echo("Afterwards:")
     changed = {partition.folder for partition in partitions}
     _, wrong = _check(files, place._replace(folders=[folder for folder in place.folders if folder in changed]))

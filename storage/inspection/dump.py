@@ -45,14 +45,19 @@ def dump(files: Files, path: str, options: DumpOptions) -> Iterator[Row] | None:
     return dump_file(files, path, options) if dump_file is not None else None
 
 
-def known_files(files: Files, path: str) -> list[str]:
-    """The files to dump in a directory, those of its folders behind them; *path* itself when it is a file."""
+def known_files(files: Files, path: str, above: frozenset[str] = frozenset()) -> list[str]:
+    """The files to dump in a directory, those of its folders behind them; *path* itself when it is a file.
+
+    A link that leads to a directory that it is in, which are *above*, is passed over.
+    """
     if not files.is_directory(path):
         return [path]
+    above |= {os.path.realpath(path)}
     entries = [os.path.join(path, name) for name in files.list(path)]
     folders = [entry for entry in entries if files.is_directory(entry)]
     found = [entry for entry in entries if entry not in folders and _dump_of(os.path.basename(entry)) is not None]
-    return found + [file for folder in folders for file in known_files(files, folder)]
+    further = [folder for folder in folders if os.path.realpath(folder) not in above]
+    return found + [file for folder in further for file in known_files(files, folder, above)]
 
 
 def _dump_of(name: str) -> _Dump | None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from kafkacompat.cli import main
+from kafkacompat.cli.columns import write_columns
 from kafkacompat.groups.offsets import CommittedOffset
 from kafkacompat.groups.records import offset_record, offset_tombstone
 from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.inspection.rows import Row
 from kafkacompat.storage.log import Log
 from kafkacompat.wire.metadata_records import TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import NewRecord, build_batch
@@ -187,3 +191,58 @@ def test_repair_takes_several_folders_of_one_directory(data: Path) -> None:
     shutil.copytree(data / "t-0", data / "t-1")
     done = run("repair", str(data / "t-0"), str(data / "t-1"), str(data))
     assert done.exit_code == 0 and done.output.count("nothing is wrong") == 3
+
+
+def test_one_long_text_does_not_widen_a_thousand_lines(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    records: list[NewRecord] = [(NOW_MS, b"k" * 100_000, b"v", []), *((NOW_MS, b"k", b"v", []) for _ in range(500))]
+    path.write_bytes(build_batch(records))
+    assert len(run("dump", "--print-data-log", str(path)).output) < 300_000
+
+
+def test_much_text_is_not_gathered_for_one_table() -> None:
+    taken = []
+
+    def rows() -> Iterator[Row]:
+        for number in range(100):
+            taken.append(number)
+            yield Row("record", {"key": "k", "payload": "v" * 100_000})
+
+    most = 0
+
+    def write(line: str) -> None:
+        nonlocal most
+        most = max(most, len(taken) - written.count(1))
+        written.append(int(line.startswith("k ")))
+
+    written: list[int] = []
+    write_columns(rows(), write, write)
+    assert sum(written) == 100 and most < 20
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[2J", "\u202e", "\u2066", "\x9b"])
+def test_nothing_that_moves_what_is_shown_reaches_the_terminal(tmp_path: Path, hostile: str) -> None:
+    folder = tmp_path / f"a{hostile}b"
+    folder.mkdir()
+    path = folder / "00000000000000000000.log"
+    path.write_bytes(build_batch([(NOW_MS, hostile.encode(), None, [(hostile, None)])]) + b"garbage")
+    result = run("dump", "--print-data-log", str(path))
+    assert hostile not in result.output
+    assert repr(hostile)[1:-1] in result.output
+
+
+def test_a_name_that_is_no_text_is_shown(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(build_batch([(NOW_MS, b"k", b"v", [])]) + b"garbage")
+    result = run("dump", str(tmp_path))
+    assert result.exit_code == 0 and "\\udcff/00000000000000000000.log" in result.output
+
+
+def test_links_that_lead_back_are_not_followed(data: Path) -> None:
+    without = run("dump", str(data)).output
+    for name in ("a", "b"):
+        (data / name).symlink_to(data)
+        (data / "t-0" / name).symlink_to(data)
+    result = run("dump", str(data))
+    assert (result.exit_code, result.output) == (0, without)
