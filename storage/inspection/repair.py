@@ -33,7 +33,7 @@ from kafkacompat.storage.partition_folders import partition_of
 from kafkacompat.storage.producer_recovery import open_transactions
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX, removed_name
 from kafkacompat.storage.snapshots import Snapshots
 from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay, truncate_aborted
@@ -56,15 +56,6 @@ def lock_directory(files: Files, place: Place) -> Lock | None:
     """Keep brokers out; None where there is no log directory. Raises DirectoryLockedError while one runs."""
     path = os.path.join(place.directory, LOCK)
     return files.lock(path) if place.path is not None or files.exists(path) else None
-
-
-def _unused(files: Files, path: str) -> str:
-    """A name for what is taken out of *path*: what an earlier repair took out stays."""
-    name, number = path + REMOVED_SUFFIX, 0
-    while files.exists(name):
-        number += 1
-        name = f"{path}.{number}{REMOVED_SUFFIX}"
-    return name
 
 
 def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartition], truncate: bool) -> list[Step]:
@@ -148,7 +139,7 @@ class _PartitionPlan:
         """Later segments go first, the last one before the others: what is left is always the beginning of the log."""
         segments = self._partition.segments
         for segment in reversed(segments[segments.index(cut) + 1 :]):
-            kept_in = _unused(self._files, segment.path)
+            kept_in = removed_name(self._files, segment.path)
             lost = (segment.base_offset, segment.end_offset - 1) if segment.end_offset > segment.base_offset else None
             yield Step(
                 segment.path, "take it out of the log", partial(self._set_aside, segment, kept_in), lost, kept_in
@@ -156,7 +147,7 @@ class _PartitionPlan:
         position, first_offset = cut.lost[0].position, cut.lost[0].base_offset
         open_ended = cut.damage[-1].last_offset < 0  # nothing says how far what is damaged at the end went
         last_offset = -1 if open_ended else max(cut.end_offset - 1, cut.damage[-1].last_offset)
-        kept_in = _unused(self._files, f"{cut.path}.{position}")
+        kept_in = removed_name(self._files, f"{cut.path}.{position}")
         what = f"cut it at byte {position}; offsets from {first_offset} on will be given to new records"
         yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
 
