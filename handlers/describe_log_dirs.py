@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from twisted.internet.defer import Deferred, gatherResults, succeed
+from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.replication.directories import Directory
-from kafkacompat.storage.filesystem import DiskUsage
+from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -33,29 +33,31 @@ def handle_describe_log_dirs(
 ) -> Pending[DescribeLogDirsResponse]:
     """Describe every directory, with the partitions that were asked for."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
-    results = [_describe(each, wanted, services) for each in services.replica_manager.directories]
+    results = [
+        Deferred.fromCoroutine(_describe(each, wanted, services)) for each in services.replica_manager.directories
+    ]
     return Pending(gatherResults(results).addCallback(lambda found: DescribeLogDirsResponse(results=found)))
 
 
-def _describe(directory: Directory, wanted: Wanted | None, services: Services) -> Deferred[DescribeLogDirsResult]:
+async def _describe(directory: Directory, wanted: Wanted | None, services: Services) -> DescribeLogDirsResult:
     result = DescribeLogDirsResult(log_dir=directory.path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     if directory.offline:
-        return succeed(result)
-
-    def measured(usage: DiskUsage) -> DescribeLogDirsResult:
-        result.error_code = ErrorCode.NONE
-        result.total_bytes, result.usable_bytes = usage
-        result.is_cordoned = services.replica_manager.directories.is_cordoned(directory)
-        result.topics = _topics(directory, wanted, services)
         return result
+    try:
+        usage = await directory.disk.run(directory.storage.disk_usage)
+    except Exception:
+        # A disk that cannot even be measured is told as one that failed.
+        return result
+    result.error_code = ErrorCode.NONE
+    result.total_bytes, result.usable_bytes = usage
+    result.is_cordoned = services.replica_manager.directories.is_cordoned(directory)
+    result.topics = await _topics(directory, wanted, services)
+    return result
 
-    # A disk that cannot even be measured is told as one that failed.
-    return directory.disk.run(directory.storage.disk_usage).addCallbacks(measured, lambda _: result)
 
-
-def _topics(directory: Directory, wanted: Wanted | None, services: Services) -> list[DescribeLogDirsTopic]:
+async def _topics(directory: Directory, wanted: Wanted | None, services: Services) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for topic, partition in _partitions(directory, services):
+    async for topic, partition in in_turns(services.clock, _partitions(directory, services)):
         if wanted is None or partition.partition_index in wanted.get(topic, ()):
             topics.setdefault(topic, []).append(partition)
     return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
@@ -67,7 +69,7 @@ def _partitions(directory: Directory, services: Services) -> Iterator[tuple[str,
         if home is directory:
             for log in logs:
                 yield log.topic, DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes)
-    for move in replicas.moves:
+    for move in list(replicas.moves):
         if move.target is directory:
             yield (
                 move.partition.topic,

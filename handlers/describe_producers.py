@@ -5,10 +5,12 @@ A partition named several times is answered once.
 
 from __future__ import annotations
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.storage.producer_state import Producer
+from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -21,25 +23,31 @@ from kafkacompat.wire.errors import KafkaError
 
 def handle_describe_producers(
     request: DescribeProducersRequest, context: RequestContext, services: Services
-) -> DescribeProducersResponse:
-    """Describe the producers of each partition."""
+) -> Pending[DescribeProducersResponse]:
+    """Describe the producers of each partition, of which there may be a million."""
+    return in_order(_describe(request, services))
+
+
+async def _describe(request: DescribeProducersRequest, services: Services) -> DescribeProducersResponse:
     wanted: dict[str, dict[int, None]] = {}
     for topic in request.topics:
         wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     topics = [
-        TopicResponse(name=name, partitions=[_partition(name, index, services) for index in indexes])
+        TopicResponse(name=name, partitions=[await _partition(name, index, services) for index in indexes])
         for name, indexes in wanted.items()
     ]
     return DescribeProducersResponse(topics=topics)
 
 
-def _partition(topic: str, index: int, services: Services) -> PartitionResponse:
+async def _partition(topic: str, index: int, services: Services) -> PartitionResponse:
     try:
         check_topic_name(topic)
         producers = services.replica_manager.find(topic, index).log.producer_state.producers
     except KafkaError as problem:
         return PartitionResponse(partition_index=index, error_code=error_code_of(problem), error_message=problem.detail)
-    return PartitionResponse(partition_index=index, active_producers=[_producer(each) for each in producers.values()])
+    packed = list(producers.packed.values())
+    described = [_producer(Producer.unpack(each)) async for each in in_turns(services.clock, packed)]
+    return PartitionResponse(partition_index=index, active_producers=described)
 
 
 def _producer(producer: Producer) -> ProducerState:

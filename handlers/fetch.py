@@ -19,20 +19,21 @@ From v4 on records go out as regions of the log files: nothing here reads them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
-from itertools import groupby
 from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.replication.converted_fetch import fetch_converted
-from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, WantedPartition
-from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch
+from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
+from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch, release_all
 from kafkacompat.replication.partition import Partition
 from kafkacompat.replication.partition_read import PartitionRead
+from kafkacompat.timers import go_through
 from kafkacompat.wire.apis.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -72,10 +73,16 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
 
-    def answer(found: list[FetchedPartition]) -> FetchResponse:
+    def answer(found: list[FetchedPartition]) -> FetchResponse | Deferred[FetchResponse]:
         if context.api_version < STORAGE_ERROR_VERSION:
             found = [_without_storage_error(each) for each in found]
-        return _response(fetch_context, found, request.isolation_level == READ_COMMITTED)
+        response = FetchResponse(session_id=fetch_context.session_id)
+        telling = go_through(
+            services.clock, _tell(response, fetch_context, found, request.isolation_level == READ_COMMITTED)
+        )
+        if telling is None:
+            return response
+        return telling.addCallback(lambda _: response).addErrback(_give_up, found)
 
     limits = _limits(request, context.api_version, services.config.int("fetch.max.bytes"))
     if context.api_version < BATCHES_VERSION:
@@ -83,7 +90,8 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
     found = fetch(find, fetch_context.wanted, limits, services.clock)
-    return answer(found) if isinstance(found, list) else Pending(found.addCallback(answer), abandonable=True)
+    response: FetchResponse | Deferred[Any] = answer(found) if isinstance(found, list) else found.addCallback(answer)
+    return Pending(response, abandonable=True) if isinstance(response, Deferred) else response
 
 
 def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
@@ -95,12 +103,13 @@ def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits
 
 def _one_at_a_time(
     reading: Coroutine[Deferred[Any], Any, list[FetchedPartition]],
-    answer: Callable[[list[FetchedPartition]], FetchResponse],
+    answer: Callable[[list[FetchedPartition]], FetchResponse | Deferred[FetchResponse]],
 ) -> Pending[FetchResponse]:
     """A client's next request starts after its answer: what was converted for it lies only once on the disk."""
 
     async def answering() -> FetchResponse:
-        return answer(await reading)
+        response = answer(await reading)
+        return await response if isinstance(response, Deferred) else response
 
     pending = in_order(answering())
     pending.abandonable = True
@@ -136,17 +145,27 @@ def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
     ]
 
 
-def _response(context: FetchContext, found: list[FetchedPartition], committed: bool) -> FetchResponse:
-    told = [each for each in found if _is_told(context, each)]
-    responses = []
-    for topic, partitions in groupby(told, key=lambda each: each.wanted.topic):
-        response = FetchableTopicResponse(partitions=[_partition_data(each, committed) for each in partitions])
-        if isinstance(topic, str):
-            response.topic = topic
-        else:
-            response.topic_id = topic
-        responses.append(response)
-    return FetchResponse(session_id=context.session_id, responses=responses)
+def _tell(
+    response: FetchResponse, context: FetchContext, found: list[FetchedPartition], committed: bool
+) -> Iterator[None]:
+    """Fill the answer, with a step for each partition."""
+    topic: TopicKey | None = None
+    for each in found:
+        if _is_told(context, each):
+            if each.wanted.topic != topic:
+                topic = each.wanted.topic
+                response.responses.append(_topic(topic))
+            response.responses[-1].partitions.append(_partition_data(each, committed))
+        yield
+
+
+def _topic(topic: TopicKey) -> FetchableTopicResponse:
+    return FetchableTopicResponse(topic=topic) if isinstance(topic, str) else FetchableTopicResponse(topic_id=topic)
+
+
+def _give_up(failure: Failure, found: list[FetchedPartition]) -> Failure:
+    release_all(found)
+    return failure
 
 
 def _is_told(context: FetchContext, each: FetchedPartition) -> bool:

@@ -16,8 +16,8 @@ does not know the topic, and names leaders that may still refuse.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -26,6 +26,7 @@ from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
+from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -44,32 +45,34 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 # Another client may have asked for the topic first; of a full disk the log says once that it is.
 NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
 
-MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
+Describe: TypeAlias = "Callable[[Any, MetadataImage], MetadataResponseTopic]"
 
 
-def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
+def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> Pending[MetadataResponse]:
     """Describe the cluster, after making the topics that are to be made."""
     if _is_malformed(request, context):
-        return _refuse(request.topics or [])
-    missing = _to_be_made(request, context, services)
-    if not missing:
-        return _answer(request, context, services)
-    return in_order(_make_and_answer(missing, request, context, services))
+        return in_order(_refuse(request.topics or [], services))
+    return in_order(_make_and_answer(request, context, services))
 
 
-async def _make_and_answer(
-    missing: list[NewTopic], request: MetadataRequest, context: RequestContext, services: Services
-) -> MetadataResponse:
-    results: Sequence[TopicImage | KafkaError]
+async def _make_and_answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
+    missing = await _to_be_made(request, context, services)
+    if missing:
+        await _make(missing, services)
+    return await _answer(request, context, services)
+
+
+async def _make(missing: list[NewTopic], services: Services) -> None:
     try:
         services.replica_manager.directories.check_room()
         results = await services.controller.create_topics(missing)
     except KafkaError as problem:
-        results = [problem] * len(missing)
+        if problem.code not in NOT_WORTH_A_LINE:
+            log.warning("%d topics were asked for and cannot be made: %s", len(missing), problem.detail)
+        return
     for topic, result in zip(missing, results, strict=True):
         if isinstance(result, KafkaError) and result.code not in NOT_WORTH_A_LINE:
             log.warning("topic %s was asked for and cannot be made: %s", topic.name, result.detail)
-    return _answer(request, context, services)
 
 
 def _asks_for_all(request: MetadataRequest, context: RequestContext) -> bool:
@@ -84,10 +87,11 @@ def _is_malformed(request: MetadataRequest, context: RequestContext) -> bool:
     return any(topic.name is None and topic.topic_id == ZERO_UUID for topic in topics)
 
 
-def _refuse(topics: list[MetadataRequestTopic]) -> MetadataResponse:
+async def _refuse(topics: list[MetadataRequestTopic], services: Services) -> MetadataResponse:
     code = ErrorCode.INVALID_REQUEST
     refused = [
-        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in topics
+        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        async for topic in in_turns(services.clock, topics)
     ]
     return MetadataResponse(error_code=code, topics=refused)
 
@@ -101,20 +105,24 @@ def _names(request: MetadataRequest) -> list[str]:
     return list(dict.fromkeys(topic.name for topic in request.topics or [] if topic.name is not None))
 
 
-def _to_be_made(request: MetadataRequest, context: RequestContext, services: Services) -> list[NewTopic]:
+async def _to_be_made(request: MetadataRequest, context: RequestContext, services: Services) -> list[NewTopic]:
     if not request.allow_auto_topic_creation or _asks_for_all(request, context) or _ids(request):
         return []
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
-    missing = (name for name in _names(request) if name not in topics and error_of_missing(name) == UNKNOWN)
     # The brokers' own topics are made by who uses them, with what they need.
-    return [NewTopic(name) for name in missing if not is_internal(name)]
+    return [
+        NewTopic(name)
+        async for name in in_turns(services.clock, _names(request))
+        if name not in topics and error_of_missing(name) == UNKNOWN and not is_internal(name)
+    ]
 
 
-def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
+async def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
     image = services.metadata.image
-    topics = _topics(request, context, image)
+    describe, wanted = _wanted(request, context, image)
+    topics = [describe(each, image) async for each in in_turns(services.clock, wanted)]
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None:
@@ -136,12 +144,13 @@ def _broker(image: MetadataImage, node_id: int, context: RequestContext) -> Meta
     return MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.rack)
 
 
-def _topics(request: MetadataRequest, context: RequestContext, image: MetadataImage) -> list[MetadataResponseTopic]:
+def _wanted(request: MetadataRequest, context: RequestContext, image: MetadataImage) -> tuple[Describe, Iterable[Any]]:
+    """What is to be described, and how."""
     if _asks_for_all(request, context):
-        return [_topic(topic, image) for topic in image.topics.values()]
+        return _topic, image.topics.values()
     if ids := _ids(request):
-        return [_topic_by_id(topic_id, image) for topic_id in ids]
-    return [_topic_by_name(name, image) for name in _names(request)]
+        return _topic_by_id, ids
+    return _topic_by_name, _names(request)
 
 
 def _topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResponseTopic:

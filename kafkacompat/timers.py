@@ -5,8 +5,10 @@ Twisted's reactors and its `task.Clock` both fit; zope's `IReactorTime` says the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import Cooperator, deferLater
@@ -15,6 +17,9 @@ Item = TypeVar("Item")
 
 IN_A_TURN = 200
 """So many partitions, at some microseconds each, are looked at before everybody else has a turn."""
+
+TURN_SECONDS = 0.01
+"""What takes longer is done in several turns of the reactor."""
 
 UNDER_WAY = 16
 """So many partitions of a topic are opened or deleted at a time: a directory's thread has the next one, and others wait little."""
@@ -63,6 +68,59 @@ async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_T
         yield item
         if count % in_a_turn == 0:
             await deferLater(clock, 0)  # type: ignore[arg-type]
+
+
+class _Line:
+    """Who waits for a turn: each turn of the reactor is one of them's, so that all of them together keep nobody for long."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Deferred[None]] = deque()
+
+    def join(self, clock: Clock) -> Deferred[None]:
+        turn: Deferred[None] = Deferred()
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            clock.callLater(0, self._next, clock)
+        return turn
+
+    def _next(self, clock: Clock) -> None:
+        turn = self._waiting.popleft()
+        if self._waiting:
+            clock.callLater(0, self._next, clock)
+        turn.callback(None)
+
+
+_lines: WeakKeyDictionary[Clock, _Line] = WeakKeyDictionary()
+
+
+def next_turn(clock: Clock) -> Deferred[None]:
+    """Wait for one's next turn, behind everybody who waits for one."""
+    return _lines.setdefault(clock, _Line()).join(clock)
+
+
+async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
+    """The items, with a turn for everybody else whenever they have taken `TURN_SECONDS`."""
+    turn_ends = clock.seconds() + TURN_SECONDS
+    for item in items:
+        yield item
+        if clock.seconds() >= turn_ends:
+            await next_turn(clock)
+            turn_ends = clock.seconds() + TURN_SECONDS
+
+
+def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
+    """Make every step: None where that is done at once, else fires when it is, in later turns."""
+    turn_ends = clock.seconds() + TURN_SECONDS
+    for _ in steps:
+        if clock.seconds() >= turn_ends:
+            return Deferred.fromCoroutine(_go_on(clock, steps))
+    return None
+
+
+async def _go_on(clock: Clock, steps: Iterator[object]) -> None:
+    await next_turn(clock)
+    async for _ in in_turns(clock, steps):
+        pass
 
 
 def few_at_a_time(

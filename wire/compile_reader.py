@@ -7,8 +7,9 @@ call of its constructor. Every read is checked against the end of the frame.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, ReadFunction, compile_source, shared_default
+from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
 from kafkacompat.wire.schema import Field, Message, Struct
 
@@ -31,7 +32,8 @@ def _too_many(name: str) -> MalformedError:
 class ReadBuilder(Builder):
     """Writes the source of a read function: locals, then one constructor call a struct."""
 
-    def build(self, message: type[Message]) -> ReadFunction:
+    def build(self, message: type[Message]) -> Any:
+        """A `ReadFunction`, or in steps a `ReadSteps`."""
         out = self.out
         out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
         out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
@@ -39,17 +41,14 @@ class ReadBuilder(Builder):
         out.emit("try:")
         out.depth += 1
         result = self._struct(message)
-        out.emit(f"return {result}, pos")
+        self._result(f"{result}, pos")
         out.depth -= 1
         out.emit("except (error, IndexError):")
         out.emit("    raise overrun(pos, size) from None")
         out.emit("except UnicodeDecodeError as problem:")
         out.emit("    raise MalformedError(f'a string is not UTF-8: {problem}') from None")
         source = ["def read(data, pos):", *out.lines]
-        function: ReadFunction = compile_source(
-            source, "read", out.names, f"<{message.__name__} v{self.version} reader>"
-        )
-        return function
+        return compile_source(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
 
     def _struct(self, cls: type[Struct]) -> str:
         out = self.out
@@ -147,6 +146,7 @@ class ReadBuilder(Builder):
             out.emit(f"for _ in range({length}):")
             out.depth += 1
             out.emit(f"{item}_add({self._value(name, field.element)})")
+            self._end_of_step()
             out.depth -= 1
         out.depth -= opened
         return target
@@ -203,5 +203,6 @@ class ReadBuilder(Builder):
             out.emit(f"if pos != {end}: raise bad_length({name!r}, {length})")
             out.depth -= 1
         out.emit(f"pos = {end}")
+        self._end_of_step()
         out.depth -= 2
         return targets

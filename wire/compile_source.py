@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from kafkacompat.wire.primitives import Buffer
@@ -20,6 +20,8 @@ class Region(Protocol):
 Part: TypeAlias = "Buffer | Region"
 ReadFunction: TypeAlias = Callable[[Buffer, int], "tuple[Any, int]"]
 WriteFunction: TypeAlias = Callable[[Any], "list[Part]"]
+ReadSteps: TypeAlias = Callable[[Buffer, int], "Iterator[tuple[Any, int] | None]"]
+WriteSteps: TypeAlias = Callable[[Any], "Iterator[list[Part] | None]"]
 
 FIXED = {
     "int8": "b",
@@ -101,10 +103,20 @@ class Source:
 
 
 class Builder:
-    def __init__(self, version: int, flexible: bool) -> None:
+    """Builds a function, or *in steps* a generator: it yields None behind each element of an array, and last the result."""
+
+    def __init__(self, version: int, flexible: bool, in_steps: bool = False) -> None:
         self.version = version
         self.flexible = flexible
+        self.in_steps = in_steps
         self.out = Source()
+
+    def _end_of_step(self) -> None:
+        if self.in_steps:
+            self.out.emit("yield")
+
+    def _result(self, result: str) -> None:
+        self.out.emit(f"{'yield' if self.in_steps else 'return'} {result}")
 
     def _present(self, cls: type[Struct]) -> list[tuple[str, Field]]:
         return [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and not self._tagged(f)]

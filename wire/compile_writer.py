@@ -7,8 +7,9 @@ starts a new buffer.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, WriteFunction, compile_source, shared_default
+from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
 from kafkacompat.wire.primitives import uvarint
 from kafkacompat.wire.schema import Field, Message, Struct
 
@@ -16,17 +17,17 @@ from kafkacompat.wire.schema import Field, Message, Struct
 class WriteBuilder(Builder):
     """Writes the source of a write function: everything goes to one bytearray until a region comes."""
 
-    def build(self, message: type[Message]) -> WriteFunction:
+    def build(self, message: type[Message]) -> Any:
+        """A `WriteFunction`, or in steps a `WriteSteps`."""
         out = self.out
         out.names.update(uvarint=uvarint)
         self.buffer = "out"
         self._struct(message, "message")
         out.emit("parts.append(out)")
-        out.emit("return parts")
+        self._result("parts")
         source = ["def write(message):", "    out = bytearray(); parts = []", *out.lines]
         where = f"<{message.__name__} v{self.version} writer>"
-        function: WriteFunction = compile_source(source, "write", out.names, where)
-        return function
+        return compile_source(source, "write", out.names, where)
 
     def _struct(self, cls: type[Struct], owner: str) -> None:
         for run in self._runs(cls):
@@ -114,6 +115,7 @@ class WriteBuilder(Builder):
             out.emit(f"for {item} in {local}:")
             out.depth += 1
             self._value(name, field.element, item)
+            self._end_of_step()
             out.depth -= 1
         out.depth -= opened
 

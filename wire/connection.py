@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafkacompat.wire.compiler import Part, reader, writer
+from kafkacompat.wire.compiler import Part, reader, steps_of_reading, steps_of_writing
 from kafkacompat.wire.headers import API_VERSIONS_KEY, RequestHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Request, Response, Versions
@@ -24,6 +24,10 @@ from kafkacompat.wire.schema import Request, Response, Versions
 _KEY_AND_VERSION = struct.Struct(">hh")
 _SIZE_AND_CORRELATION = struct.Struct(">ii")
 _BUFFERS = (bytes, bytearray, memoryview)
+
+
+MAX_SMALL_BYTES = 4096
+"""A larger request may have so much in it that it is read, and handled, in several turns."""
 
 
 class RequestError(ValueError):
@@ -41,7 +45,10 @@ class Served(Protocol):
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """One request; ``body`` is None when its version of ApiVersions is unknown, and once it is answered."""
+    """One request; ``body`` is None when its version of ApiVersions is unknown, and once it is answered.
+
+    The body of a large one is there when all steps of its ``reading`` have been made; they are short.
+    """
 
     api_key: int
     api_version: int
@@ -49,6 +56,7 @@ class IncomingRequest:
     client_id: str
     body: Request | None
     size_bytes: int
+    reading: Iterator[None] | None = None
     answer: list[Part] | None = None
     answer_bytes: int = 0
     answered: bool = False
@@ -75,7 +83,7 @@ class ServerConnection:
     def parse(self, frame: memoryview) -> IncomingRequest:
         """Turn one frame into a request, which from now on holds its place in the order of answers.
 
-        Raises RequestError when the frame cannot be answered.
+        Raises RequestError when the frame cannot be answered; the steps of reading a large one do so too.
         """
         try:
             request = self._parse(frame)
@@ -85,28 +93,44 @@ class ServerConnection:
         return request
 
     def _parse(self, frame: memoryview) -> IncomingRequest:
+        served, api_version = self._served_api(frame)
+        header_version = request_header_version(served.request, api_version)
+        header, position = reader(RequestHeader, header_version)(frame, 0)
+        client_id = header.client_id or ""
+        request = IncomingRequest(
+            header.request_api_key, api_version, header.correlation_id, client_id, None, len(frame)
+        )
+        if api_version in served.versions:
+            if len(frame) > MAX_SMALL_BYTES:
+                request.reading = _read(request, served.request, frame, position)
+            else:
+                request.body = reader(served.request, api_version)(frame, position)[0]
+        return request
+
+    def _served_api(self, frame: memoryview) -> tuple[Served, int]:
+        """What is asked for, and in which version."""
         if len(frame) < 8:
             raise RequestError(f"a request of {len(frame)} bytes has no whole header")
         api_key, api_version = _KEY_AND_VERSION.unpack_from(frame)
         served = self._served.get(api_key)
         if served is None:
             raise RequestError(f"API key {api_key} is not served")
-        known = api_version in served.versions
-        if not known and api_key != API_VERSIONS_KEY:
+        if api_version not in served.versions and api_key != API_VERSIONS_KEY:
             raise RequestError(f"{served.request.__name__} v{api_version} is not served")
-        header_version = request_header_version(served.request, api_version)
-        header, position = reader(RequestHeader, header_version)(frame, 0)
-        body = reader(served.request, api_version)(frame, position)[0] if known else None
-        return IncomingRequest(api_key, api_version, header.correlation_id, header.client_id or "", body, len(frame))
+        return served, api_version
 
-    def answer(self, request: IncomingRequest, response: Response | None, version: int) -> None:
-        """Give the answer of a request, or None where the protocol has none (Produce with acks=0).
+    def answer(self, request: IncomingRequest, response: Response | None, version: int) -> Iterator[None]:
+        """Give the answer of a request, or None where the protocol has none (Produce with acks=0), in short steps.
 
         The request lets go of its body, which may be large, while the answer waits for its turn.
         Nothing has changed when a response that cannot be encoded raises.
         """
         if response is not None:
-            request.answer = _frame(request, response, version)
+            for parts in steps_of_writing(type(response), version)(response):
+                if parts is not None:
+                    request.answer = _frame(request, response, version, parts)
+                yield
+            assert request.answer is not None
             request.answer_bytes = sum(len(part) for part in request.answer if isinstance(part, _BUFFERS))
             self.waiting_bytes += request.answer_bytes
         request.answered = True
@@ -131,8 +155,18 @@ class ServerConnection:
         return parts
 
 
-def _frame(request: IncomingRequest, response: Response, version: int) -> list[Part]:
-    parts = writer(type(response), version)(response)
+def _read(request: IncomingRequest, message: type[Request], frame: memoryview, position: int) -> Iterator[None]:
+    try:
+        for found in steps_of_reading(message, request.api_version)(frame, position):
+            if found is not None:
+                request.body = found[0]
+            yield
+    except MalformedError as problem:
+        raise RequestError(str(problem)) from None
+
+
+def _frame(request: IncomingRequest, response: Response, version: int, parts: list[Part]) -> list[Part]:
+    """The answer's bytes behind its size and its header."""
     tags = b"\0" if response_header_version(type(response), version) else b""
     size = 4 + len(tags) + sum(_size(part) for part in parts)
     first = bytearray(_SIZE_AND_CORRELATION.pack(size, request.correlation_id))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -81,16 +82,17 @@ def topic_entries(topic: TopicImage) -> dict[str, bytes]:
         )
     }
     for each in topic.partitions:
-        entries[f"{folder}/partitions/{each.partition}/state"] = to_json(
-            {
-                "controller_epoch": 1,
-                "leader": each.leader,
-                "version": 1,
-                "leader_epoch": each.leader_epoch,
-                "isr": each.in_sync_replicas,
-            }
-        )
+        state = _state(each.leader, each.leader_epoch, each.in_sync_replicas)
+        entries[f"{folder}/partitions/{each.partition}/state"] = state
     return entries
+
+
+@lru_cache
+def _state(leader: int, leader_epoch: int, in_sync_replicas: tuple[int, ...]) -> bytes:
+    """The value of a partition's state: that of most partitions of a topic is the same."""
+    return to_json(
+        {"controller_epoch": 1, "leader": leader, "version": 1, "leader_epoch": leader_epoch, "isr": in_sync_replicas}
+    )
 
 
 def config_key(resource: ConfigKey) -> str:

@@ -12,14 +12,12 @@ several partitions are answered by one Fetch response and not by several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.timers import Clock, DelayedCall
-
-Result = TypeVar("Result")
 
 
 class Waiting(Protocol):
@@ -38,8 +36,8 @@ class Watched(Protocol):
     watchers: dict[Waiting, None]
 
 
-class DelayedFetch(Generic[Result]):
-    """One waiting fetch; ``complete`` reads again and makes the answer."""
+class DelayedFetch:
+    """One waiting fetch; ``result`` fires when it is to be tried again."""
 
     def __init__(
         self,
@@ -48,13 +46,11 @@ class DelayedFetch(Generic[Result]):
         *,
         missing_bytes: int,
         max_wait_ms: int,
-        complete: Callable[[], Result],
     ) -> None:
-        self.result: Deferred[Result] = Deferred(lambda _: self._detach())
+        self.result: Deferred[None] = Deferred(lambda _: self._detach())
         self._clock = clock
         self._watched = watched
         self._missing_bytes = missing_bytes
-        self._complete = complete
         self._soon: DelayedCall | None = None
         self._timeout = clock.callLater(max_wait_ms / 1000, self._finish)
         for partition in watched:
@@ -80,9 +76,4 @@ class DelayedFetch(Generic[Result]):
 
     def _finish(self) -> None:
         self._detach()
-        try:
-            result = self._complete()
-        except Exception as problem:
-            self.result.errback(problem)
-        else:
-            self.result.callback(result)
+        self.result.callback(None)

@@ -8,7 +8,7 @@ it is, so that a consumer always gets on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ from kafkacompat.replication.partition import Partition
 from kafkacompat.replication.partition_read import PartitionRead
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import FileRegion
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, go_through
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -83,44 +83,87 @@ def fetch(
 
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
-    found = read_partitions(find, wanted, limits)
-    cold = [each for each in found if each.cold]
-    if cold:
-        release_all(found)
-        return _warm(cold[:MAX_WARMED]).addCallback(lambda failed: _fetch_warm(find, wanted, limits, clock, failed))
-    return _answer_or_wait(find, wanted, limits, clock, found)
+    one = _Fetch(find, wanted, limits, clock)
+    reading = one.read()
+    return one.found if reading is None and one.has_enough() else Deferred.fromCoroutine(one.wait(reading))
 
 
-def _fetch_warm(
-    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock, failed: _Failed
-) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
-    """Read again what the disk thread has looked up; what is still cold is left to the client's next fetch."""
-    found = read_partitions(find, wanted, limits)
-    if any(each.cold for each in found):
-        return [_with_failure(each, failed) if each.cold else each for each in found]
-    return _answer_or_wait(find, wanted, limits, clock, found)
+class _Fetch:
+    """One fetch; ``found`` is what was read last."""
+
+    def __init__(
+        self, find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
+    ) -> None:
+        self.found: list[FetchedPartition] = []
+        self._find = find
+        self._wanted = wanted
+        self._limits = limits
+        self._clock = clock
+
+    def read(self) -> Deferred[None] | None:
+        """Read every partition once; None where that was done at once."""
+        self._release()
+        found = self.found
+        each = read_partitions(self._find, self._wanted, self._limits)
+        return go_through(self._clock, map(found.append, each))
+
+    def _release(self) -> None:
+        release_all(self.found)
+        self.found = []
+
+    def has_enough(self) -> bool:
+        """Whether what was found can be answered."""
+        if any(each.cold for each in self.found):
+            return False
+        enough = self._size_bytes() >= self._limits.min_bytes or any(each.urgent for each in self.found)
+        return enough or not self.found or self._limits.max_wait_ms <= 0
+
+    def _size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.found)
+
+    async def wait(self, reading: Deferred[None] | None) -> list[FetchedPartition]:
+        """Go on behind the first reading."""
+        try:
+            if reading is not None:
+                await reading
+            return await self._wait()
+        except BaseException:
+            self._release()
+            raise
+
+    async def _wait(self) -> list[FetchedPartition]:
+        if cold := [each for each in self.found if each.cold]:
+            self._release()
+            failed = await _warm(cold[:MAX_WARMED])
+            await self._read_again()
+            if any(each.cold for each in self.found):
+                # What the disk thread has not looked up is left to the client's next fetch.
+                return [_with_failure(each, failed) if each.cold else each for each in self.found]
+        if not self.has_enough():
+            await self._arrival()
+            await self._read_again()
+        return self.found
+
+    async def _read_again(self) -> None:
+        reading = self.read()
+        if reading is not None:
+            await reading
+
+    def _arrival(self) -> Deferred[None]:
+        watched = [each.partition for each in self.found if each.partition is not None]
+        missing_bytes = self._limits.min_bytes - self._size_bytes()
+        waiting = DelayedFetch(self._clock, watched, missing_bytes=missing_bytes, max_wait_ms=self._limits.max_wait_ms)
+        if any(map(_has_moved, self.found)):
+            waiting.wake()
+        self._release()
+        return waiting.result
 
 
-def _answer_or_wait(
-    find: FindPartition,
-    wanted: Sequence[WantedPartition],
-    limits: FetchLimits,
-    clock: Clock,
-    found: list[FetchedPartition],
-) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
-    size_bytes = sum(each.size_bytes for each in found)
-    enough = size_bytes >= limits.min_bytes or any(each.urgent for each in found)
-    if enough or not found or limits.max_wait_ms <= 0:
-        return found
-    release_all(found)
-    watched = [each.partition for each in found if each.partition is not None]
-    return DelayedFetch(
-        clock,
-        watched,
-        missing_bytes=limits.min_bytes - size_bytes,
-        max_wait_ms=limits.max_wait_ms,
-        complete=lambda: read_partitions(find, wanted, limits),
-    ).result
+def _has_moved(each: FetchedPartition) -> bool:
+    """Whether something arrived since it was read, which may be some turns ago."""
+    if each.partition is None or each.read is None:
+        return False
+    return each.read.high_watermark != each.partition.high_watermark.offset
 
 
 def release_all(found: Sequence[FetchedPartition]) -> None:
@@ -157,9 +200,8 @@ def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
 
 def read_partitions(
     find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits
-) -> list[FetchedPartition]:
+) -> Iterator[FetchedPartition]:
     """Read each partition once, as far as the limit goes."""
-    found = []
     left_bytes = limits.max_bytes
     nothing_yet = True
     for each in wanted:
@@ -167,8 +209,7 @@ def read_partitions(
         outcome = _read(find, each, left_bytes, whole)
         left_bytes = max(0, left_bytes - outcome.size_bytes)
         nothing_yet = nothing_yet and not outcome.size_bytes
-        found.append(outcome)
-    return found
+        yield outcome
 
 
 def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool) -> FetchedPartition:

@@ -1,30 +1,24 @@
-"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out.
-
-Reading pauses, and with it the client, while any of these holds: too many requests are in flight,
-a request holds up those behind it (its order is not settled yet), the client does not take its
-answers, or memory for frames is short.
-"""
+"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out."""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.server.outgoing import release, release_regions
-from kafkacompat.timers import now_ms
+from kafkacompat.server.receiving import Receiving
+from kafkacompat.timers import go_through, now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
-from kafkacompat.wire.frames import FrameError, FrameReader
+from kafkacompat.wire.frames import FrameReader
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
     from kafkacompat.server.shared import Shared
-    from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
+    from kafkacompat.server.transport import ReadAhead
 
 log = logging.getLogger(__name__)
 
@@ -37,30 +31,19 @@ MAX_TURN_SECONDS = 0.005
 MAX_UNSENT_BYTES = 1024 * 1024
 
 
-class KafkaConnection(Protocol):
+class KafkaConnection(Receiving):
     """A Twisted protocol over the sans-IO `ServerConnection`."""
 
-    transport: ZeroCopyTransport  # type: ignore[assignment]
-
     def __init__(self, shared: Shared, read_ahead: ReadAhead) -> None:
-        self._shared = shared
+        super().__init__(shared)
         self._read_ahead = read_ahead
-        self._reader = FrameReader(shared.max_frame_bytes)
         self._requests = ServerConnection(shared.dispatcher.handlers)
-        self._frames: deque[memoryview] = deque()
         self._pending: set[Deferred[Any]] = set()
-        self._held_up = False
+        self._held_up = 0
         self._pumping = False
         self._turn_is_over = False
-        self._finishing = False
-        self._paused = False
-        self._short_of_memory = False
-        self._queued_bytes = 0
-        self._in_flight_bytes = 0
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
-        self.held_bytes = 0
-        self.last_received_ms = 0
 
     # What Twisted calls
 
@@ -73,21 +56,6 @@ class KafkaConnection(Protocol):
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
-
-    def dataReceived(self, data: bytes) -> None:
-        """Twisted: bytes came."""
-        self.last_received_ms = now_ms(self._shared.clock)
-        try:
-            frames = self._reader.feed(data)
-        except FrameError as problem:
-            self.cut_off(str(problem))
-            return
-        if frames:
-            self._frames.extend(frames)
-            self._queued_bytes += sum(map(len, frames))
-            self._pump()
-        else:
-            self._count_held()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the client is gone; nothing that waits for it needs to go on."""
@@ -102,21 +70,6 @@ class KafkaConnection(Protocol):
         self._count_held()
 
     # What the frame budget and the listener call
-
-    def pause_for_memory(self) -> None:
-        """Stop reading until memory is there."""
-        self._short_of_memory = True
-        self._set_reading()
-
-    @property
-    def is_receiving(self) -> bool:
-        """Whether the rest of a frame is waited for."""
-        return bool(self._reader.held_bytes) and not self._paused
-
-    def resume_for_memory(self) -> None:
-        """Go on reading."""
-        self._short_of_memory = False
-        self._set_reading()
 
     def cut_off(self, reason: str) -> None:
         """Close at once, and say who and why in one line of the log."""
@@ -149,10 +102,6 @@ class KafkaConnection(Protocol):
         self._count_held()
         self._set_reading()
         self._close_when_done()
-
-    def _drop_frames(self) -> None:
-        self._frames.clear()
-        self._queued_bytes = 0
 
     def _close_when_done(self) -> None:
         if self._finishing and not self._requests.in_flight:
@@ -225,17 +174,33 @@ class KafkaConnection(Protocol):
         """An unknown version of ApiVersions is answered in the layout of version 0 (KIP-511)."""
         version = incoming.api_version if incoming.body is not None else 0
         try:
-            self._requests.answer(incoming, response, version)
+            writing = go_through(self._shared.clock, self._requests.answer(incoming, response, version))
         except Exception:
             if response is not None:
                 release_regions(response)
             raise
+        if writing is not None and response is not None:
+            self._held_up += 1
+            writing.addCallbacks(self._written, self._not_written, callbackArgs=(response,), errbackArgs=(response,))
+
+    def _written(self, _: None, response: Response) -> None:
+        """A large answer is in bytes: as soon as it has left the next request may be started."""
+        self._held_up -= 1
+        if self.transport.connected:
+            self._pump()
+            self._close_when_done()
+        else:
+            release_regions(response)
+
+    def _not_written(self, failure: Failure, response: Response) -> None:
+        release_regions(response)
+        self._give_up(failure.value)
 
     def _wait(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
         if pending.abandonable:
             self._pending.add(pending.response)
-        self._held_up = pending.in_order
+        self._held_up += pending.in_order
         response = pending.response
         response.addBoth(self._settled, incoming, pending)
         response.addErrback(lambda failure: self._failed(incoming, failure))
@@ -245,7 +210,7 @@ class KafkaConnection(Protocol):
     def _settled(self, result: Any, incoming: IncomingRequest, pending: Pending[Response]) -> Any:
         self._pending.discard(pending.response)
         self._in_flight_bytes -= incoming.size_bytes
-        self._held_up &= not pending.in_order
+        self._held_up -= pending.in_order
         self._count_held()
         return result
 
@@ -277,18 +242,3 @@ class KafkaConnection(Protocol):
         parts = self._requests.parts_to_send()
         if parts:
             self.transport.send_parts(parts)
-
-    def _count_held(self) -> None:
-        held = self._reader.held_bytes + self._queued_bytes + self._in_flight_bytes
-        if held != self.held_bytes:
-            self._shared.budget.hold(self, held)
-
-    def _set_reading(self) -> None:
-        pause = bool(self._frames) or self._short_of_memory or self._finishing
-        if pause == self._paused or not self.transport.connected:
-            return
-        self._paused = pause
-        if pause:
-            self.transport.pauseProducing()
-        else:
-            self.transport.resumeProducing()

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
+from kafkacompat.handlers.ordering import in_order
+from kafkacompat.server.portions import in_portions
+from kafkacompat.timers import go_through
+from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.schema import Response
+from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
     from kafkacompat.handlers import Handler
     from kafkacompat.wire.connection import IncomingRequest
+
+Answer: TypeAlias = "Response | Pending[Response] | None"
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +35,35 @@ class Dispatcher:
         self.handlers = handlers
         self._services = services
 
-    def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Response | Pending[Response] | None:
+    def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         """Answer one request, now or later; None where the protocol has no answer.
 
-        Raises UnanswerableError when the connection is to be closed instead.
+        Raises UnanswerableError or RequestError when the connection is to be closed instead.
         """
+        reading = incoming.reading and go_through(self._services.clock, incoming.reading)
+        if reading:
+            return in_order(self._handle_when_read(reading, incoming, context))
+        return self._handle(incoming, context)
+
+    async def _handle_when_read(
+        self, reading: Deferred[None], incoming: IncomingRequest, context: RequestContext
+    ) -> Any:
+        await reading
+        result = self._handle(incoming, context)
+        return await result.response if isinstance(result, Pending) else result
+
+    def _handle(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         handler = self.handlers[incoming.api_key]
+
+        def handle(body: Request | None) -> Answer:
+            answer: Answer = handler.handle(body, context, self._services)
+            return answer
+
         try:
-            result: Response | Pending[Response] | None = handler.handle(incoming.body, context, self._services)
+            large = incoming.body if incoming.size_bytes > MAX_SMALL_BYTES else None
+            return (large and in_portions(large, handle, self._services.clock)) or handle(incoming.body)
         except Exception as problem:
             return self.failure(incoming, problem)
-        return result
 
     def failure(self, incoming: IncomingRequest, problem: BaseException) -> Response:
         """The response that carries a failed request's error code.
@@ -46,6 +72,8 @@ class Dispatcher:
         """
         handler = self.handlers[incoming.api_key]
         name = handler.request.__name__
+        if isinstance(problem, RequestError):
+            raise UnanswerableError(str(problem)) from None
         if isinstance(problem, UnanswerableError):
             raise problem
         if isinstance(problem, KafkaError):

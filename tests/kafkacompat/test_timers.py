@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from kafkacompat.timers import IN_A_TURN, UNDER_WAY, few_at_a_time, unhurried
+from kafkacompat.timers import IN_A_TURN, UNDER_WAY, few_at_a_time, go_through, in_turns, unhurried
+from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 
 TURN_S = 0.5
 
@@ -35,6 +36,36 @@ def test_everybody_else_has_a_turn_behind_so_many_items() -> None:
         clock.advance(TURN_S)
     assert turns == 10
     assert seen == list(range(10 * IN_A_TURN))
+
+
+def test_what_takes_long_takes_several_turns_and_one_of_many_goes_on_in_each() -> None:
+    clock, seen = BusyClock(), list[str]()
+
+    async def go(name: str) -> None:
+        async for _ in in_turns(clock, range(3 * LOOKS_A_TURN)):
+            seen.append(name)
+
+    both = [Deferred.fromCoroutine(go(name)) for name in "ab"]
+    assert "".join(seen) == LOOKS_A_TURN * "a" + LOOKS_A_TURN * "b"
+    for name in "abab":
+        seen.clear()
+        assert not all(each.called for each in both)
+        assert clock.turn()
+        assert "".join(seen) == LOOKS_A_TURN * name
+    clock.turns()
+    assert all(each.called for each in both)
+
+
+def test_steps_that_take_long_are_made_in_later_turns() -> None:
+    clock, made = BusyClock(), list[int]()
+    steps = map(made.append, range(LOOKS_A_TURN + 1))
+    going = go_through(clock, steps)
+    assert going is not None and not going.called
+    assert len(made) == LOOKS_A_TURN
+    clock.turns()
+    assert going.called
+    assert len(made) == LOOKS_A_TURN + 1
+    assert go_through(clock, iter([1])) is None
 
 
 def test_the_next_begins_when_one_has_ended() -> None:

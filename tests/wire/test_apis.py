@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.wire.apis import API_NAMES, api
 from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchTopic
-from kafkacompat.wire.compiler import decode, encode, reader
+from kafkacompat.wire.compiler import decode, encode, reader, steps_of_reading, steps_of_writing
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message, Struct
@@ -50,6 +50,19 @@ def test_what_is_written_is_read_again(cls: type[Message], version: int, mode: M
     message = make_message(cls, version, seeded_random(), mode)
     data = encode(message, version)
     assert reader(cls, version)(data, 0) == (message, len(data))
+
+
+@pytest.mark.parametrize("key", API_NAMES)
+def test_in_steps_a_message_is_read_and_written_as_at_once(key: int) -> None:
+    for cls in api(key):
+        version = cls.VERSIONS.last
+        message = make_message(cls, version, seeded_random(), Mode.RANDOM)
+        data = encode(message, version)
+        *steps, parts = steps_of_writing(cls, version)(message)
+        assert b"".join(map(bytes, parts or ())) == data  # type: ignore[arg-type]
+        *more_steps, read = steps_of_reading(cls, version)(data, 0)
+        assert read == (message, len(data))
+        assert {*steps, *more_steps} <= {None}
 
 
 @each_message

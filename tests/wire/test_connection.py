@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compiler import encode
-from kafkacompat.wire.connection import RequestError, ServerConnection
+from kafkacompat.wire.connection import MAX_SMALL_BYTES, IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.headers import RequestHeader, request_header_version
-from kafkacompat.wire.schema import Request, Versions
+from kafkacompat.wire.schema import Request, Response, Versions
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Served:
 
 SERVED = {
     12: Served(HeartbeatRequest, Versions(0, 4)),
+    15: Served(DescribeGroupsRequest, Versions(0, 6)),
     18: Served(ApiVersionsRequest, Versions(0, 4)),
 }
 
@@ -39,6 +41,11 @@ def frame(request: Request, version: int, correlation_id: int = 1, client_id: st
     body = encode(request, version) if known else b""
     header_version = request_header_version(type(request), version) if known else 2
     return memoryview(encode(header, header_version) + body)
+
+
+def answer(connection: ServerConnection, request: IncomingRequest, response: Response | None, version: int) -> None:
+    for _ in connection.answer(request, response, version):
+        pass
 
 
 def sent(connection: ServerConnection) -> bytes:
@@ -69,6 +76,29 @@ def test_a_broker_that_serves_only_the_first_api_versions_reads_the_headers_of_l
     assert (incoming.body, incoming.api_version, incoming.correlation_id) == (None, version, 42)
 
 
+def test_a_large_request_and_its_answer_take_a_step_an_element() -> None:
+    connection = ServerConnection(SERVED)
+    request = DescribeGroupsRequest(groups=[f"group-{number}" for number in range(MAX_SMALL_BYTES // 8)])
+    incoming = connection.parse(frame(request, 5))
+    assert incoming.body is None and incoming.reading is not None
+    assert sum(1 for _ in incoming.reading) == len(request.groups) + 1
+    assert incoming.body == request
+    response = DescribeGroupsResponse(groups=[DescribedGroup(group_id=group) for group in request.groups])
+    steps = connection.answer(incoming, response, 5)
+    assert sum(1 for _ in steps) == len(request.groups) + 1
+    assert sent(connection)[9:] == encode(response, 5)
+
+
+def test_a_large_request_that_cannot_be_read_is_refused_in_the_step_that_finds_it() -> None:
+    request = DescribeGroupsRequest(groups=["group"] * (MAX_SMALL_BYTES // 6))
+    data = frame(request, 5)
+    reading = ServerConnection(SERVED).parse(data[:-10]).reading
+    assert reading is not None
+    next(reading)
+    with pytest.raises(RequestError, match="ends at byte"):
+        list(reading)
+
+
 def test_trailing_bytes_are_ignored() -> None:
     padded = memoryview(bytes(frame(ApiVersionsRequest(), 0)) + b"xyz")
     assert ServerConnection(SERVED).parse(padded).body == ApiVersionsRequest()
@@ -94,12 +124,12 @@ def test_what_cannot_be_answered_is_refused_with_a_reason(data: bytes, reason: s
 def test_answers_leave_in_the_order_of_the_requests() -> None:
     connection = ServerConnection(SERVED)
     first, second, third = (connection.parse(frame(HeartbeatRequest(), 0, number)) for number in (1, 2, 3))
-    connection.answer(second, HeartbeatResponse(), 0)
+    answer(connection, second, HeartbeatResponse(), 0)
     assert sent(connection) == b""
-    connection.answer(first, None, 0)
+    answer(connection, first, None, 0)
     assert sent(connection) == b"\0\0\0\x06" + b"\0\0\0\2" + encode(HeartbeatResponse(), 0)
     assert connection.in_flight == 1
-    connection.answer(third, HeartbeatResponse(), 0)
+    answer(connection, third, HeartbeatResponse(), 0)
     assert sent(connection).startswith(b"\0\0\0\x06\0\0\0\3")
     assert connection.in_flight == 0
 
@@ -107,12 +137,12 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
 def test_an_answered_request_lets_go_of_its_body_and_counts_what_waits() -> None:
     connection = ServerConnection(SERVED)
     first, second, third = (connection.parse(frame(HeartbeatRequest(), 0, number)) for number in (1, 2, 3))
-    connection.answer(second, HeartbeatResponse(), 0)
-    connection.answer(third, None, 0)
+    answer(connection, second, HeartbeatResponse(), 0)
+    answer(connection, third, None, 0)
     assert second.body is third.body is None
     assert first.body is not None
     assert connection.waiting_bytes == len(encode(HeartbeatResponse(), 0)) + 8
-    connection.answer(first, HeartbeatResponse(), 0)
+    answer(connection, first, HeartbeatResponse(), 0)
     assert len(sent(connection)) == 2 * (len(encode(HeartbeatResponse(), 0)) + 8)
     assert connection.waiting_bytes == 0
 
@@ -126,7 +156,7 @@ def test_a_file_region_that_waits_takes_no_memory() -> None:
     request = connection.parse(frame(HeartbeatRequest(), 0))
     partition = PartitionData(records=Region(1_000_000))
     response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
-    connection.answer(request, response, 4)
+    answer(connection, request, response, 4)
     assert 0 < connection.waiting_bytes < 1000
     assert any(isinstance(part, Region) for part in connection.parts_to_send())
 
@@ -135,7 +165,7 @@ def test_an_answer_that_cannot_be_encoded_changes_nothing() -> None:
     connection = ServerConnection(SERVED)
     request = connection.parse(frame(HeartbeatRequest(), 0))
     with pytest.raises(struct.error):
-        connection.answer(request, HeartbeatResponse(error_code=1 << 20), 0)
+        answer(connection, request, HeartbeatResponse(error_code=1 << 20), 0)
     assert (connection.waiting_bytes, request.answered) == (0, False)
     assert request.body is not None
 
@@ -144,9 +174,9 @@ def test_a_flexible_answer_has_a_flexible_header_but_never_that_of_api_versions(
     connection = ServerConnection(SERVED)
     heartbeat = connection.parse(frame(HeartbeatRequest(), 4, 5))
     versions = connection.parse(frame(ApiVersionsRequest(), 3, 6))
-    connection.answer(heartbeat, HeartbeatResponse(), 4)
+    answer(connection, heartbeat, HeartbeatResponse(), 4)
     assert sent(connection)[4:9] == b"\0\0\0\x05\0"
-    connection.answer(versions, ApiVersionsResponse(error_code=7), 3)
+    answer(connection, versions, ApiVersionsResponse(error_code=7), 3)
     assert sent(connection)[4:10] == b"\0\0\0\x06\0\x07"
 
 
@@ -154,7 +184,7 @@ def test_abandoning_gives_back_the_parts_that_never_left() -> None:
     connection = ServerConnection(SERVED)
     connection.parse(frame(HeartbeatRequest(), 0, 1))
     answered = connection.parse(frame(HeartbeatRequest(), 0, 2))
-    connection.answer(answered, HeartbeatResponse(), 0)
+    answer(connection, answered, HeartbeatResponse(), 0)
     assert len(connection.abandon()) == 1
     assert connection.in_flight == 0
     assert connection.waiting_bytes == 0

@@ -22,6 +22,7 @@ from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.replication.node import Node, topic
 from tests.kafkacompat.replication.partitions import NOW_MS, World, batch
 
@@ -133,9 +134,9 @@ def test_only_the_first_batch_may_be_larger_than_the_limit(tmp_path: Path) -> No
     for world in cluster.worlds:
         world.append()
     wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(2)]
-    assert measured(read_partitions(cluster.find, wanted, limit(10))) == [SIZE, 0]
-    assert measured(read_partitions(cluster.find, wanted, limit(SIZE + 10))) == [SIZE, 0]
-    assert measured(read_partitions(cluster.find, wanted, limit(2 * SIZE))) == [SIZE, SIZE]
+    assert measured(list(read_partitions(cluster.find, wanted, limit(10)))) == [SIZE, 0]
+    assert measured(list(read_partitions(cluster.find, wanted, limit(SIZE + 10)))) == [SIZE, 0]
+    assert measured(list(read_partitions(cluster.find, wanted, limit(2 * SIZE)))) == [SIZE, SIZE]
 
 
 def test_every_batch_may_be_larger_than_its_partitions_limit_until_nothing_is_left_of_that_of_all(
@@ -145,8 +146,12 @@ def test_every_batch_may_be_larger_than_its_partitions_limit_until_nothing_is_le
     for world in cluster.worlds:
         world.append()
     wanted = [WantedPartition("t", index, 0, 10) for index in range(3)]
-    assert measured(read_partitions(cluster.find, wanted, limit(10 * SIZE, one_batch_each=True))) == [SIZE] * 3
-    assert measured(read_partitions(cluster.find, wanted, limit(2 * SIZE, one_batch_each=True))) == [SIZE, SIZE, 0]
+    assert measured(list(read_partitions(cluster.find, wanted, limit(10 * SIZE, one_batch_each=True)))) == [SIZE] * 3
+    assert measured(list(read_partitions(cluster.find, wanted, limit(2 * SIZE, one_batch_each=True)))) == [
+        SIZE,
+        SIZE,
+        0,
+    ]
 
 
 def test_the_limit_of_one_partition_holds_too(tmp_path: Path) -> None:
@@ -154,7 +159,7 @@ def test_the_limit_of_one_partition_holds_too(tmp_path: Path) -> None:
     for _ in range(3):
         cluster.worlds[0].append()
     wanted = [WantedPartition("t", 0, 0, 2 * SIZE + 10)]
-    assert measured(read_partitions(cluster.find, wanted, limit(1_000_000))) == [2 * SIZE + 10]
+    assert measured(list(read_partitions(cluster.find, wanted, limit(1_000_000)))) == [2 * SIZE + 10]
 
 
 def test_cold_data_is_fetched_from_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +188,40 @@ def test_appending_while_a_fetch_waits_costs_no_file(tmp_path: Path) -> None:
         cluster.worlds[0].partition.append(batch(), NOW_MS)
         cluster.clock.advance(0)
     assert results == []
+
+
+def test_many_partitions_are_read_in_several_turns(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, count=3 * LOOKS_A_TURN)
+    cluster.clock = busy = BusyClock()  # type: ignore[assignment]
+    cluster.worlds[-1].append()
+    results = arrived(cluster.fetch([0] * len(cluster.worlds)))
+    assert results == []
+    busy.turns()
+    assert results == [[0] * (len(cluster.worlds) - 1) + [SIZE]]
+
+
+def test_what_arrives_while_many_partitions_are_read_ends_the_waiting(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, count=3 * LOOKS_A_TURN)
+    cluster.clock = busy = BusyClock()  # type: ignore[assignment]
+    results = arrived(cluster.fetch([0] * len(cluster.worlds)))
+    cluster.worlds[0].append()
+    while not cluster.worlds[0].partition.watchers:
+        busy.turn()
+    busy.turns()
+    assert results[0][0] == SIZE
+
+
+def test_giving_up_while_many_partitions_are_read_leaks_no_file() -> None:
+    cold = ColdCluster(3)
+    for partition in cold.node.replicas:
+        partition.log.warm(0)
+    wanted = [WantedPartition("t", index % 3, 0, 1_000_000) for index in range(3 * LOOKS_A_TURN)]
+    waiting = fetch(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
+    assert isinstance(waiting, Deferred)
+    waiting.addErrback(lambda failure: failure.trap(CancelledError))
+    waiting.cancel()
+    cold.unload()
+    assert cold.node.files.open_handles == cold.idle_handles
 
 
 class ColdCluster:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkacompat.server.connection import MAX_TURN_SECONDS, MAX_UNSENT_BYTES
+from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
+from kafkacompat.wire.apis.list_groups import ListedGroup, ListGroupsResponse
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
+from kafkacompat.wire.compiler import encode
+from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
+from tests.kafkacompat.server.regions import is_closed, log_file, region
 from tests.kafkacompat.server.world import World, request
 
+MANY = ListGroupsResponse(groups=[ListedGroup(group_id=f"g{number}") for number in range(10 * LOOKS_A_TURN)])
 LARGE = SyncGroupResponse(assignment=bytes(MAX_UNSENT_BYTES // 4))
 
 
@@ -55,6 +63,41 @@ def test_a_turn_ends_by_time() -> None:
     assert world.answered() == [0, 1, 2, 3, 4]
     assert world.transport.sends == [20, 20, 10]
     assert world.transport.reading
+
+
+def test_while_a_large_answer_is_written_others_go_on_and_the_next_request_waits() -> None:
+    world = World(BusyClock())
+    world.dispatcher.results.append(MANY)
+    world.receive(1, 2)
+    assert world.dispatcher.seen == [1]
+    assert world.transport.sent == b""
+    assert not world.transport.reading
+    assert world.clock.turns() > len(MANY.groups) / LOOKS_A_TURN - 1
+    assert world.transport.sent[8:].startswith(encode(MANY, 0))
+    assert world.dispatcher.seen == [1, 2]
+    assert world.transport.reading
+
+
+def test_a_large_answer_that_cannot_be_encoded_closes(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(BusyClock())
+    world.dispatcher.results.append(ListGroupsResponse(groups=[*MANY.groups, ListedGroup(group_id="g" * 40_000)]))
+    world.receive(1)
+    assert not world.transport.aborted
+    world.clock.turns()
+    assert world.transport.aborted
+    assert "could not be served" in caplog.text
+
+
+def test_a_large_answer_to_a_client_that_has_gone_lets_go_of_its_files(tmp_path: Path) -> None:
+    world, file = World(BusyClock()), log_file(tmp_path / "log", b"abc")
+    partitions = [PartitionData(records=b"") for _ in range(3 * LOOKS_A_TURN)]
+    partitions[0].records = region(file, 0, 3)
+    world.dispatcher.results.append(FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)]))
+    world.receive(1)
+    world.lose()
+    assert not is_closed(file)
+    world.clock.turns()
+    assert is_closed(file)
 
 
 def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered() -> None:

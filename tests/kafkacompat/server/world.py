@@ -80,7 +80,7 @@ class Served:
 class Dispatcher:
     """Answers with what a test put in ``results``, else at once; each request takes ``seconds`` of the clock."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Any) -> None:
         self.clock = clock
         self.seconds = 0.0
         self.handlers: dict[int, Any] = {12: Served}
@@ -89,7 +89,8 @@ class Dispatcher:
 
     def dispatch(self, incoming: Any, context: Any) -> Any:
         self.seen.append(incoming.correlation_id)
-        self.clock.rightNow += self.seconds
+        if self.seconds:
+            self.clock.advance(self.seconds)
         result = self.results.pop(0) if self.results else HeartbeatResponse()
         if isinstance(result, Exception):
             raise result
@@ -102,8 +103,8 @@ class Dispatcher:
 
 
 class World:
-    def __init__(self) -> None:
-        self.clock = Clock()
+    def __init__(self, clock: Any = None) -> None:
+        self.clock: Any = clock or Clock()
         self.dispatcher = Dispatcher(self.clock)
         self.complaints: list[str] = []
         self.budget = FrameBudget(1_000_000, lambda: 0)
