@@ -84,7 +84,7 @@ def alter_broker_configs(script: Transcript, name: str) -> None:
         for key in ("", "listener.name.plaintext.", "listener.name.absent."):
             for name in ("max.connections", "max.connection.creation.rate"):
                 of.change(f"{label}: {key}{name} of 0", (key + name, SET, "0"))
-                of.change(f"{label}: {key}{name} deleted", (key + name, DELETE, None))
+                of.change(f"{label}: {key}{name} of 0 deleted", (key + name, DELETE, None))
         of.change(f"{label}: append to unknown", ("frobnicate", APPEND, "1"))
         of.change(f"{label}: append to number", ("log.retention.ms", APPEND, "1"))
         of.change(f"{label}: unknown operation", ("log.retention.ms", 7, "1"))
