@@ -42,7 +42,7 @@ def _end_offset(topic: str, wanted: OffsetForLeaderPartition, services: Services
     try:
         partition = services.replica_manager.find(topic, wanted.partition)
         partition.check_epoch(wanted.current_leader_epoch)
-        response.leader_epoch, response.end_offset = partition.log.offset_for_leader_epoch(wanted.leader_epoch)
+        response.leader_epoch, response.end_offset = partition.end_of_epoch(wanted.leader_epoch)
     except Exception as problem:
         response.error_code = error_code_of(problem)
     return response

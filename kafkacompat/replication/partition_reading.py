@@ -69,6 +69,11 @@ class PartitionReading:
         else:
             self._space.failed(problem)
 
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """(largest epoch <= *epoch*, where it ends, no further than consumers may see); (-1, -1) when it is not known."""
+        found, end_offset = self.log.offset_for_leader_epoch(epoch)
+        return found, min(end_offset, self.high_watermark.offset)
+
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Compare the epoch a client knows with ours; -1 stands for "did not say" (KIP-320).
 

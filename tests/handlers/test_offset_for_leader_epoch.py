@@ -73,3 +73,12 @@ def test_what_is_not_there_is_unknown(name: str, index: int) -> None:
 def test_the_current_epoch_is_compared(current: int, code: int) -> None:
     answer = ask(filled(), EPOCH, 2, current=current)
     assert answer == ((code, -1, -1) if code else (0, EPOCH, 2))
+
+
+def test_an_epoch_ends_where_consumers_may_read_no_further() -> None:
+    node = DataNode(syncs_always=True)
+    partition = node.node.replicas.find("t", 0)
+    partition.append(batch(2), NOW_MS)
+    assert ask(node, partition.leader_epoch) == (0, partition.leader_epoch, 0)
+    node.node.sync()
+    assert ask(node, partition.leader_epoch) == (0, partition.leader_epoch, 2)
