@@ -205,6 +205,15 @@ class OsFiles:
         """See Files.set_modified_ms."""
         os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
 
+    def write_again(self, path: str, position: int) -> None:
+        """See Files.write_again."""
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # Linux appends whatever is written to a file open for appending
+        try:
+            while data := os.pread(fd, LOAD_CHUNK, position):
+                position += os.pwrite(fd, data, position)
+        finally:
+            os.close(fd)
+
     def exists(self, path: str) -> bool:
         """See Files.exists."""
         return os.path.lexists(path)

@@ -85,6 +85,9 @@ class Files(Protocol):
     def set_modified_ms(self, path: str, time_ms: int) -> None:
         """Let a file have been written last at a time."""
 
+    def write_again(self, path: str, position: int) -> None:
+        """Write a file once more from `position` on, with what it holds: the next sync has to bring that to the disk."""
+
     def exists(self, path: str) -> bool:
         """Whether there is a file or a directory of that name."""
 

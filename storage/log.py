@@ -189,5 +189,5 @@ class Log(LogReading, LogMaintenance, LogCompaction):
         )
 
     def _write_failed(self, error: OSError) -> KafkaError:
-        self.offline = isinstance(error, TornSegmentError) or not may_pass(error)
+        self.offline |= isinstance(error, TornSegmentError) or not may_pass(error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {error}")

@@ -42,8 +42,11 @@ class LogMaintenance(LogState):
         return old
 
     def seal(self, segment: Segment) -> None:
-        """Put a segment that takes no more batches, and all before it, on the disk. [disk]"""
-        with self._disk_operation():
+        """Put a segment that takes no more batches, and all before it, on the disk. [disk]
+
+        KafkaError KAFKA_STORAGE_ERROR for want of room leaves the log as it was; `flush` and the next seal do it then.
+        """
+        with self._disk_operation(repeatable=True):
             self._seal_through(segment.base_offset)
 
     def _seal_through(self, base_offset: int) -> None:
@@ -63,19 +66,39 @@ class LogMaintenance(LogState):
         return self._dirty_since_ms >= 0 and now_ms - self._dirty_since_ms > self.config.flush_ms
 
     def flush(self) -> int:
-        """Put everything appended so far on the disk; returns the new recovery point. [disk]"""
+        """Put everything appended so far on the disk; returns the new recovery point. [disk]
+
+        KafkaError KAFKA_STORAGE_ERROR for want of room, which indexes and epochs need, leaves the log as it was.
+        """
+        with self._disk_operation(repeatable=True):
+            dirty_since_ms, self._dirty_since_ms = self._dirty_since_ms, -1
+            try:
+                return self._flush()
+            except OSError:
+                self._dirty_since_ms = dirty_since_ms
+                raise
+
+    def _flush(self) -> int:
+        end_offset = self.log_end_offset
+        if end_offset > self.recovery_point:
+            active = self.segments.active
+            self._seal_through(active.base_offset - 1)
+            active.sync()
+            if not self._folder_is_synced:
+                self._sync_folder()
+            self.recovery_point = max(self.recovery_point, end_offset)
+        self.leader_epochs.write(end_offset)
+        return self.recovery_point
+
+    def flush_recovered(self) -> int:
+        """As `flush`, for a log just opened: what a process before this one wrote is written once more. [disk]
+
+        If a sync of its failed, the kernel shows what is not on the disk, and would sync it no more.
+        """
         with self._disk_operation():
-            self._dirty_since_ms = -1
-            end_offset = self.log_end_offset
-            if end_offset > self.recovery_point:
-                active = self.segments.active
-                self._seal_through(active.base_offset - 1)
-                active.sync()
-                if not self._folder_is_synced:
-                    self._sync_folder()
-                self.recovery_point = max(self.recovery_point, end_offset)
-            self.leader_epochs.write(end_offset)
-            return self.recovery_point
+            for segment in self.segments.since(self.recovery_point):
+                segment.write_again(segment.indexes()[0].lookup(self.recovery_point))
+        return self.flush()
 
     def close(self) -> None:
         """Flush, write what a clean start reads, and give every file back. [disk; nothing else meanwhile]"""

@@ -50,7 +50,7 @@ class LogReading(LogState):
         try:
             return read_region(self.segments, self._recent, offset, max_bytes, upper, at_least_one_batch, may_block)
         except OSError as error:
-            self.offline = not may_pass(error)
+            self.offline |= not may_pass(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error
 
     def warm(self, offset: int) -> None:

@@ -63,6 +63,7 @@ class LogState:
         self.truncated_bytes = loaded.truncated_bytes
         """What recovery cut off when the log was opened."""
         self.offline = False
+        """Any thread may set it, and none takes it back."""
         self.closed = False
         """Whether the log was closed in good order."""
 
@@ -93,5 +94,5 @@ class LogState:
         try:
             yield
         except OSError as error:
-            self.offline = not (repeatable and may_pass(error))
+            self.offline |= not (repeatable and may_pass(error))
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error

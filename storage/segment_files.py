@@ -166,6 +166,13 @@ class SegmentFiles:
         finally:
             file.release()
 
+    def write_again(self, position: int) -> None:
+        """Put the log file's contents from `position` on on the disk, whatever an earlier sync made of them. [disk]"""
+        path = self.path(LOG_SUFFIX)
+        self._files.write_again(path, position)
+        self.sync()
+        self._files.set_modified_ms(path, self.modified_ms)
+
     def rename(self, ending: str) -> None:
         """Give the files another ending behind their suffixes, the log file first. [disk]"""
         for suffix in ALL_SUFFIXES:

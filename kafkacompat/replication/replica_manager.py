@@ -267,4 +267,4 @@ def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         directory.failed(failure.value)
         return failure
 
-    return directory.disk.run(opened.flush).addCallbacks(lambda _: opened, not_synced)
+    return directory.disk.run(opened.flush_recovered).addCallbacks(lambda _: opened, not_synced)

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafkacompat.storage.filesystem import SyncError
 from kafkacompat.wire.primitives import Buffer
 from tests.fakes.memory_tree import Contents
 
@@ -66,7 +67,11 @@ class MemoryFile:
         """See File.sync."""
         self._use()
         self._files.before_change("sync")
-        self._files.fail_sync("sync")
+        try:
+            self._files.fail_sync("sync")
+        except SyncError:
+            self._contents.let_go()
+            raise
         self._contents.sync()
         if self._files.last_write is not None and self._files.last_write[0] is self._contents:
             self._files.last_write = None

@@ -6,7 +6,9 @@ What was done since the last sync is kept in its order, for a power failure to c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from operator import eq
 from typing import NamedTuple, Protocol, TypeAlias
 
 Write: TypeAlias = "bytes | int"
@@ -21,6 +23,8 @@ class Contents:
     on_disk: bytes = b""
     unsynced: list[Write] = field(default_factory=list)
     modified_ms: int = 0
+    let_go_of: range = range(0)
+    """What a failed sync did not write, which later ones take to be on the disk."""
 
     def append(self, data: bytes) -> None:
         """Write at the end."""
@@ -31,11 +35,24 @@ class Contents:
         """Make it so long."""
         _cut(self.data, size_bytes)
         self.unsynced.append(size_bytes)
+        self.let_go_of = range(self.let_go_of.start, min(self.let_go_of.stop, size_bytes))
+
+    def write_again(self, position: int) -> None:
+        """Write what it holds from a position on."""
+        self.let_go_of = range(self.let_go_of.start, min(self.let_go_of.stop, position))
 
     def sync(self) -> None:
-        """Put everything on the disk."""
-        self.on_disk = bytes(self.data)
+        """Put everything on the disk but what an earlier sync has let go of."""
+        data = bytearray(self.data)
+        data[self.let_go_of.start : self.let_go_of.stop] = bytes(len(self.let_go_of))
+        self.on_disk = bytes(data)
         self.unsynced.clear()
+
+    def let_go(self) -> None:
+        """Fail to sync: as ever it shows what was written, but nothing of it will come to the disk any more."""
+        same = sum(1 for _ in takewhile(bool, map(eq, self.on_disk, self.data)))
+        self.let_go_of = range(same, len(self.data))
+        self.sync()
 
     def written(self, count: int) -> bytearray:
         """What it held after the first `count` of the writes that are not synced."""
@@ -124,7 +141,7 @@ def copied(folder: Folder, known: dict[int, Node]) -> Folder:
         if id(node) not in known:
             if isinstance(node, Folder):
                 return copied(node, known)
-            known[id(node)] = Contents(bytearray(node.data), node.on_disk, list(node.unsynced), node.modified_ms)
+            known[id(node)] = replace(node, data=bytearray(node.data), unsynced=list(node.unsynced))
         return known[id(node)]
 
     twin = known[id(folder)] = Folder()
@@ -154,3 +171,4 @@ def lose(folder: Folder) -> None:
         else:
             node.data = bytearray(node.on_disk)
             node.unsynced.clear()
+            node.let_go_of = range(0)

@@ -58,6 +58,14 @@ def test_a_failed_sync_says_that_it_was_one(tmp_path: Path, monkeypatch: pytest.
     file.close()
 
 
+@pytest.mark.parametrize("position", [0, 100_000, 600_000, 700_000])
+def test_writing_again_changes_nothing(store: Store, position: int) -> None:
+    data = bytes(range(200)) * 3000
+    write(store, "a", data)
+    store.files.write_again(store.path("a"), position)
+    assert store.files.read(store.path("a")) == data
+
+
 def test_opening_keeps_what_is_there(store: Store) -> None:
     write(store, "a", b"abc")
     write(store, "a", b"def")

@@ -102,6 +102,25 @@ def test_a_broken_disk_takes_the_log_offline(memory: Store, files: MemoryFiles) 
     assert log.offline
 
 
+@pytest.mark.parametrize("operation", ["append", "pread"])
+def test_what_may_pass_does_not_take_back_what_failed_in_another_thread(
+    memory: Store, files: MemoryFiles, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    log = create(memory)
+    fill(log, 300)
+
+    def fail_beside(failing: str, size_bytes: int = 0) -> Failure | None:
+        if failing != operation:
+            return None
+        log.offline = True
+        return Failure(OSError(errno.ENOSPC, "full"))
+
+    monkeypatch.setattr(files, "fail", fail_beside)
+    with pytest.raises(KafkaError):
+        append(log, batch()) if operation == "append" else log.read(0, 100)
+    assert log.offline
+
+
 def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     fill(log, 2)
@@ -150,6 +169,22 @@ def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, op
     assert offsets(log) == [0, 1, 2, 3]
     log.close()
     assert files.open_handles == 0
+
+
+@pytest.mark.parametrize("operation", ["open", "append", "truncate"])
+def test_want_of_room_for_indexes_passes(memory: Store, files: MemoryFiles, operation: str) -> None:
+    log = create(memory, flush_ms=1000)
+    fill(log, 2)
+    sealed = log.roll(log.prepare_segment(2))
+    fill(log, 1)
+    for work in (lambda: log.seal(sealed), log.flush):
+        files.fail_on(operation, errno.ENOSPC)
+        with pytest.raises(KafkaError):
+            work()
+        assert not (log.offline or sealed.sealed)
+        assert log.flush_is_overdue(NOW_MS + 10_000)
+    assert log.flush() == 3
+    log.close()
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def deleting_records(node: Node) -> object:
     return node.replicas.delete_records(node.replicas.find("t", 0), 1)
 
 
-def rolling(node: Node) -> object:
-    return node.replicas.find("t", 0).roll()
+def rolling(node: Node) -> None:
+    node.replicas.find("t", 0).roll()
 
 
 def moving(node: Node) -> object:

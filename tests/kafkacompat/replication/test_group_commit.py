@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.replication.group_commit import PATIENCE_S
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
@@ -33,6 +34,14 @@ def waiting(node: Node, partition: Partition, records: bytes | None = None) -> D
     appended = partition.append(records or node.batch(), node.now_ms)
     assert isinstance(appended, Deferred)
     return appended
+
+
+def stored(node: Node, partition: Partition) -> AppendResult:
+    """Append a batch, in a segment of its own if need be, and wait."""
+    appended = waiting(node, partition)
+    while not has_fired(appended):
+        node.sync()
+    return outcome(appended)
 
 
 def numbered(node: Node, sequence: int) -> bytes:
@@ -138,6 +147,48 @@ def test_a_failed_sync_refuses_everybody_and_is_never_tried_again(error: int) ->
     assert node.directories[0].commit.rounds == 1
 
 
+def without_room(error: int, times: int) -> tuple[Node, list[Deferred[AppendResult]]]:
+    """A round that cannot write the indexes of a segment that was rolled, and who waits for it."""
+    node, partition = syncing(config=TWO_BATCHES)
+    appended = [waiting(node, partition) for _ in range(4)]
+    begin(node)
+    node.disks[0].waiting.popleft()()
+    node.files.fail_on("append", error, times=times)
+    node.work()
+    assert not any(map(has_fired, appended))
+    assert not node.directories[0].offline
+    return node, appended
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EMFILE])
+def test_a_round_for_which_there_is_no_room_is_made_again(error: int, caplog: pytest.LogCaptureFixture) -> None:
+    node, appended = without_room(error, times=4)
+    for _ in range(4):
+        node.clock.advance(PATIENCE_S)
+        node.work()
+    assert [outcome(each).base_offset for each in appended] == list(range(4))
+    assert len([each for each in caplog.messages if "goes on waiting" in each]) == 1
+    assert node.clock.getDelayedCalls() == []
+
+
+def test_nobody_waits_for_room_who_has_gone() -> None:
+    node, appended = without_room(errno.ENOSPC, times=2)
+    node.replicas.delete_partitions(topic("t", 1))
+    node.work()
+    assert [refusal(each) for each in appended] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 4
+    node.clock.advance(PATIENCE_S)
+    assert (list(node.disks[0].waiting), node.directories[0].offline) == ([], False)
+
+
+def test_the_end_does_not_wait_for_room() -> None:
+    node, appended = without_room(errno.ENOSPC, times=100)
+    finished = node.directories[0].commit.finish()
+    node.clock.advance(PATIENCE_S)
+    node.work()
+    assert finished.called
+    assert [refusal(each) for each in appended] == [ErrorCode.KAFKA_STORAGE_ERROR] * 4
+
+
 def test_a_deleted_partition_is_answered_once_and_the_round_goes_on() -> None:
     node, partition = syncing(partitions=2)
     other = topic("u", 1, b"u" * 16)
@@ -213,6 +264,25 @@ def test_a_recovered_log_that_cannot_be_synced_takes_its_directory_offline() -> 
     node.work()
     outcome(opening)
     assert node.directories[0].offline
+
+
+def test_what_a_failed_sync_let_go_of_is_on_the_disk_before_anything_stands_behind_it() -> None:
+    """The process that failed is started again, and finds in memory what the kernel will not write any more."""
+    node, partition = syncing(config=TWO_BATCHES)
+    for _ in range(5):
+        stored(node, partition)
+    lost = waiting(node, partition)
+    node.files.fail_on("sync", errno.EIO)
+    node.sync()
+    assert refusal(lost) == ErrorCode.KAFKA_STORAGE_ERROR
+    node.files.crash(lose_unsynced=False)
+    node = node.next_process()
+    node.open(T)
+    assert stored(node, node.replicas.find("t", 0)).base_offset == 6
+    node.files.crash()
+    node = node.next_process()
+    node.open(T)
+    assert offsets(node.replicas.find("t", 0)) == list(range(7))
 
 
 # flush.messages, without waiting for every sync
