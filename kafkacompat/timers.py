@@ -76,6 +76,9 @@ class _Line:
     def __init__(self) -> None:
         self._waiting: deque[Deferred[None]] = deque()
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     def join(self, clock: Clock) -> Deferred[None]:
         turn: Deferred[None] = Deferred()
         self._waiting.append(turn)
@@ -96,6 +99,11 @@ _lines: WeakKeyDictionary[Clock, _Line] = WeakKeyDictionary()
 def next_turn(clock: Clock) -> Deferred[None]:
     """Wait for one's next turn, behind everybody who waits for one."""
     return _lines.setdefault(clock, _Line()).join(clock)
+
+
+def somebody_waits(clock: Clock) -> bool:
+    """Whether anybody waits for a turn, and so has much in hand."""
+    return bool(_lines.get(clock))
 
 
 async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any
+
+from kafkacompat.cli.garbage import FullCollections
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -63,9 +64,7 @@ class _Process:
 
     def _ready(self, _: object) -> None:
         broker = self._broker
-        # What lives from here on lives long: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
+        FullCollections(self._reactor).start()
         print(
             "kafkacompat ready",
             *broker.addresses,
