@@ -1,0 +1,92 @@
+"""A repair that is killed, or that a power failure ends, at any of its operations: nothing is lost, and the next one completes it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from kafkacompat.storage.corruption import CorruptDataError
+from kafkacompat.storage.walk import LARGEST_OFFSET, Bounds, walk
+from kafkacompat.wire.record_batch import crc_matches
+from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import OneName
+from tests.storage.conftest import memory_store
+from tests.storage.inspection.support import FOLDER, problems, write_directory
+from tests.storage.inspection.test_repair import bases, files, flip, open_log, plan, run
+from tests.storage.support import Store, read, stored_headers
+
+
+def build() -> tuple[Store, MemoryFiles, set[bytes]]:
+    """A directory with a damaged log; its sound batches, in their bytes."""
+    store = memory_store()
+    write_directory(store)
+    flip(store, f"{bases(store)[1]:020d}.log", 80)
+    flip(store, f"{bases(store)[0]:020d}.index", 3)
+    assert isinstance(store.files, MemoryFiles)
+    for name in store.files.list(store.path(FOLDER)):
+        file = store.files.open(store.path(FOLDER, name))
+        file.sync()
+        file.close()
+    for folder in (FOLDER, "data"):
+        store.files.sync_directory(store.path(folder))
+    return store, store.files, sound_batches(store)
+
+
+def sound_batches(store: Store) -> set[bytes]:
+    """Those of the log, and of what was taken out of it."""
+    found = set()
+    for name, data in files(store).items():
+        if ".log" in name and not name.endswith(".tmp"):
+            file = store.files.open(store.path(FOLDER, name))
+            for each in walk(file, Bounds(len(data), LARGEST_OFFSET), 0):
+                if not each.problem:
+                    found.add(data[each.position : each.end])
+            file.close()
+    return found
+
+
+def crashes(store: Store, left: MemoryFiles, *, is_power: bool) -> list[MemoryFiles]:
+    if not is_power:
+        return [left.killed()]
+    unsynced = sum(left.unsynced_names(store.path(folder)) for folder in (FOLDER, "data"))
+    return [left.after(failure) for failure in OneName.each(unsynced)]
+
+
+def states(is_power: bool) -> tuple[list[Store], set[bytes]]:
+    """What a repair leaves that ends too early, each different state of the disk once, and the sound batches there were."""
+    store, left, written = build()
+    steps = plan(store, truncate=True)
+    found: dict[int, MemoryFiles] = {}
+    left.before_change = lambda _: found.update(
+        {each.fingerprint(): each for each in crashes(store, left, is_power=is_power)}
+    )
+    run(steps)
+    left.before_change = lambda _: None
+    assert len(found) > 20
+    return [Store(each, store.root) for each in found.values()], written
+
+
+@pytest.mark.parametrize("is_power", [False, True])
+def test_nothing_is_lost_and_the_next_one_completes_it(is_power: bool) -> None:
+    stores, written = states(is_power)
+    for store in stores:
+        assert sound_batches(store) >= written
+        run(plan(store, truncate=True))
+        assert sound_batches(store) >= written
+        assert problems(store) == []
+
+
+@pytest.mark.parametrize("is_power", [False, True])
+def test_a_broker_that_starts_then_has_the_beginning_of_the_log(is_power: bool) -> None:
+    for store in states(is_power)[0]:
+        log = open_log(store)
+        for segment in log.segments:
+            log.examine(segment)
+        ends = [bad.first_offset for bads in log.corrupt.values() for bad in bads]
+        offset = 0
+        with suppress(CorruptDataError):
+            for header in stored_headers(log):
+                assert header.base_offset == offset and crc_matches(read(log, offset, 1), header)
+                offset = header.last_offset + 1
+        assert offset == min(ends, default=log.log_end_offset) > 0
