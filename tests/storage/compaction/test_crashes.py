@@ -138,10 +138,12 @@ def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
 
 
 def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
-    """What power failures at each operation of a start leave."""
+    """What power failures at each operation of a start leave, and when the next compaction has begun its first file."""
     store = Store(files, "/logs")
-    return watch(
-        files,
-        lambda: reopen(store, recovery_point=15, segment_bytes=SEGMENT_BYTES, **COMPACTED),
-        lambda: power_failures(files, directory),
-    )
+
+    def start() -> None:
+        reopen(store, recovery_point=15, segment_bytes=SEGMENT_BYTES, **COMPACTED)
+        files.open(f"{directory}/{0:020d}.log.cleaned", create=True).close()
+        files.sync_directory(directory)
+
+    return watch(files, start, lambda: power_failures(files, directory))
