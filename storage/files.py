@@ -224,10 +224,9 @@ class OsFiles:
 
     def target(self, path: str) -> str | None:
         """See Files.target."""
-        try:
+        with contextlib.suppress(OSError):
             return os.path.realpath(path, strict=True)
-        except OSError:
-            return None
+        return None
 
     def device(self, path: str) -> int:
         """See Files.device."""
@@ -251,8 +250,7 @@ class OsFiles:
 
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""
-        # A partition may have been put on another disk by a link.
-        (os.unlink if os.path.islink(path) else os.rmdir)(path)
+        (os.unlink if os.path.islink(path) else os.rmdir)(path)  # a partition may be a link to another disk
 
     def sync_directory(self, path: str) -> None:
         """See Files.sync_directory."""
