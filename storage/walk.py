@@ -19,6 +19,9 @@ from kafkacompat.wire.message_set import NO_TIMESTAMP
 from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGIC_V2, BatchHeader, read_header
 
 LARGEST_OFFSET = 2**63 - 1
+MOST_SEARCHED_BYTES = 4 << 30
+"""So much is read in one search of what only looks like the beginning of a batch; then nothing is tried that claims to be large.
+A client may have written a million such beginnings into a record, each of a batch up to the end of the file."""
 
 _MAGIC_AT = 16
 _LEGACY_CRC_END = 16
@@ -185,13 +188,17 @@ def _next_sound(window: Window, found: Stretch, bounds: Bounds, next_offset: int
 def _search(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
     """Look at every byte behind the beginning of *found* for a sound batch."""
     pattern = _beginnings(next_offset, min(bounds.last_offset, next_offset + 2**31))
-    start = found.position + 1
+    start, left_bytes = found.position + 1, MOST_SEARCHED_BYTES
     while start + LENGTH_END < bounds.end:
         data = window.get(start, min(CHUNK_BYTES, bounds.end - start))
         for match in pattern.finditer(bytes(data)):
-            candidate = _judge(window, start + match.start(), bounds, next_offset)
+            at = match.start()
+            if left_bytes < 0 and int.from_bytes(data[at + 8 : at + LENGTH_END], "big") > CHUNK_BYTES:
+                continue
+            candidate = _judge(window, start + at, bounds, next_offset)
             if not candidate.problem:
                 return candidate
+            left_bytes -= candidate.size_bytes
         start += max(1, len(data) - _MAGIC_AT)
     return None
 

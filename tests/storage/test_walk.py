@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkacompat.storage.walk import Bounds, Stretch, walk
+from kafkacompat.storage.window import Window
 from kafkacompat.wire.message_set import entry_writer, wrap
 from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch
 from tests.fakes.memory_files import MemoryFiles
@@ -153,3 +156,24 @@ def test_an_offset_that_jumps_ahead_beside_other_damage_takes_none_along(next_by
     found = [each for each in walked(bytes(data), last=5000) if each.problem]
     assert [(each.position, each.end) for each in found] == [(STARTS[1], STARTS[3])]
     assert [(each.base_offset, each.last_offset) for each in found] == [(OFFSETS[1], OFFSETS[3] - 1)]
+
+
+def test_a_search_does_not_read_all_for_each_of_many_false_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    mebibyte, read_bytes = 1 << 20, 0
+    checksum = Window.checksum
+
+    def counted(self: Window, position: int, end: int, *arguments: Any) -> int:
+        nonlocal read_bytes
+        read_bytes += end - position
+        return checksum(self, position, end, *arguments)
+
+    beginning = (FIRST + 1).to_bytes(8, "big") + (2 * mebibyte).to_bytes(4, "big") + bytes(4) + b"\x02" + bytes(44)
+    hostile = build_batch([(1_700_000_000_000, b"k", beginning * 3000, [])], base_offset=FIRST)
+    large = build_batch([(1_700_000_000_000, b"k", bytes(3 * mebibyte), [])], base_offset=FIRST + 1)
+    small = build_batch([(1_700_000_000_000, b"k", b"v", [])], base_offset=FIRST + 2)
+    damaged = hostile[:8] + b"\x7f" + hostile[9:]
+    monkeypatch.setattr(Window, "checksum", counted)
+    monkeypatch.setattr("kafkacompat.storage.walk.MOST_SEARCHED_BYTES", 20 * mebibyte)
+    found = walked(damaged + large + small, last=FIRST + 2)
+    assert found[-1].base_offset == FIRST + 2 and not found[-1].problem
+    assert read_bytes < 40 * mebibyte
