@@ -62,6 +62,7 @@ class LogState:
         self.producer_state = loaded.producer_state
         self.truncated_bytes = loaded.truncated_bytes
         """What recovery cut off when the log was opened."""
+        self._reason = ""
         self.offline = False
         """Any thread may set it, and none takes it back."""
         self.closed = False
@@ -81,7 +82,7 @@ class LogState:
         return OffsetPosition(self.log_end_offset, active.base_offset, active.size_bytes)
 
     def _offline_error(self) -> KafkaError:
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline")
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline{self._reason}")
 
     @contextmanager
     def _disk_operation(self, repeatable: bool = False) -> Iterator[None]:
@@ -94,5 +95,8 @@ class LogState:
         try:
             yield
         except OSError as error:
-            self.offline |= not (repeatable and may_pass(error))
+            if not (repeatable and may_pass(error)):
+                # The reason first: the reactor thread may find the log offline, and tell, before it is told.
+                self._reason = f": {error}"
+                self.offline = True
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error
