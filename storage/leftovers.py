@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
+from kafkacompat.storage.corruption import sound_headers
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.lookup import claimed_end_offset
 from kafkacompat.storage.segment_files import (
     ALL_SUFFIXES,
     CLEANED_SUFFIX,
@@ -95,7 +95,14 @@ class _Folder:
                 self._rename(name, name.removesuffix(SWAP_SUFFIX))
 
     def _end_offset(self, name: str) -> int:
-        return claimed_end_offset(self._files, os.path.join(self._directory, name), _base(name))
+        """Behind its last sound batch: by a header that has rotted segments would go that nothing takes the place of."""
+        file, end_offset = self._files.open(os.path.join(self._directory, name)), _base(name)
+        try:
+            for _, header in sound_headers(file, file.size(), end_offset):
+                end_offset = header.last_offset + 1
+        finally:
+            file.close()
+        return end_offset
 
     def remove_orphans(self, bases: set[int]) -> None:
         for suffix in ALL_SUFFIXES:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.storage.support import Store, contents, create, fill, name, offsets, reopen, rewrite
+import pytest
+
+from tests.storage.support import Store, batch, contents, create, fill, name, offsets, reopen, rewrite
 
 PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
 
@@ -52,6 +54,22 @@ def test_a_complete_replacement_takes_its_place(store: Store) -> None:
     assert offsets(again) == list(range(12))
     again.close()
     assert not any("swap" in each for each in store.files.list(store.path("t-0")))
+
+
+@pytest.mark.parametrize("byte", [0, 3, 10])
+def test_a_replacement_whose_last_header_has_rotted_takes_no_later_segment_along(store: Store, byte: int) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 12)
+    bases = [segment.base_offset for segment in log.segments]
+    kept = [store.files.read(store.path(name(base, ".log"))) for base in bases]
+    log.close()
+    last = sum(map(len, kept[:3])) - len(batch())
+    joined = bytearray(b"".join(kept[:3]))
+    joined[last + byte] ^= 0x40
+    rewrite(store, name(0, ".log.swap"), lambda _: bytes(joined))
+    again = reopen(store, clean=True, segment_bytes=300)
+    assert [each.base_offset for each in again.segments][-len(bases[3:]) :] == bases[3:]
+    again.close()
 
 
 def test_an_incomplete_replacement_goes(store: Store) -> None:
