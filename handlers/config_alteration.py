@@ -55,7 +55,7 @@ async def alter_resources(
             if (change := plan(resource)) is not None:
                 changes[index] = change
         except KafkaError as problem:
-            outcomes[index] = problem
+            outcomes[index] = problem.with_traceback(None)
     results = await _commit(list(changes.values()), services, validate_only)
     for index, outcome in zip(changes, results, strict=True):
         outcomes[index] = outcome
@@ -66,7 +66,7 @@ async def _commit(changes: Sequence[ResourceChange], services: Services, validat
     try:
         return await services.controller.alter_configs(changes, validate_only=validate_only)
     except KafkaError as problem:
-        return [problem] * len(changes)
+        return [problem.with_traceback(None)] * len(changes)
 
 
 def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:

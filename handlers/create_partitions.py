@@ -40,7 +40,7 @@ async def _create(request: CreatePartitionsRequest, services: Services) -> Creat
         more = [_more(topic) for topic in wanted]
         results = await services.controller.create_partitions(more, validate_only=request.validate_only)
     except KafkaError as problem:
-        results = [problem] * len(wanted)
+        results = [problem.with_traceback(None)] * len(wanted)
     return CreatePartitionsResponse(
         results=[
             *(_result(topic.name, problem) for topic, problem in zip(wanted, results, strict=True)),

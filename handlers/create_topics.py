@@ -45,7 +45,7 @@ async def _create(request: CreateTopicsRequest, services: Services) -> CreateTop
         new = [_new(topic) for topic in wanted]
         results = await services.controller.create_topics(new, validate_only=request.validate_only)
     except KafkaError as problem:
-        results = [problem] * len(wanted)
+        results = [problem.with_traceback(None)] * len(wanted)
     entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
     return CreateTopicsResponse(
         topics=[

@@ -48,7 +48,7 @@ async def _delete(wanted: list[DeleteTopicState], services: Services) -> DeleteT
     try:
         results = await services.controller.delete_topics(list(chosen))
     except KafkaError as problem:
-        results = [problem] * len(chosen)
+        results = [problem.with_traceback(None)] * len(chosen)
     pairs = zip(chosen.items(), results, strict=True)
     deleted = [_result(name, topic_id, problem) for (topic_id, name), problem in pairs]
     return DeleteTopicsResponse(responses=[*deleted, *refused])

@@ -6,9 +6,11 @@ Eligible leader replicas are those outside the in-sync set that have lost nothin
 from __future__ import annotations
 
 from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
+from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -21,15 +23,19 @@ from kafkacompat.wire.errors import ErrorCode
 
 def handle_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, services: Services
-) -> DescribeTopicPartitionsResponse:
+) -> Pending[DescribeTopicPartitionsResponse]:
     """Describe topics from the cursor on until the page is full."""
+    return in_order(_describe(request, services))
+
+
+async def _describe(request: DescribeTopicPartitionsRequest, services: Services) -> DescribeTopicPartitionsResponse:
     names = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
         return _refuse(request)
     limit = max(min(services.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1)
     page = _Page(services.metadata.image, limit, skip_unknown=not names)
-    for name in sorted(names or services.metadata.image.topics):
+    async for name in in_turns(services.clock, sorted(names or services.metadata.image.topics)):
         if cursor is None or name >= cursor.topic_name:
             page.add(name, cursor.partition_index if cursor is not None and name == cursor.topic_name else 0)
         if page.response.next_cursor is not None:

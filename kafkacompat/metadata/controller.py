@@ -285,4 +285,5 @@ def _outcome(
     try:
         return change(*args, **kwargs)
     except KafkaError as problem:
-        return problem
+        # With it everything on the way, and the answer that holds it, would wait for the garbage collector.
+        return problem.with_traceback(None)

@@ -46,7 +46,7 @@ def alter_client_quotas(draft: Draft, alterations: Sequence[QuotaAlteration]) ->
             _alter(draft, alteration)
             outcomes[alteration.entity] = None
         except KafkaError as problem:
-            outcomes[alteration.entity] = problem
+            outcomes[alteration.entity] = problem.with_traceback(None)
     return outcomes
 
 

@@ -59,7 +59,7 @@ def _altered(draft: Draft, change: ScramChange, times: int) -> KafkaError | None
             raise KafkaError(ErrorCode.DUPLICATE_RESOURCE, reason)
         _apply(draft, change)
     except KafkaError as problem:
-        return problem
+        return problem.with_traceback(None)
     return None
 
 

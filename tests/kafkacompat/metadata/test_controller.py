@@ -69,6 +69,13 @@ def test_a_topic_that_is_not_allowed_leaves_the_others_alone() -> None:
     assert list(node.holder.image.topics) == ["t"]
 
 
+def test_a_refusal_keeps_nothing_of_what_led_to_it() -> None:
+    """With its traceback it would hold the request that holds it, of a hundred thousand topics if need be."""
+    (refused,) = outcome(Node().controller.create_topics([NewTopic("no name", 1, 1)]))
+    assert isinstance(refused, KafkaError)
+    assert refused.__traceback__ is None
+
+
 def test_a_request_for_too_much_fails_as_a_whole() -> None:
     node = Node()
     too_much = node.controller.create_topics([NewTopic("a", 1, 1), NewTopic("b", 10_000, 1)])
