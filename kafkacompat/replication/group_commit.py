@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from kafkacompat.disk import Disk
-    from kafkacompat.timers import Clock
+    from kafkacompat.timers import Clock, DelayedCall
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class GroupCommit:
         self._is_busy = False
         self._begun_s = 0.0
         self._is_put_off = False
+        self._again: DelayedCall | None = None
         self._finishing: list[Deferred[None]] = []
 
     def join(self, partition: Committed) -> None:
@@ -92,6 +93,8 @@ class GroupCommit:
             return succeed(None)
         finished: Deferred[None] = Deferred()
         self._finishing.append(finished)
+        if self._again is not None and self._again.active():
+            self._again.reset(0)
         return finished
 
     def _begin(self) -> None:
@@ -134,7 +137,7 @@ class GroupCommit:
             log.warning("what waits for a sync goes on waiting: %s", problem)
         self._is_put_off = True
         self._joined = {**self._under_way, **self._joined}
-        self._clock.callLater(PATIENCE_S, self._begin)
+        self._again = self._clock.callLater(PATIENCE_S, self._begin)
 
     def _rest(self) -> None:
         self._is_busy = self._is_put_off = False

@@ -194,8 +194,7 @@ def test_nobody_waits_for_room_who_has_gone(
 def test_the_end_does_not_wait_for_room() -> None:
     node, appended = put_off(errno.ENOSPC, times=100)
     finished = node.directories[0].commit.finish()
-    node.clock.advance(PATIENCE_S)
-    node.work()
+    node.sync()
     assert finished.called
     assert [refusal(each) for each in appended] == [ErrorCode.KAFKA_STORAGE_ERROR] * 4
 
