@@ -20,6 +20,7 @@ from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafk
 from compat_tests.same_answers import (
     cluster,
     configs,
+    consumer_groups,
     group_administration,
     groups,
     log_directories,
@@ -44,6 +45,7 @@ SCRIPTS: dict[str, Script] = {
         records,
         groups,
         group_administration,
+        consumer_groups,
         cluster,
         log_directories,
         odd_questions,
@@ -91,6 +93,7 @@ ALLOWED = {
     r"^quorum: the quorum .*\.(leader_epoch|log_end_offset|high_watermark|last_\w+_timestamp|listeners)$": (
         "ours is no quorum: it counts changes of its metadata, holds no elections, and its controller has no listener"
     ),
+    r"^offsets_of_members: fetch without a member .*\.error_code": UNEXPECTED,
     r"^transactions: describe (unknown|twice) .*\.error_code": (
         "Kafka makes its transactions topic when first asked for a coordinator; ours has no transactions and says so"
     ),

@@ -91,6 +91,8 @@ SERVED = {
     64: "0",  # UnregisterBroker
     65: "0",  # DescribeTransactions
     66: "0-2",  # ListTransactions
+    68: "0-1",  # ConsumerGroupHeartbeat
+    69: "0-1",  # ConsumerGroupDescribe
     74: "0-1",  # ListConfigResources
     75: "0",  # DescribeTopicPartitions
     80: "0-1",  # AddRaftVoter

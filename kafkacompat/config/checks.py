@@ -5,7 +5,7 @@ Each check returns the sentence that refuses the configuration, or None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.properties import ConfigError
@@ -13,6 +13,15 @@ from kafkacompat.config.topic_defaults import broker_topic_value
 
 if TYPE_CHECKING:
     from kafkacompat.config.broker import BrokerConfig
+
+
+CONSUMER_ASSIGNORS: Mapping[str, str] = {
+    "uniform": "uniform",
+    "range": "range",
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+"""What group.consumer.assignors may name: an assignor, or the class that it is in Kafka."""
 
 
 def check(config: BrokerConfig) -> None:
@@ -92,6 +101,13 @@ def _log_times(config: BrokerConfig) -> str | None:
     return None
 
 
+def _assignors(config: BrokerConfig) -> str | None:
+    unknown = [name for name in config.list("group.consumer.assignors") if name not in CONSUMER_ASSIGNORS]
+    if not unknown:
+        return None
+    return f"group.consumer.assignors={unknown[0]} is not served: it takes some of uniform, range"
+
+
 CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
     _zookeeper,
     _node_id,
@@ -101,6 +117,7 @@ CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
     _queued_bytes,
     _cordoned,
     _log_times,
+    _assignors,
 )
 
 

@@ -20,23 +20,23 @@ group.max.size | int | 2147483647 | 1.. | U | Members that a classic group may h
 group.coordinator.append.linger.ms | int | -1 | -1.. | | How long the coordinator gathers writes; -1 decides itself
 group.coordinator.background.threads | int | 2 | 1.. | | Kafka's threads that compute assignments
 group.coordinator.cached.buffer.max.bytes | int | 1048588 | 524288.. | C | The largest write buffer that is kept
-group.coordinator.rebalance.protocols | list | classic,consumer,streams | some of: consumer, classic, share, streams |
+group.coordinator.rebalance.protocols | list | classic,consumer,streams | some of: consumer, classic, share, streams | U
     | The group protocols that are served
 group.coordinator.threads | int | 4 | 1.. | | Kafka's coordinator threads
-group.consumer.assignment.interval.ms | int | 1000 | 0.. | C | The least time between two assignments
-group.consumer.assignors | list | uniform,range | distinct, some | | The assignors of consumer groups
-group.consumer.heartbeat.interval.ms | int | 5000 | 1.. | | How often members send heartbeats
-group.consumer.max.assignment.interval.ms | int | 15000 | 0.. | | The most a group may set for that
-group.consumer.max.heartbeat.interval.ms | int | 15000 | 1.. | | The most a group may set for heartbeats
-group.consumer.max.session.timeout.ms | int | 60000 | 1.. | | The most a group may set for sessions
-group.consumer.max.size | int | 2147483647 | 1.. | | Members that a consumer group may have
-group.consumer.migration.policy | string | bidirectional | any case: DISABLED, DOWNGRADE, UPGRADE, BIDIRECTIONAL | |
+group.consumer.assignment.interval.ms | int | 1000 | 0.. | UC | The least time between two assignments
+group.consumer.assignors | list | uniform,range | distinct, some | U | The assignors of consumer groups
+group.consumer.heartbeat.interval.ms | int | 5000 | 1.. | U | How often members send heartbeats
+group.consumer.max.assignment.interval.ms | int | 15000 | 0.. | U | The most a group may set for that
+group.consumer.max.heartbeat.interval.ms | int | 15000 | 1.. | U | The most a group may set for heartbeats
+group.consumer.max.session.timeout.ms | int | 60000 | 1.. | U | The most a group may set for sessions
+group.consumer.max.size | int | 2147483647 | 1.. | U | Members that a consumer group may have
+group.consumer.migration.policy | string | bidirectional | any case: DISABLED, DOWNGRADE, UPGRADE, BIDIRECTIONAL | U |
     Which group protocols may turn into each other
-group.consumer.min.assignment.interval.ms | int | 0 | 0.. | | The least a group may set for assignments
-group.consumer.min.heartbeat.interval.ms | int | 5000 | 1.. | | The least a group may set for heartbeats
-group.consumer.min.session.timeout.ms | int | 45000 | 1.. | | The least a group may set for sessions
-group.consumer.regex.refresh.interval.ms | int | 600000 | 10000.. | I | How often patterns are matched again
-group.consumer.session.timeout.ms | int | 45000 | 1.. | | How long a silent member stays
+group.consumer.min.assignment.interval.ms | int | 0 | 0.. | U | The least a group may set for assignments
+group.consumer.min.heartbeat.interval.ms | int | 5000 | 1.. | U | The least a group may set for heartbeats
+group.consumer.min.session.timeout.ms | int | 45000 | 1.. | U | The least a group may set for sessions
+group.consumer.regex.refresh.interval.ms | int | 600000 | 10000.. | UI | How often patterns are matched again
+group.consumer.session.timeout.ms | int | 45000 | 1.. | U | How long a silent member stays
 group.share.assignment.interval.ms | int | 1000 | 0.. | C | The least time between two assignments
 group.share.assignors | list | simple | distinct, some | | The assignors of share groups
 group.share.delivery.count.limit | int | 5 | 2..10 | | How often a record is delivered at most

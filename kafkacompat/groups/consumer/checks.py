@@ -14,6 +14,7 @@ from kafkacompat.groups.consumer.member import (
     Holding,
 )
 from kafkacompat.groups.consumer.reconciliation import Owned
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -28,6 +29,13 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
     for part in request.topic_partitions:
         owned[part.topic_id] = owned.get(part.topic_id, frozenset()) | frozenset(part.partitions)
     return owned
+
+
+def check_served(settings: ConsumerGroupSettings) -> None:
+    """Raises KafkaError: UNSUPPORTED_VERSION, where there are no consumer groups."""
+    if not settings.is_served:
+        message = "this broker has no consumer groups: group.coordinator.rebalance.protocols does not name them"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool) -> None:

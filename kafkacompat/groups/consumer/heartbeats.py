@@ -13,7 +13,14 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.consumer.admission import Admission
-from kafkacompat.groups.consumer.checks import NOT_GIVEN, check_epoch, check_place, check_request, owned_by
+from kafkacompat.groups.consumer.checks import (
+    NOT_GIVEN,
+    check_epoch,
+    check_place,
+    check_request,
+    check_served,
+    owned_by,
+)
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding
 from kafkacompat.groups.consumer.progress import Client, Progress
@@ -55,6 +62,7 @@ class Heartbeats:
     ) -> HeartbeatAnswer:
         """Answer a heartbeat; ``needs_member_id``: the member has to bring an id of its own (version 1)."""
         try:
+            check_served(self._settings)
             check_request(request, self._settings.assignors, needs_member_id=needs_member_id)
             return self._leave(request) if request.member_epoch < JOINING_EPOCH else self._stay(request, client)
         except KafkaError as problem:

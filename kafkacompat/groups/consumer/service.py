@@ -9,6 +9,7 @@ from twisted.internet.task import Cooperator
 
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.consumer.admission import Admission, not_found
+from kafkacompat.groups.consumer.checks import check_served
 from kafkacompat.groups.consumer.classic_members import ClassicMembers, LeaveAnswer
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.description import describe_group
@@ -33,7 +34,7 @@ from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbea
 from kafkacompat.wire.apis.join_group import JoinGroupRequest
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -136,12 +137,18 @@ class ConsumerGroups:
 
     def describe(self, group_id: str) -> DescribedGroup:
         """ConsumerGroupDescribe for one group."""
+        try:
+            return self._describe(group_id)
+        except KafkaError as problem:
+            return DescribedGroup(group_id=group_id, error_code=problem.code, error_message=problem.detail or None)
+
+    def _describe(self, group_id: str) -> DescribedGroup:
+        check_served(self._settings)
         if not group_id:
-            return DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._registry.find(group_id)
-        if isinstance(group, ConsumerGroup):
-            return describe_group(group, self._settings.assignors[0], self._metadata.image)
         if isinstance(group, ErrorCode) and group:
-            return DescribedGroup(group_id=group_id, error_code=group)
-        problem = not_found(group_id, group)
-        return DescribedGroup(group_id=group_id, error_code=problem.code, error_message=problem.detail)
+            raise KafkaError(group)
+        if not isinstance(group, ConsumerGroup):
+            raise not_found(group_id, group)
+        return describe_group(group, self._settings.assignors[0], self._metadata.image)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafkacompat.config.checks import CONSUMER_ASSIGNORS
 from kafkacompat.config.resources import ResourceType
 
 if TYPE_CHECKING:
@@ -30,10 +31,11 @@ class Bounded:
 class ConsumerGroupSettings:
     """Properties of ``group.consumer.`` by their names in snake case, with Kafka's defaults.
 
-    ``assignment_interval_ms`` may change while the broker runs. ``assignors`` has the default one first;
+    ``is_served`` says whether there are such groups at all (group.coordinator.rebalance.protocols). ``assignment_interval_ms`` may change while the broker runs. ``assignors`` has the default one first;
     ``patterns_refresh_least_ms`` is Kafka's own bound, and no property.
     """
 
+    is_served: bool = True
     session_timeout_ms: Bounded = Bounded(45_000, 45_000, 60_000)
     heartbeat_interval_ms: Bounded = Bounded(5_000, 5_000, 15_000)
     assignment_interval_ms: Callable[[], Bounded] = lambda: Bounded(1_000, 0, 15_000)
@@ -48,12 +50,28 @@ class ConsumerGroupSettings:
     def from_config(cls, config: BrokerConfig, current: Callable[[], BrokerConfig]) -> ConsumerGroupSettings:
         """Read the properties of one broker, of which *current* is what they are while it runs."""
         return cls(
-            session_timeout_ms=_bounded(config, "session.timeout.ms"),
-            heartbeat_interval_ms=_bounded(config, "heartbeat.interval.ms"),
-            assignment_interval_ms=lambda: _bounded(current(), "assignment.interval.ms"),
+            is_served="consumer" in config.list("group.coordinator.rebalance.protocols"),
+            session_timeout_ms=_numbers(
+                config,
+                "group.consumer.session.timeout.ms",
+                "group.consumer.min.session.timeout.ms",
+                "group.consumer.max.session.timeout.ms",
+            ),
+            heartbeat_interval_ms=_numbers(
+                config,
+                "group.consumer.heartbeat.interval.ms",
+                "group.consumer.min.heartbeat.interval.ms",
+                "group.consumer.max.heartbeat.interval.ms",
+            ),
+            assignment_interval_ms=lambda: _numbers(
+                current(),
+                "group.consumer.assignment.interval.ms",
+                "group.consumer.min.assignment.interval.ms",
+                "group.consumer.max.assignment.interval.ms",
+            ),
             max_size=config.int("group.consumer.max.size"),
             classic_max_size=config.int("group.max.size"),
-            assignors=tuple(config.list("group.consumer.assignors")),
+            assignors=tuple(CONSUMER_ASSIGNORS[name] for name in config.list("group.consumer.assignors")),
             migration_policy=config.string("group.consumer.migration.policy").upper(),
             regex_refresh_interval_ms=config.int("group.consumer.regex.refresh.interval.ms"),
         )
@@ -74,9 +92,8 @@ class ConsumerGroupSettings:
         return self.migration_policy != DISABLED_POLICY
 
 
-def _bounded(config: BrokerConfig, name: str) -> Bounded:
-    default, least, most = (config.int(f"group.consumer.{bound}{name}") for bound in ("", "min.", "max."))
-    return Bounded(default, least, most)
+def _numbers(config: BrokerConfig, *names: str) -> Bounded:
+    return Bounded(*(config.int(name) for name in names))
 
 
 class GroupConfigs:

@@ -141,6 +141,10 @@ def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
         ("node.id=1\nprocess.roles=king", "it takes a list of one or more of broker, controller"),
         ("node.id=1\ncontroller.quorum.voters=1@a:1,2@b:1", "names the nodes 1, 2: only a single node is served"),
         ("node.id=1\ncontroller.quorum.bootstrap.servers=a:1,b:1", "names 2 controllers"),
+        (
+            "node.id=1\ngroup.consumer.assignors=range,x.Y",
+            "group.consumer.assignors=x.Y is not served: it takes some of",
+        ),
         ("node.id=1\nauthorizer.class.name=x.Y", "authorizer.class.name=x.Y is not served yet"),
         (
             "node.id=1\nlog.dirs=/a,/b\ncordoned.log.dirs=/b,/c",

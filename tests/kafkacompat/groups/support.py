@@ -179,7 +179,8 @@ class World:
         return self.coordinator.heartbeat(group, Identity(member_id, instance, generation))
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
-        return now(self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids]))
+        answer = self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
+        return answer if isinstance(answer, ErrorCode) else now(answer)
 
     def commit(
         self,

@@ -108,6 +108,12 @@ def test_who_has_no_id_is_given_one_in_the_first_version_only(world: ConsumerWor
     assert len(given.member_id or "") == 22
 
 
+def test_a_broker_may_have_no_such_groups() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(is_served=False))
+    assert world.come("m", "t").error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert world.coordinator.describe_consumer_group(GROUP).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_a_group_needs_a_name(world: ConsumerWorld) -> None:
     assert world.come("m", "t", group="").error_code == ErrorCode.INVALID_REQUEST
 

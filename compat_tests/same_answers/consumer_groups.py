@@ -1,0 +1,614 @@
+"""Scripts about groups of the consumer protocol (KIP-848), heartbeat by heartbeat.
+
+Which of several members gets which partition is for each broker to choose, so of those only how many are noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compat_tests.same_answers.groups import ask_offsets, commit, wait_for_coordinator
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from kafkacompat.wire.apis.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafkacompat.wire.apis.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from kafkacompat.wire.apis.list_groups import ListGroupsRequest, ListGroupsResponse
+from kafkacompat.wire.apis.offset_commit import OffsetCommitResponse
+from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from kafkacompat.wire.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    read_assignment,
+    write_assignment,
+    write_subscription,
+)
+
+GROUP = 32
+
+
+def beat(group: str, member_id: str, epoch: int, **more: Any) -> ConsumerGroupHeartbeatRequest:
+    request = ConsumerGroupHeartbeatRequest(group_id=group, member_id=member_id, member_epoch=epoch)
+    for field, value in more.items():
+        setattr(request, field, value)
+    return request
+
+
+def join(group: str, member_id: str, *topics: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
+    fields = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": list(topics), "topic_partitions": []}
+    return beat(group, member_id, 0, **fields | more)
+
+
+def owned(partitions: Mapping[bytes, list[int]]) -> list[TopicPartitions]:
+    return [TopicPartitions(topic_id=topic_id, partitions=some) for topic_id, some in partitions.items()]
+
+
+class Group:
+    """A group whose partitions are shared out anew without a pause, and the answers that its members get."""
+
+    def __init__(self, script: Transcript, name: str) -> None:
+        self.script = script
+        self.name = name
+        self.topic_names: dict[bytes, str] = {}
+        wait_for_coordinator(script, name)
+        self.set("consumer.assignment.interval.ms", "0")
+
+    def set(self, config: str, value: str) -> None:
+        change = AlterableConfig(name=config, config_operation=0, value=value)
+        resource = AlterConfigsResource(resource_type=GROUP, resource_name=self.name, configs=[change])
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        answer = self.script.client.call(request, IncrementalAlterConfigsResponse, 1)
+        assert not answer.responses[0].error_code, answer
+        self.script.settle()
+
+    def topic(self, name: str, partitions: int) -> bytes:
+        topic_id = self.script.create_topic(name, partitions)
+        self.topic_names[topic_id] = name.removeprefix(self.name)
+        return topic_id
+
+    def send(self, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> ConsumerGroupHeartbeatResponse:
+        return self.script.client.call(request, ConsumerGroupHeartbeatResponse, version)
+
+    def ask(
+        self, label: str, request: ConsumerGroupHeartbeatRequest, version: int = 1
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Send a heartbeat and note the answer, with how many partitions of which topic."""
+        answer = self.send(request, version)
+        self.script.note(label, [*self.head(answer), self.counts(answer)])
+        return answer
+
+    def ask_until_it_changes(self, label: str, request: ConsumerGroupHeartbeatRequest) -> None:
+        """Send a heartbeat again and again until the broker has seen what happened to the topics."""
+        answers: list[ConsumerGroupHeartbeatResponse] = []
+
+        def has_changed() -> bool:
+            answers.append(self.send(request))
+            return answers[-1].assignment is not None
+
+        until(has_changed)
+        self.script.note(label, [*self.head(answers[-1]), self.counts(answers[-1])])
+
+    def head(self, answer: ConsumerGroupHeartbeatResponse) -> list[Any]:
+        words = bool(answer.error_message)
+        return [answer.error_code, words, answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms]
+
+    def counts(self, answer: ConsumerGroupHeartbeatResponse) -> Any:
+        if answer.assignment is None:
+            return None
+        return sorted(
+            [self.topic_names[part.topic_id], len(part.partitions)] for part in answer.assignment.topic_partitions
+        )
+
+    def has(self, answer: ConsumerGroupHeartbeatResponse) -> list[TopicPartitions]:
+        """What a member that heard this says that it has."""
+        assert answer.assignment is not None
+        return answer.assignment.topic_partitions
+
+    def describe(self, label: str, version: int = 1) -> None:
+        """Note what there is to be told of the group, its members in order and without who has what."""
+        request = ConsumerGroupDescribeRequest(group_ids=[self.name])
+        group = self.script.client.call(request, ConsumerGroupDescribeResponse, version).groups[0]
+        head = [group.error_code, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name]
+        members = [
+            [
+                member.instance_id,
+                member.rack_id,
+                member.member_epoch,
+                member.client_id,
+                member.client_host,
+                sorted(name.removeprefix(self.name) for name in member.subscribed_topic_names),
+                member.subscribed_topic_regex,
+                sum(len(part.partitions) for part in member.assignment.topic_partitions),
+                sum(len(part.partitions) for part in member.target_assignment.topic_partitions),
+                member.member_type,
+            ]
+            for member in sorted(group.members, key=lambda member: (-member.member_type, member.member_id))
+        ]
+        self.script.note(f"{label} v{version}", [*head, members])
+
+
+def bad_heartbeats(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 2)
+    for label, request in {
+        "no id": join(name, "", name),
+        "blank id": join(name, " ", name),
+        "no group": join("", "m", name),
+        "blank group": join(" ", "m", name),
+        "blank instance": join(name, "m", name, instance_id=""),
+        "blank rack": join(name, "m", name, rack_id=" "),
+        "no timeout": join(name, "m", name, rebalance_timeout_ms=-1),
+        "no partitions": join(name, "m", name, topic_partitions=None),
+        "partitions": join(name, "m", name, topic_partitions=owned({bytes(16): [1]})),
+        "no subscription": join(name, "m", subscribed_topic_names=None),
+        "no such assignor": join(name, "m", name, server_assignor="mine"),
+        "empty assignor": join(name, "m", name, server_assignor=""),
+        "static without instance": beat(name, "m", -2),
+        "epoch -3": beat(name, "m", -3),
+        "no id with an epoch": beat(name, "", 3),
+        "no id leaves": beat(name, "", -1),
+        "stays in no group": beat(name + "-absent", "m", 1),
+        "leaves no group": beat(name + "-absent", "m", -1),
+        "leaves no group for a while": beat(name + "-absent", "m", -2, instance_id="i"),
+        "no pattern": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a(b"),
+        "look ahead": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="(?=a)"),
+        "twice repeated": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a**"),
+        "too often": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a{1001}"),
+        "reference": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex=r"(a)\1"),
+    }.items():
+        for version in (0, 1):
+            if version == 1 or not label.startswith(("no id", "no pattern", "look", "twice", "too", "reference")):
+                script.ask(label, request, ConsumerGroupHeartbeatResponse, version)
+
+
+def one_member(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    first, second = group.topic(name, 2), group.topic(name + "-other", 1)
+    everything = {first: [0, 1]}
+    group.ask("joins", join(name, "m", name))
+    group.describe("joined")
+    group.ask("nothing new", beat(name, "m", 2))
+    group.ask("has it", beat(name, "m", 2, topic_partitions=owned(everything)))
+    full = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": [name], "topic_partitions": owned(everything)}
+    group.ask("says everything", beat(name, "m", 2, **full))
+    group.ask("says nearly everything", beat(name, "m", 2, **full | {"rebalance_timeout_ms": -1}))
+    group.ask("epoch too large", beat(name, "m", 3))
+    group.ask("epoch too small", beat(name, "m", 1))
+    group.ask("unknown", beat(name, "n", 2))
+    group.ask("unknown leaves", beat(name, "n", -1))
+    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, name + "-other", name + "-absent"]))
+    group.describe("has more")
+    group.ask("epoch before, silent", beat(name, "m", 2))
+    group.ask("epoch before", beat(name, "m", 2, topic_partitions=owned(everything)))
+    group.ask("epoch before, too much", beat(name, "m", 2, topic_partitions=owned({first: [0, 7]})))
+    group.ask("wants less", beat(name, "m", 3, subscribed_topic_names=[name]))
+    group.describe("is to give up")
+    group.ask("has not given up", beat(name, "m", 3, topic_partitions=owned({**everything, second: [0]})))
+    group.ask("says nothing of it", beat(name, "m", 3))
+    group.ask("has given up", beat(name, "m", 3, topic_partitions=owned(everything)))
+    group.describe("has given up")
+    group.ask("wants nothing", beat(name, "m", 4, subscribed_topic_names=[], topic_partitions=[]))
+    group.describe("wants nothing")
+    group.ask("joins anew", join(name, "m", name, server_assignor="range", rack_id="r"))
+    group.describe("joined anew")
+    script.ask("delete", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
+    group.ask("leaves", beat(name, "m", -1))
+    group.describe("empty")
+    group.ask("leaves again", beat(name, "m", -1))
+    group.ask("stays in the empty group", beat(name, "m", 5))
+    group.ask("joins the empty group", join(name, "m2", name))
+    group.ask("leaves it", beat(name, "m2", -1))
+    script.ask("delete empty", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
+    group.describe("deleted")
+    given = group.send(join(name, "", name), 0)
+    script.note("is given an id", [given.error_code, len(given.member_id or ""), given.member_epoch])
+
+
+def lonely_without_topics(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.ask("joins", join(name, "m"))
+    group.describe("joined")
+    group.ask("joins with absent topics", join(name, "n", name + "-absent"))
+    group.describe("both")
+    group.ask("empty pattern", join(name, "o", subscribed_topic_names=None, subscribed_topic_regex=""))
+    group.describe("three")
+
+
+def two_members(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 4)
+    first = group.ask("first joins", join(name, "a", name))
+    had = group.has(first)
+    group.ask("second joins", join(name, "b", name))
+    group.describe("second waits")
+    group.ask("second waits", beat(name, "b", 3, topic_partitions=[]))
+    less = group.ask("first is told", beat(name, "a", 2))
+    group.describe("first is to give up")
+    group.ask("first is asked again", beat(name, "a", 2))
+    group.ask("second waits still", beat(name, "b", 3))
+    group.ask("first has not", beat(name, "a", 2, topic_partitions=had))
+    group.ask("first has", beat(name, "a", 2, topic_partitions=group.has(less)))
+    group.describe("first has")
+    group.ask("second gets it", beat(name, "b", 3))
+    group.describe("second has it")
+    group.ask("third joins", join(name, "c", name))
+    less = group.ask("first is told again", beat(name, "a", 3))
+    group.ask("second is told", beat(name, "b", 3))
+    group.describe("three")
+    group.ask("second leaves", beat(name, "b", -1))
+    group.describe("second has left")
+    group.ask("third learns of it", beat(name, "c", 4))
+    group.ask("first learns of it", beat(name, "a", 3, topic_partitions=group.has(less) if less.assignment else None))
+    group.describe("settled")
+
+
+def votes_for_assignors(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 4)
+    group.ask("one for range", join(name, "a", name, server_assignor="range"))
+    group.ask("two for uniform", join(name, "b", name, server_assignor="uniform"))
+    group.ask("three for uniform", join(name, "c", name, server_assignor="uniform"))
+    group.describe("three")
+
+
+def static_consumers(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 2)
+    here = {"instance_id": "here"}
+    group.ask("joins", join(name, "a", name, **here))
+    group.ask("in the way", join(name, "b", name, **here))
+    group.ask("joins again", join(name, "a", name, **here))
+    group.ask("goes for a while", beat(name, "a", -2, **here))
+    group.describe("away")
+    group.ask("comes back", join(name, "b", name, **here))
+    group.describe("back")
+    group.ask("old one stays", beat(name, "a", 2, **here))
+    group.ask("old one leaves", beat(name, "a", -1, **here))
+    group.ask("old one leaves for a while", beat(name, "a", -2, **here))
+    group.ask("new one without its instance", beat(name, "b", 2))
+    group.ask("unknown instance", beat(name, "b", 2, instance_id="there"))
+    group.ask("unknown instance leaves", beat(name, "b", -2, instance_id="there"))
+    group.ask("goes with another subscription", beat(name, "b", -2, **here))
+    group.ask("comes back with it", join(name, "c", name + "-absent", **here))
+    group.describe("with another subscription")
+    group.ask("leaves for good", beat(name, "c", -1, **here))
+    group.describe("gone")
+    group.ask("comes after all", join(name, "d", name, **here))
+
+
+def patterns(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 2)
+    group.topic(name + "-more", 1)
+    pattern = {"subscribed_topic_names": None, "subscribed_topic_regex": f"{name}(-m.*)?"}
+    group.ask("joins", join(name, "a", **pattern))
+    until(lambda: group.send(beat(name, "a", 1)).error_code or group.send(beat(name, "a", 2)).error_code == 0)
+    everything = beat(name, "a", 2, rebalance_timeout_ms=1000, topic_partitions=[], **pattern)
+    group.ask("has it all", everything)
+    group.describe("found")
+    group.ask("second joins", join(name, "b", **pattern))
+    group.describe("two")
+    group.ask("gives it up", beat(name, "a", 2, subscribed_topic_regex="", topic_partitions=[]))
+    group.describe("names only")
+
+
+def topics_that_change(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 2)
+    group.ask("joins", join(name, "m", name, name + "-later"))
+    group.topic(name + "-later", 1)
+    group.ask_until_it_changes("a topic more", beat(name, "m", 2))
+    more = CreatePartitionsTopic(name=name, count=3, assignments=None)
+    script.client.call(CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
+    group.ask_until_it_changes("a partition more", beat(name, "m", 3))
+    script.client.call(DeleteTopicsRequest(topic_names=[name + "-later"], timeout_ms=10_000), DeleteTopicsResponse, 5)
+    group.ask_until_it_changes("a topic less", beat(name, "m", 4))
+    group.describe("a topic less")
+    group.ask("has given it up", beat(name, "m", 4, topic_partitions=[]))
+    group.describe("settled")
+
+
+def group_configs(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 2)
+    group.set("consumer.heartbeat.interval.ms", "7000")
+    group.ask("joins", join(name, "m", name))
+    group.set("consumer.heartbeat.interval.ms", "6000")
+    group.ask("stays", beat(name, "m", 2))
+
+
+def offsets_of_members(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    topic_id = group.topic(name, 2)
+    group.ask("joins", join(name, "m", name))
+    for version in (8, 9, 10):
+        known = topic_id if version == 10 else bytes(16)
+        for label, member, epoch in (
+            ("as a member", "m", 2),
+            ("epoch too small", "m", 1),
+            ("epoch too large", "m", 3),
+            ("as nobody", "n", 2),
+            ("without an epoch", "", -1),
+            ("without a member", "", 2),
+        ):
+            request = commit(name, name, 5, known, member_id=member, generation_id_or_member_epoch=epoch)
+            script.ask(f"commit {label}", request, OffsetCommitResponse, version)
+            wanted = OffsetFetchRequestGroup(group_id=name, member_id=member or None, member_epoch=epoch, topics=None)
+            fetching = OffsetFetchRequest(group_id=name, topics=None, groups=[wanted])
+            script.ask(f"fetch {label}", fetching, OffsetFetchResponse, version)
+        ask_offsets(script, "some", name, name, known, version)
+    group.ask("leaves", beat(name, "m", -1))
+    script.ask("commit to nobody", commit(name, name, 6), OffsetCommitResponse, 9)
+    ask_offsets(script, "at last", name, name, bytes(16), 9)
+
+
+def an_old_epoch(script: Transcript, name: str) -> None:
+    """A commit with the epoch before is good for what was held in it (KIP-1251)."""
+    group = Group(script, name)
+    group.topic(name, 1)
+    group.topic(name + "-other", 1)
+    group.ask("joins", join(name, "m", name))
+    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, name + "-other"]))
+    for epoch in (1, 2, 3, 4):
+        for topic in (name, name + "-other"):
+            request = commit(name, topic, epoch, member_id="m", generation_id_or_member_epoch=epoch)
+            script.ask(f"{epoch} for {topic}", request, OffsetCommitResponse, 9)
+
+
+def descriptions_of_both(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 1)
+    group.ask("joins", join(name, "m", name))
+    classic = name + "-classic"
+    script.ask("commit", commit(classic, name, 1), OffsetCommitResponse, 9)
+    for label, groups in {
+        "consumer": [name],
+        "classic": [classic],
+        "unknown": [name + "-absent"],
+        "no name": [""],
+        "twice": [name, classic, name + "-absent"],
+        "none": [],
+    }.items():
+        for allowed in (False, True):
+            for version in (0, 1):
+                request = ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=allowed)
+                script.ask(f"{label}, {allowed}", request, ConsumerGroupDescribeResponse, version)
+    for version in (0, 5, 6):
+        script.ask("as classic", DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, version)
+    for version, filters in (
+        (3, {}),
+        (4, {"states_filter": ["stable"]}),
+        (5, {}),
+        (5, {"types_filter": ["consumer"]}),
+        (5, {"types_filter": ["classic"]}),
+        (5, {"states_filter": ["Empty"], "types_filter": ["Consumer", "classic"]}),
+        (5, {"states_filter": ["Assigning", "Reconciling"]}),
+    ):
+        found = script.client.call(ListGroupsRequest(**filters), ListGroupsResponse, version).groups
+        mine = sorted((each for each in found if name in each.group_id), key=lambda each: each.group_id)
+        script.note(f"list {version} {filters}", mine)
+
+
+# From one protocol to the other
+
+
+def subscription(topic: str, **given: list[int]) -> bytes:
+    parts = [TopicPartition(topic=topic, partitions=some) for some in given.values()]
+    return write_subscription(ConsumerProtocolSubscription(topics=[topic], owned_partitions=parts), 1)
+
+
+def classic_join(group: str, topic: str, member_id: str = "", **more: Any) -> JoinGroupRequest:
+    held = more.pop("held", None)
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[
+            JoinGroupRequestProtocol(
+                name="range", metadata=subscription(topic, held=held) if held else subscription(topic)
+            )
+        ],
+    )
+    for field, value in more.items():
+        setattr(request, field, value)
+    return request
+
+
+def classic_sync(group: str, member_id: str, generation: int, **more: Any) -> SyncGroupRequest:
+    request = SyncGroupRequest(
+        group_id=group, generation_id=generation, member_id=member_id, protocol_type="consumer", protocol_name="range"
+    )
+    for field, value in more.items():
+        setattr(request, field, value)
+    return request
+
+
+def note_sync(script: Transcript, label: str, request: SyncGroupRequest) -> list[int]:
+    """Ask and note how many partitions a member is told; return them."""
+    answer = script.client.call(request, SyncGroupResponse, 5)
+    told = [
+        number
+        for part in (read_assignment(answer.assignment).assigned_partitions if answer.assignment else [])
+        for number in part.partitions
+    ]
+    script.note(label, [answer.error_code, answer.protocol_type, answer.protocol_name, len(told)])
+    return told
+
+
+def classic_members(script: Transcript, name: str) -> None:
+    """A member of the classic protocol in a consumer group."""
+    group = Group(script, name)
+    group.topic(name, 4)
+    first = group.ask("first joins", join(name, "a", name))
+    script.ask("of another type", classic_join(name, name, protocol_type="connect"), JoinGroupResponse, 9)
+    script.ask("no protocols", classic_join(name, name, protocols=[]), JoinGroupResponse, 9)
+    script.ask("short session", classic_join(name, name, session_timeout_ms=1), JoinGroupResponse, 9)
+    static = classic_join(name, name, "x", group_instance_id="i")
+    script.ask("unknown static", static, JoinGroupResponse, 9)
+    wanted = script.ask("wants an id", classic_join(name, name), JoinGroupResponse, 9)
+    assert wanted is not None
+    member = wanted.member_id
+    joined = script.ask("joins with it", classic_join(name, name, member), JoinGroupResponse, 9)
+    assert joined is not None
+    generation = joined.generation_id
+
+    def heartbeat(label: str, number: int, member_id: str = member) -> None:
+        request = HeartbeatRequest(group_id=name, generation_id=number, member_id=member_id)
+        script.ask(label, request, HeartbeatResponse, 4)
+
+    note_sync(script, "sync", classic_sync(name, member, generation))
+    note_sync(script, "sync of another type", classic_sync(name, member, generation, protocol_type="connect"))
+    note_sync(script, "sync of another protocol", classic_sync(name, member, generation, protocol_name="sticky"))
+    note_sync(script, "sync too late", classic_sync(name, member, generation - 1))
+    note_sync(script, "sync of the other", classic_sync(name, "a", 2))
+    heartbeat("waits", generation)
+    heartbeat("too late", generation - 1)
+    heartbeat("the other", 2, "a")
+    heartbeat("nobody", 2, "n")
+    group.describe("waits")
+    less = group.ask("first is told", beat(name, "a", 2, topic_partitions=group.has(first)))
+    group.ask("first has given up", beat(name, "a", 2, topic_partitions=group.has(less)))
+    heartbeat("is to join", generation)
+    again = script.ask("joins again", classic_join(name, name, member), JoinGroupResponse, 9)
+    assert again is not None
+    told = note_sync(script, "gets it", classic_sync(name, member, again.generation_id))
+    heartbeat("settled", again.generation_id)
+    request = commit(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id)
+    script.ask("commits", request, OffsetCommitResponse, 7)
+    request = commit(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id + 1)
+    script.ask("commits too early", request, OffsetCommitResponse, 7)
+    group.ask("third joins", join(name, "b", name))
+    heartbeat("third is there", again.generation_id)
+    script.ask("is to give up", classic_join(name, name, member, held=told), JoinGroupResponse, 9)
+    heartbeat("unrevoked", again.generation_id)
+    left = note_sync(script, "what is left", classic_sync(name, member, again.generation_id))
+    heartbeat("unrevoked still", again.generation_id)
+    script.ask("has given up", classic_join(name, name, member, held=left), JoinGroupResponse, 9)
+    group.describe("three")
+    leave = [MemberIdentity(member_id=member), MemberIdentity(member_id="n"), MemberIdentity(group_instance_id="i")]
+    script.ask("leaves", LeaveGroupRequest(group_id=name, members=leave), LeaveGroupResponse, 5)
+    group.describe("two")
+
+
+def classic_group_turns(script: Transcript, name: str) -> None:
+    """A classic group takes a member of the new protocol, and is classic again when that leaves."""
+    group = Group(script, name)
+    group.topic(name, 2)
+    joined = script.ask("joins", classic_join(name, name), JoinGroupResponse, 3)
+    assert joined is not None
+    member = joined.member_id
+    parts = [TopicPartition(topic=name, partitions=[0, 1])]
+    given = write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
+    assignments = [SyncGroupRequestAssignment(member_id=member, assignment=given)]
+    note_sync(script, "sync", classic_sync(name, member, joined.generation_id, assignments=assignments))
+    script.ask(
+        "commit",
+        commit(name, name, 1, member_id=member, generation_id_or_member_epoch=joined.generation_id),
+        OffsetCommitResponse,
+        7,
+    )
+    group.ask("new one joins", join(name, "new", name))
+    group.describe("consumer")
+    script.ask("as classic", DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6)
+    beating = HeartbeatRequest(group_id=name, generation_id=joined.generation_id, member_id=member)
+    script.ask("is to join", beating, HeartbeatResponse, 4)
+    again = script.ask("joins again", classic_join(name, name, member, held=[0, 1]), JoinGroupResponse, 9)
+    assert again is not None
+    left = note_sync(script, "what is left", classic_sync(name, member, again.generation_id))
+    again = script.ask("has given up", classic_join(name, name, member, held=left), JoinGroupResponse, 9)
+    assert again is not None
+    note_sync(script, "goes on", classic_sync(name, member, again.generation_id))
+    group.ask("new one gets it", beat(name, "new", 2))
+    ask_offsets(script, "offsets", name, name, bytes(16), 7)
+    group.ask("new one leaves", beat(name, "new", -1))
+    found = script.client.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6).groups[0]
+    script.note("classic again", [found.error_code, found.group_state, found.protocol_type, len(found.members)])
+    beating = HeartbeatRequest(group_id=name, generation_id=again.generation_id, member_id=member)
+    script.ask("is to join the classic group", beating, HeartbeatResponse, 4)
+    script.ask("joins the classic group", classic_join(name, name, member), JoinGroupResponse, 5)
+    ask_offsets(script, "offsets at last", name, name, bytes(16), 7)
+
+
+def groups_that_do_not_turn(script: Transcript, name: str) -> None:
+    group = Group(script, name)
+    group.topic(name, 1)
+    connect = classic_join(name + "-connect", name, protocol_type="connect")
+    script.ask("connect", connect, JoinGroupResponse, 3)
+    group.ask("joins connect", join(name + "-connect", "m", name))
+    joined = script.ask("empty: join", classic_join(name + "-empty", name), JoinGroupResponse, 3)
+    assert joined is not None
+    gone = LeaveGroupRequest(group_id=name + "-empty", members=[MemberIdentity(member_id=joined.member_id)])
+    script.ask("empty: leave", gone, LeaveGroupResponse, 5)
+    group.ask("empty: joins", join(name + "-empty", "m", name))
+    group.ask("empty: leaves", beat(name + "-empty", "m", -1))
+    script.ask("empty: classic again", classic_join(name + "-empty", name), JoinGroupResponse, 3)
+    script.ask("simple: commit", commit(name + "-simple", name, 3), OffsetCommitResponse, 9)
+    group.ask("simple: joins", join(name + "-simple", "m", name))
+    ask_offsets(script, "simple", name + "-simple", name, bytes(16), 7)
+
+
+def a_static_member_turns(script: Transcript, name: str) -> None:
+    """The only member, static, comes back with the other protocol, and again."""
+    group = Group(script, name)
+    group.topic(name, 2)
+    here = {"instance_id": "here"}
+    group.ask("joins", join(name, "a", name, **here))
+    group.ask("goes", beat(name, "a", -2, **here))
+    back = classic_join(name, name, group_instance_id="here")
+    joined = script.ask("comes back as classic", back, JoinGroupResponse, 9)
+    assert joined is not None
+    member = joined.member_id
+    synced = classic_sync(name, member, joined.generation_id, group_instance_id="here")
+    note_sync(script, "has it all", synced)
+    script.ask("is classic", DescribeGroupsRequest(groups=[name + "-x"]), DescribeGroupsResponse, 6)
+    group.ask("comes back as consumer", join(name, "b", name, **here))
+    group.describe("is consumer")
+    old = HeartbeatRequest(
+        group_id=name, generation_id=joined.generation_id, member_id=member, group_instance_id="here"
+    )
+    script.ask("old one is fenced", old, HeartbeatResponse, 4)
+
+
+SCRIPTS = (
+    bad_heartbeats,
+    one_member,
+    lonely_without_topics,
+    two_members,
+    votes_for_assignors,
+    static_consumers,
+    patterns,
+    topics_that_change,
+    group_configs,
+    offsets_of_members,
+    an_old_epoch,
+    descriptions_of_both,
+    classic_members,
+    classic_group_turns,
+    groups_that_do_not_turn,
+    a_static_member_turns,
+)

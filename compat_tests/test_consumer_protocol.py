@@ -1,0 +1,148 @@
+"""Real consumers in groups of the consumer protocol (KIP-848): librdkafka's and Java's, alone and together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from compat_tests.brokers import BROKERS, Broker
+from compat_tests.confluent import create_topic, produce
+from compat_tests.conftest import MakeBroker
+from compat_tests.group_members import MEMBERS, Member
+from compat_tests.waiting import until
+
+# Members send heartbeats ten times a second, so that a rebalance does not take half a minute.
+QUICK = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "5000",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+NewMember = Callable[..., Member]
+
+
+@pytest.fixture(scope="module")
+def quick(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker whose groups are quick."""
+    with BROKERS[broker_kind](tmp_path_factory.mktemp("quick") / "node", QUICK) as running:
+        yield running
+
+
+@pytest.fixture(params=sorted(MEMBERS))
+def new_member(request: pytest.FixtureRequest) -> Iterator[NewMember]:
+    """Make members of one client, which are gone after the test."""
+    made: list[Member] = []
+
+    def make(broker: Broker, group: str, **options: str) -> Member:
+        made.append(MEMBERS[request.param](broker, group, **options))
+        return made[-1]
+
+    yield make
+    for member in made:
+        getattr(member, "kill", member.close)()
+
+
+def shares(members: Sequence[Member]) -> list[int]:
+    for member in members:
+        member.poll()
+    return sorted(len(member.assignment()) for member in members)
+
+
+def read(members: Sequence[Member], count: int) -> Counter[str]:
+    """Read until so many values came."""
+    seen: Counter[str] = Counter()
+
+    def has_come() -> bool:
+        for member in members:
+            seen.update(member.poll())
+        return len(seen) >= count
+
+    until(has_come, every_seconds=0)
+    return seen
+
+
+def test_three_share_the_partitions_whoever_comes_and_goes(quick: Broker, name: str, new_member: NewMember) -> None:
+    create_topic(quick, name, 6)
+    members = [new_member(quick, name) for _ in range(3)]
+    members[0].subscribe(name)
+    until(lambda: shares(members[:1]) == [6], every_seconds=0)
+    for member in members[1:]:
+        member.subscribe(name)
+    until(lambda: shares(members) == [2, 2, 2], every_seconds=0)
+    assert len(set().union(*(member.assignment() for member in members))) == 6
+    produce(quick, name, [str(number) for number in range(300)])
+    assert set(read(members, 300).values()) == {1}
+    for member in members:
+        member.commit()
+    members[0].close()
+    until(lambda: shares(members[1:]) == [3, 3], every_seconds=0)
+    produce(quick, name, [str(number) for number in range(300, 400)])
+    assert read(members[1:], 100).keys() == {str(number) for number in range(300, 400)}
+
+
+def test_members_go_on_after_the_broker_was_killed(make_broker: MakeBroker, name: str, new_member: NewMember) -> None:
+    broker = make_broker(QUICK)
+    create_topic(broker, name, 4)
+    produce(broker, name, [str(number) for number in range(40)])
+    members = [new_member(broker, name) for _ in range(2)]
+    for member in members:
+        member.subscribe(name)
+    until(lambda: shares(members) == [2, 2], every_seconds=0)
+    held = [member.assignment() for member in members]
+    broker.kill()
+    broker.start()
+    produce(broker, name, [str(number) for number in range(40, 80)])
+    seen = read(members, 40)
+    assert {str(number) for number in range(40, 80)} <= seen.keys()
+    assert [member.assignment() for member in members] == held
+    for member in members:
+        member.commit()
+
+
+def test_a_static_member_is_back_where_it_was(quick: Broker, name: str, new_member: NewMember) -> None:
+    create_topic(quick, name, 2)
+    staying = new_member(quick, name, **{"group.instance.id": "staying"})
+    moving = new_member(quick, name, **{"group.instance.id": "moving"})
+    for member in (staying, moving):
+        member.subscribe(name)
+    until(lambda: shares([staying, moving]) == [1, 1], every_seconds=0)
+    held = moving.assignment()
+    moving.close()
+    moving = new_member(quick, name, **{"group.instance.id": "moving"})
+    moving.subscribe(name)
+    until(lambda: shares([staying, moving]) == [1, 1], every_seconds=0)
+    assert moving.assignment() == held
+
+
+def test_a_pattern_finds_the_topics_there_are(quick: Broker, name: str, new_member: NewMember) -> None:
+    for number in range(2):
+        create_topic(quick, f"{name}-{number}")
+    create_topic(quick, f"not-{name}")
+    member = new_member(quick, name)
+    member.match(f"{name}-[0-9]+")
+    until(lambda: shares([member]) == [2], every_seconds=0)
+    assert member.assignment() == {(f"{name}-0", 0), (f"{name}-1", 0)}
+
+
+def test_both_clients_and_both_protocols_share_one_group(quick: Broker, name: str) -> None:
+    create_topic(quick, name, 3)
+    classic = MEMBERS["librdkafka"](
+        quick, name, **{"group.protocol": "classic", "session.timeout.ms": "6000", "heartbeat.interval.ms": "100"}
+    )
+    classic.subscribe(name)
+    until(lambda: shares([classic]) == [3], every_seconds=0)
+    newer = [kind(quick, name) for kind in MEMBERS.values()]
+    for member in newer:
+        member.subscribe(name)
+    until(lambda: shares([classic, *newer]) == [1, 1, 1], every_seconds=0)
+    produce(quick, name, [str(number) for number in range(100)])
+    assert set(read([classic, *newer], 100).values()) == {1}
+    for member in newer:
+        member.close()
+    until(lambda: shares([classic]) == [3], every_seconds=0)
+    classic.close()
