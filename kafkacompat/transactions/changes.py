@@ -48,7 +48,7 @@ class Changes:
         if not transactional_id.shard.is_active:
             return
         if not outcome:
-            transactional_id.current = new
+            self._registry.change(transactional_id, new)
             if new.state in COMPLETION:
                 self._completer.begin(transactional_id)
             else:

@@ -60,7 +60,7 @@ class TransactionCoordinator:
         self.settings = settings
         self._clock = clock
         self._log = transaction_log
-        self._registry = registry = Registry(transaction_log)
+        self._registry = registry = Registry(transaction_log, settings.transactional_ids_max_bytes)
         self._leadership = Leadership(registry, transaction_log, cooperator(clock), Loader, self._loaded)
         self._completion = Completion(clock, settings, registry, markers, is_deleted)
         changes = self._completion.changes
@@ -91,7 +91,8 @@ class TransactionCoordinator:
         return self._leadership.take(Shard(partition, writer, leader_epoch))
 
     def _loaded(self, shard: Shard, loader: Loader) -> None:
-        self._registry.ids.update(loader.ids)
+        for each in loader.ids.values():
+            self._registry.remember(each)
         decided = [each for each in loader.ids.values() if each.current.state in COMPLETION]
         for each in decided:
             each.pending = COMPLETION[each.current.state]

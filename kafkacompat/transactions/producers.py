@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.changes import Changes
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import ID_BYTES, Registry, TransactionalId
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, ONGOING
 from kafkacompat.transactions.transaction import NO_EPOCH, Producer, Transaction
@@ -51,12 +51,14 @@ class Producers:
         if isinstance(found, ErrorCode):
             if found:
                 return ProducerAnswer(found)
+            if not self._registry.has_room(ID_BYTES + len(name)):
+                return ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             if producer_id is None:
                 return None
             found = TransactionalId(
                 name, self._registry.shard_for(name), Transaction(producer_id, NO_EPOCH, timeout_ms)
             )
-            self._registry.ids[name] = found
+            self._registry.remember(found)
         if found.is_busy:
             return ProducerAnswer(ErrorCode.CONCURRENT_TRANSACTIONS)
         if not found.current.may_initialize(expected):

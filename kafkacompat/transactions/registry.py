@@ -12,6 +12,10 @@ from kafkacompat.transactions.state import TransactionState
 from kafkacompat.transactions.transaction import Transaction
 from kafkacompat.wire.errors import ErrorCode
 
+ID_BYTES = 600
+PARTITION_BYTES = 200
+"""What a transactional id takes, about, and each partition of its transaction."""
+
 
 class TransactionalId:
     """One transactional id: ``current`` is what the log says, ``pending`` the state that it is about to be in.
@@ -27,6 +31,11 @@ class TransactionalId:
         self.current = current
         self.pending: TransactionState | None = None
         self.waiting: list[Deferred[None]] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes, about."""
+        return ID_BYTES + len(self.name) + PARTITION_BYTES * len(self.current.partitions)
 
     @property
     def is_busy(self) -> bool:
@@ -50,11 +59,13 @@ class TransactionalId:
 
 
 class Registry(Shards):
-    """All transactional ids by name, and the shards they live in."""
+    """All transactional ids by name, and the shards they live in; ``most_bytes`` are for all of them together."""
 
-    def __init__(self, log: CoordinatorLog) -> None:
+    def __init__(self, log: CoordinatorLog, most_bytes: int) -> None:
         super().__init__(log)
         self.ids: dict[str, TransactionalId] = {}
+        self._most_bytes = most_bytes
+        self._used_bytes = 0
 
     def find(self, name: str) -> TransactionalId | ErrorCode:
         """The transactional id; NONE when there is no such; else why it is not known whether there is."""
@@ -68,8 +79,24 @@ class Registry(Shards):
         """Whether *each* is still the transactional id of its name here."""
         return self.ids.get(each.name) is each
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether so much more may be remembered."""
+        return self._used_bytes + size_bytes <= self._most_bytes
+
+    def remember(self, each: TransactionalId) -> None:
+        """Know one that was not known before."""
+        self.ids[each.name] = each
+        self._used_bytes += each.size_bytes
+
+    def change(self, each: TransactionalId, new: Transaction) -> None:
+        """Let the log say *new* of a transactional id."""
+        self._used_bytes -= each.size_bytes
+        each.current = new
+        self._used_bytes += each.size_bytes
+
     def forget(self, each: TransactionalId) -> None:
         """Know it no longer."""
         if self.is_current(each):
+            self._used_bytes -= each.size_bytes
             del self.ids[each.name]
         each.settle()

@@ -28,6 +28,7 @@ class TransactionSettings:
     marker_retry_backoff_ms: int = 20
     marker_retry_backoff_max_ms: int = 5000
     concurrent_wait_ms: int = 100
+    transactional_ids_max_bytes: int = 512 << 20
 
     @property
     def log_value_version(self) -> int:

@@ -171,3 +171,34 @@ def test_a_change_that_is_decided_behind_a_resignation() -> None:
     assert now(asked) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
     world.log.hold = False
     assert world.restarted().init() == (100, 1)
+
+
+def test_the_memory_of_all_transactional_ids_is_bounded() -> None:
+    world = World(transactional_ids_max_bytes=2_000)
+    full = ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    producers = {name: world.init(name) for name in "abc"}
+    assert now(world.ask("d")) == full
+    assert world.init("a") == (100, 1)
+    assert world.add(producers["b"], P0, name="b") is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world = World(transactional_ids_max_bytes=2_000)
+    producer = world.init()
+    many = [("t", number) for number in range(5)]
+    for _ in range(3):
+        assert world.add(producer, *many) is NONE
+        assert now(world.ask("d")) == full
+        assert world.end(producer).error_code is NONE
+    assert world.init("d") == (101, 0)
+
+
+def test_what_is_forgotten_makes_room() -> None:
+    world = World(transactional_ids_max_bytes=2_000, transactional_id_expiration_ms=1000)
+    for name in "abc":
+        world.init(name)
+    world.clock.advance(3600)
+    for name in "def":
+        world.init(name)
+    again = world.restarted(transactional_ids_max_bytes=2_000)
+    assert now(again.ask("g")).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for partition in range(4):
+        again.coordinator.on_resignation(partition)
+    assert again.coordinator._registry.has_room(2_000)
