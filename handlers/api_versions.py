@@ -1,6 +1,6 @@
 """ApiVersions (key 18), v0-4: what is served here, in which versions.
 
-v3     flexible body, but always response header v0; the client says its name and version
+v3     flexible body, but always response header v0; the client says its name and version; features
 v4     features whose minimum is 0 may be listed
 
 A version that we do not know is answered in the layout of v0 with error 35 and this API's own range,
@@ -13,12 +13,20 @@ from __future__ import annotations
 import re
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.metadata.features import SUPPORTED
+from kafkacompat.wire.apis.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.headers import API_VERSIONS_KEY
 
 CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 CLIENT_NAME_VERSION = 3
+LEVEL_0_VERSION = 4
 OWN_RANGE_RELEASE = "2.4"
 
 
@@ -34,8 +42,24 @@ def handle_api_versions(
         api_keys=[
             ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
             for key, versions in sorted(services.served.items())
-        ]
+        ],
+        supported_features=_supported(context.api_version, services),
+        finalized_features_epoch=services.metadata.image.version if services.features else -1,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in services.features.items()
+            if level
+        ],
     )
+
+
+def _supported(version: int, services: Services) -> list[SupportedFeatureKey]:
+    """Older clients cannot read of a feature that may be at level 0 (KAFKA-17492)."""
+    return [
+        SupportedFeatureKey(name=name, min_version=SUPPORTED[name].first, max_version=SUPPORTED[name].last)
+        for name in services.features
+        if SUPPORTED[name].first or version >= LEVEL_0_VERSION
+    ]
 
 
 def _unknown_version(services: Services) -> ApiVersionsResponse | None:

@@ -54,7 +54,8 @@ class RequestContext:
 class Services:
     """Everything a handler may ask; built once by `kafkacompat.broker`.
 
-    ``served`` is what ApiVersions lists; a listener that looks like another broker has its own, and names the release.
+    ``served`` is what ApiVersions lists, ``features`` the levels that features are at; a listener that looks like another
+    broker has its own, and names the release.
     """
 
     node_id: int
@@ -68,6 +69,7 @@ class Services:
     stored_offsets: StoredOffsets
     conversions: Conversions
     served: Mapping[int, Versions] = field(default_factory=dict)
+    features: Mapping[str, int] = field(default_factory=dict)
     emulated: Release | None = None
 
     def now_ms(self) -> int:

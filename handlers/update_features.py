@@ -3,25 +3,33 @@
 v1     the client says whether it may be a downgrade, and may only ask
 v2     one error for the whole request
 
-There is no feature with levels here: what the broker does depends on its version alone. ApiVersions names none,
-and a request for any is refused as Kafka refuses one for a feature that it does not know.
+The levels here depend on the broker's release, and on whether an older Kafka may get its log back: a request for the level
+that a feature is at is fine, any other is refused as Kafka refuses one for a level that it does not know.
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.wire.apis.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from kafkacompat.wire.apis.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafkacompat.wire.errors import ErrorCode
 
 
 def handle_update_features(
     request: UpdateFeaturesRequest, context: RequestContext, services: Services
 ) -> UpdateFeaturesResponse:
-    """Refuse all of it; a request that changes nothing is fine."""
+    """Refuse all of it for the first that cannot be; a request that changes nothing is fine."""
     response = UpdateFeaturesResponse(error_message=None)
-    for update in request.feature_updates[:1]:
-        response.error_code = ErrorCode.INVALID_UPDATE_VERSION
-        response.error_message = (
-            f"this broker has no features with levels, so {update.feature} cannot be set to {update.max_version_level}"
-        )
+    for update in request.feature_updates:
+        if objection := _objection(update, services):
+            response.error_code = ErrorCode.INVALID_UPDATE_VERSION
+            response.error_message = objection
+            break
     return response
+
+
+def _objection(update: FeatureUpdateKey, services: Services) -> str:
+    wanted = f"{update.feature} cannot be set to {update.max_version_level}"
+    level = services.features.get(update.feature)
+    if level is None:
+        return f"this broker has no feature of that name, so {wanted}"
+    return "" if update.max_version_level == level else f"this broker works at level {level} alone, so {wanted}"

@@ -192,6 +192,7 @@ class Broker:
             stored_offsets=self.coordinators.stored_offsets,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
+            features=self.coordinators.features,
         )
         return Server(
             self._reactor,

@@ -13,6 +13,7 @@ from kafkacompat.groups.partition_events import GroupPartitionEvents
 from kafkacompat.groups.replicated_log import ReplicatedLog
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.stored_offsets import StoredOffsets
+from kafkacompat.metadata.features import GROUP_VERSION
 from kafkacompat.metadata.topic_changes import NewTopic
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ class Coordinators:
         )
         self.stored_offsets = StoredOffsets(store, config.int("offset.metadata.max.bytes"))
         self.events: PartitionEvents = GroupPartitionEvents(replicas, self.groups, self.stored_offsets)
+
+    @property
+    def features(self) -> dict[str, int]:
+        """The levels that features are at."""
+        return {GROUP_VERSION: 1}
 
     def _made_when_needed(self, topic: NewTopic) -> InternalTopic:
         return InternalTopic(topic, lambda wanted: self.controller.create_topics(wanted), self._metadata)

@@ -26,7 +26,8 @@ def emulate(name: str, handlers: Mapping[int, Handler], services: Services) -> D
     if release.is_since("4.0"):
         # Listed for librdkafka, which looks for it, and not served (KAFKA-18659).
         served[PRODUCE] = Versions(0, served[PRODUCE].last)
-    return Dispatcher(known, replace(services, served=served, emulated=release))
+    features = services.features if release.is_since("4.0") else {}
+    return Dispatcher(known, replace(services, served=served, features=features, emulated=release))
 
 
 def _known(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handler]:

@@ -11,6 +11,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
 from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.features import TRANSACTION_VERSION
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.replication.directories import Directories
 from kafkacompat.replication.replica_manager import ReplicaManager
@@ -49,6 +50,7 @@ class AdminNode:
             group_coordinator=ABSENT,
             stored_offsets=ABSENT,
             conversions=ABSENT,
+            features={TRANSACTION_VERSION: 2},
         )
 
     def send(self, request: Request, version: int) -> Any:

@@ -10,6 +10,7 @@ from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.errors import ErrorCode
+from tests.handlers.admin_node import AdminNode
 from tests.handlers.data_node import DataNode
 
 
@@ -49,3 +50,15 @@ def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
     response = compiler.decode(ApiVersionsResponse, compiler.encode(answered, 0), 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
+
+
+@pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [("transaction.version", 0, 2)])])
+def test_the_levels_of_features_are_told_to_who_can_read_of_them(
+    version: int, supported: list[tuple[str, int, int]]
+) -> None:
+    node = AdminNode()
+    response = node.ask(request(), ApiVersionsResponse, version)
+    assert [(each.name, each.min_version, each.max_version) for each in response.supported_features] == supported
+    finalized = [(each.name, each.min_version_level, each.max_version_level) for each in response.finalized_features]
+    assert finalized == ([("transaction.version", 2, 2)] if version >= 3 else [])
+    assert response.finalized_features_epoch == (node.holder.image.version if version >= 3 else -1)
