@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.transactions.records import transaction_record
 from kafkacompat.transactions.registry import Registry, TransactionalId
@@ -28,7 +28,8 @@ class Completer(Protocol):
 class Changes:
     """Writes changes to the log, one at a time for each transactional id.
 
-    A client that is answered before the log has decided (request.timeout.ms) finds its transactional id busy until then.
+    A client that is answered before the log has decided (request.timeout.ms) finds its transactional id busy
+    until then.
     """
 
     def __init__(self, registry: Registry, value_version: int, completer: Completer) -> None:
@@ -38,9 +39,11 @@ class Changes:
 
     def write(self, transactional_id: TransactionalId, new: Transaction) -> Deferred[ErrorCode]:
         """Let *new* become of a transactional id; fires with NONE or the error for the client, and never fails."""
+        shard = transactional_id.shard
+        if not shard.is_active:
+            return succeed(ErrorCode.NOT_COORDINATOR)
         transactional_id.pending = new.state
         record = transaction_record(transactional_id.name, new, self._value_version)
-        shard = transactional_id.shard
         written = shard.writer.write([record], lambda outcome: self._decided(transactional_id, new, outcome))
         return written.addCallback(lambda code: code if code or shard.is_active else ErrorCode.NOT_COORDINATOR)
 

@@ -1,7 +1,7 @@
 """From the decision how a transaction ends to the moment when every partition knows.
 
-A partition that cannot take its marker now is tried again, for as long as it takes: dropping the marker would show aborted
-records, or hold back the readers of the partition for ever. Only a partition that was deleted needs none.
+A partition that cannot take its marker now is tried again, for as long as it takes: dropping the marker would show
+aborted records, or hold back the readers of the partition for ever. Only a partition that was deleted needs none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Completion:
     ) -> None:
         self._clock = clock
         self._settings = settings
-        self._registry = registry
         self._markers = markers
         self._is_deleted = is_deleted
         self.changes = Changes(registry, settings.log_value_version, self)
@@ -46,14 +45,11 @@ class Completion:
         self._mark(transactional_id, transactional_id.current.partitions, self._settings.marker_retry_backoff_ms)
 
     def _mark(self, transactional_id: TransactionalId, partitions: Collection[TopicPartition], backoff_ms: int) -> None:
-        if not self._is_ours(transactional_id):
+        if not transactional_id.shard.is_active:
             return
         written = self._markers.write(_marker(transactional_id), partitions)
         written.addCallback(lambda codes: self._marked(transactional_id, codes, backoff_ms))
         written.addErrback(lambda failure: log.error("a transaction is not completed", exc_info=failure.value))
-
-    def _is_ours(self, transactional_id: TransactionalId) -> bool:
-        return transactional_id.shard.is_active and not self._registry.is_stopped
 
     def _marked(self, transactional_id: TransactionalId, codes: MarkerCodes, backoff_ms: int) -> None:
         left = [partition for partition, code in codes.items() if not self._is_done(transactional_id, partition, code)]
@@ -74,8 +70,7 @@ class Completion:
         return not code or self._is_deleted(*partition)
 
     def _complete(self, transactional_id: TransactionalId) -> None:
-        if self._is_ours(transactional_id):
-            self.changes.write(transactional_id, transactional_id.current.completed(now_ms(self._clock)))
+        self.changes.write(transactional_id, transactional_id.current.completed(now_ms(self._clock)))
 
     def refused(self, transactional_id: TransactionalId) -> None:
         """See Completer: it is written again, for as long as it takes."""

@@ -1,9 +1,10 @@
 """The transaction coordinator: what handlers call, and what tells it which partitions it leads.
 
 Each transactional id lives in one partition of `__transaction_state`; whoever leads the partition coordinates its
-transactions. The parts: `producers` gives epochs, `progress` has partitions added and transactions ended, `changes` writes
-what `transaction` computes as `state` allows, `completion` tells the partitions through `markers`, `expiration` aborts and
-forgets, `administration` tells, `loader` reads it all back from the log. Everything runs on the reactor thread.
+transactions. The parts: `producers` gives epochs, `progress` has partitions added and transactions ended, `changes`
+writes what `transaction` computes as `state` allows, `completion` tells the partitions through `markers`, `expiration`
+aborts and forgets, `administration` tells, `loader` reads it all back from the log. Everything runs on the reactor
+thread.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class TransactionCoordinator:
     """Coordinates the transactions of the `__transaction_state` partitions that this broker leads.
 
     ``ensure_topic`` creates that topic unless it is there, and fires when its partitions have leaders;
-    ``next_producer_id`` gives an id that no other producer has, or fails with KafkaError; ``is_deleted`` is certain that a
-    partition does not exist. Deferreds that methods return do not fail.
+    ``next_producer_id`` gives an id that no other producer has, or fails with KafkaError; ``is_deleted`` is certain
+    that a partition does not exist. Deferreds that methods return do not fail.
     """
 
     def __init__(
@@ -80,12 +81,14 @@ class TransactionCoordinator:
         self._registry.is_stopped = True
         self._expiration.stop()
         for partition in list(self._registry.shards):
-            self.on_resignation(partition)
+            self._leadership.give_up(partition)
+        for each in list(self._registry.ids.values()):
+            self._registry.forget(each)
 
     def on_election(self, partition: int, leader_epoch: int) -> Deferred[None]:
-        """This broker leads a partition of the topic: load what is in it, and complete what is decided; fires when it can be used.
+        """This broker leads a partition of the topic: load what is in it, and complete what is decided.
 
-        An empty partition can be used at once. A partition that is ours already is left as it is.
+        Fires when it can be used: an empty partition at once. A partition that is ours already is left as it is.
         """
         writer = Writer(partition, self._log, self._clock, timeout_ms=self.settings.request_timeout_ms)
         return self._leadership.take(Shard(partition, writer, leader_epoch))
@@ -146,8 +149,8 @@ class TransactionCoordinator:
     ) -> PartitionCodesOrLater:
         """Whether records of a transaction may go to partitions that know of none (KIP-890).
 
-        With *add*, for clients of transaction version 2, they come to be in it; without, those that are not have the code
-        TRANSACTION_ABORTABLE. Any other code is the same for all of them, and the coordinator's.
+        With *add*, for clients of transaction version 2, they come to be in it; without, those that are not have the
+        code TRANSACTION_ABORTABLE. Any other code is the same for all of them, and the coordinator's.
         """
         producer = Producer(producer_id, producer_epoch)
         if not add:

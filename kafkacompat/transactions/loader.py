@@ -1,4 +1,4 @@
-"""Rebuilds the transactional ids of one partition of the transactions topic from its records, on start or on election."""
+"""Rebuilds the transactional ids of one partition of the transactions topic from its records, on election."""
 
 from __future__ import annotations
 

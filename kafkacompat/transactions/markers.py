@@ -37,8 +37,8 @@ class MarkedPartition(Protocol):
 class MarkerWriter:
     """``find`` gives a partition of this broker or raises KafkaError (`ReplicaManager.find`).
 
-    ``end_transaction`` is told (partition of the offsets topic, producer id, whether it commits) when a marker is there, in the
-    order of the log.
+    ``end_transaction`` is told (partition of the offsets topic, producer id, whether it commits) when a marker is
+    there, in the order of the log.
     """
 
     def __init__(

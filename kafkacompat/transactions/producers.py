@@ -1,4 +1,4 @@
-"""InitProducerId for a transactional id: a producer id, or its next epoch, and the end of what the last one left open."""
+"""InitProducerId for a transactional id: a producer id or its next epoch, and the end of what is still open."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Producers:
     async def initialize(self, name: str, timeout_ms: int, expected: Producer | None) -> ProducerAnswer:
         """Give the producer of a transactional id an epoch of its own; *expected* is who it says it was.
 
-        A transaction that is open is aborted, and the client asks again (CONCURRENT_TRANSACTIONS). Fails with KafkaError
-        when a producer id is needed and there is none to be had.
+        A transaction that is open is aborted, and the client asks again (CONCURRENT_TRANSACTIONS). Fails with
+        KafkaError when a producer id is needed and there is none to be had.
         """
         answer = await self._try(name, timeout_ms, expected, None)
         if answer is None:

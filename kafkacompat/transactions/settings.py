@@ -15,7 +15,8 @@ HOUR_MS = 3_600_000
 class TransactionSettings:
     """Kafka's property names in snake case, with Kafka's defaults, and what is ours below them.
 
-    ``transaction_version`` is the level of the feature of that name: 2 or, where an older Kafka may get its log back, 0.
+    ``transaction_version`` is the level of the feature of that name: 2 or, where an older Kafka may get its log back,
+    0.
     """
 
     transaction_max_timeout_ms: int = 900_000

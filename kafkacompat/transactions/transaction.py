@@ -42,10 +42,10 @@ class Producer(NamedTuple):
 class Transaction(NamedTuple):
     """A transactional id at one moment; all but ``last_producer_epoch`` is in the log.
 
-    ``start_ms`` and ``last_update_ms`` are milliseconds since 1970, -1 for none. ``previous_producer_id`` is the one before
-    the last change, ``next_producer_id`` the one that completing will bring, -1 for none; ``last_producer_epoch`` is the one
-    that the client may still ask with because an answer was lost. ``client_version`` is the transaction version that the
-    client knows.
+    ``start_ms`` and ``last_update_ms`` are milliseconds since 1970, -1 for none. ``previous_producer_id`` is the one
+    before the last change, ``next_producer_id`` the one that completing will bring, -1 for none;
+    ``last_producer_epoch`` is the one that the client may still ask with because an answer was lost.
+    ``client_version`` is the transaction version that the client knows.
     """
 
     producer_id: int

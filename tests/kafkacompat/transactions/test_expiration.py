@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
 from kafkacompat.wire.errors import ErrorCode
@@ -152,3 +153,15 @@ def test_markers_that_wait_end_with_the_coordinator() -> None:
     world.coordinator.stop()
     world.wait(10)
     assert not world.clock.getDelayedCalls()
+
+
+def test_a_coordinator_that_resigned_writes_nothing_more() -> None:
+    world = World()
+    world.add(exhausted(world))
+    allocating = world.allocating = Deferred()
+    world.wait(80)
+    written = len(world.log.records())
+    for partition in range(4):
+        world.coordinator.on_resignation(partition)
+    allocating.callback(500)
+    assert len(world.log.records()) == written

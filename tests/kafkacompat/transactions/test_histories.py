@@ -1,5 +1,5 @@
-"""Random lives: producers that write, end their transactions or are fenced, a log and partitions that fail for a while,
-and a coordinator that is killed. Whatever happens, every transaction ends, and ends everywhere as its producer was told.
+"""Random lives: producers that write, end their transactions or are fenced, a log and partitions that fail for a
+while, and a coordinator that is killed. Whatever happens, every transaction ends, and ends everywhere as its producer was told.
 """
 
 from __future__ import annotations
