@@ -168,7 +168,8 @@ class ReadBuilder(Builder):
             return self._struct(field.struct)
         marker, target = out.fresh("n"), out.fresh(name + "_")
         self._emit_unpack(marker, "b")
-        out.emit(f"if {marker} < 0:")
+        # In a tagged field null is 0, elsewhere it is -1.
+        out.emit(f"if {marker} {'<=' if self._tagged(field) else '<'} 0:")
         out.emit(f"    {target} = None")
         out.emit("else:")
         out.depth += 1

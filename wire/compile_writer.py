@@ -128,7 +128,9 @@ class WriteBuilder(Builder):
             self._struct(field.struct, local)
             return
         out.emit(f"if {local} is None:")
-        out.emit(f"    {self.buffer} += b'\\xff'")
+        # In a tagged field null is 0, elsewhere it is -1.
+        null = r"b'\x00'" if self._tagged(field) else r"b'\xff'"
+        out.emit(f"    {self.buffer} += {null}")
         out.emit("else:")
         out.depth += 1
         out.emit(f"{self.buffer} += b'\\x01'")
@@ -160,6 +162,8 @@ class WriteBuilder(Builder):
         out.emit(f"    {outer} += uvarint(tag); {outer} += uvarint(len(content)); {outer} += content")
 
     def _differs(self, local: str, field: Field) -> str:
+        if field.kind == "struct" and field.default is None:
+            return "True"  # Kafka writes null, too: what it leaves out is a struct of defaults.
         if field.default is None:
             return f"{local} is not None"
         if field.default is list:

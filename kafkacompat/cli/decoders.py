@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from kafkacompat.groups.consumer import records as consumer_records
 from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 from kafkacompat.storage.inspection.rows import Decoder
 from kafkacompat.transactions.records import KEY_VERSION, TransactionLogKey, TransactionLogValue
@@ -27,7 +28,11 @@ _Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
 """By the version a key begins with: the key and its value."""
 
 _OFFSETS: _Kinds = {
-    kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue) for kind, key in KEY_TYPES.items()
+    **{
+        kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue)
+        for kind, key in KEY_TYPES.items()
+    },
+    **{kind: (key, consumer_records.VALUES[key]) for kind, key in consumer_records.KEYS.items()},
 }
 _TRANSACTIONS: _Kinds = {KEY_VERSION: (TransactionLogKey, TransactionLogValue)}
 
@@ -88,8 +93,13 @@ def to_json(message: Struct, version: int) -> dict[str, Any]:
     return {
         _camel_case(name): _value(getattr(message, name), field, version)
         for name, field in message.FIELDS.items()
-        if version in field.versions and (version not in field.tagged or getattr(message, name) != field.default)
+        if version in field.versions and (version not in field.tagged or _is_told(getattr(message, name), field))
     }
+
+
+def _is_told(value: Any, field: Field) -> bool:
+    """Whether a tagged field is told of; of a struct null is no default to Kafka."""
+    return value != field.default or field.kind == "struct"
 
 
 def _camel_case(name: str) -> str:

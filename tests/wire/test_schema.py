@@ -59,6 +59,10 @@ class NewerDrawing(Message, versions="0-2", flexible="2+"):
     scale: int = int32(versions="2+", tag=0)
 
 
+class Tagged(Message, versions="0", flexible="0+"):
+    origin: Point | None = struct(Point, nullable="0+", tag=0)
+
+
 class Kinds(Message, versions="0"):
     small: int = int8()
     port: int = uint16()
@@ -121,6 +125,16 @@ def test_the_flexible_form_has_compact_lengths_and_tagged_fields() -> None:
     tagged = "01" + "03" + "03" + "02" + "0274"
     assert encode(drawing, 2).hex() == "036162" + "02" + point + origin + "02" + "00000005" + tagged
     assert decode(Drawing, encode(drawing, 2), 2) == drawing
+
+
+def test_a_tagged_struct_may_be_null() -> None:
+    for tagged, data in (
+        (Tagged(), "01" + "00" + "01" + "00"),
+        (Tagged(origin=Point(x=1)), "01000501" + "0001" + "0000"),
+    ):
+        assert encode(tagged, 0).hex() == data
+        assert decode(Tagged, encode(tagged, 0), 0) == tagged
+    assert decode(Tagged, b"\x00", 0) == Tagged()
 
 
 def test_unknown_tagged_fields_are_skipped_in_every_struct() -> None:

@@ -86,8 +86,26 @@ class GroupValue(Message, versions="0", flexible="0+"):
     metadata_hash: int = int64(tag=0)  # of the topics of all members
 
 
+class PartitionRacks(Struct):
+    """In which racks the replicas of a partition are."""
+
+    partition: int = int32()
+    racks: list[str] = array(string())
+
+
+class TopicMetadata(Struct):
+    """What was known of one topic."""
+
+    topic_id: bytes = uuid()
+    topic_name: str = string()
+    num_partitions: int = int32()
+    partition_metadata: list[PartitionRacks] = array(PartitionRacks)
+
+
 class PartitionMetadataValue(Message, versions="0", flexible="0+"):
-    """See PartitionMetadataKey; not read any further than that it is there."""
+    """See PartitionMetadataKey."""
+
+    topics: list[TopicMetadata] = array(TopicMetadata)
 
 
 class ClassicProtocol(Struct):
@@ -199,7 +217,7 @@ def read_value(key: Key, data: Buffer) -> Message:
     message = VALUES[type(key)]
     if version != VALUE_VERSION:
         raise MalformedError(f"{message.__name__} has no version {version}")
-    return message() if message is PartitionMetadataValue else decode(message, rest, version)
+    return decode(message, rest, version)
 
 
 def _split(data: Buffer) -> tuple[int, Buffer]:
