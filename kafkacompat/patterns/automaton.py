@@ -11,7 +11,8 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from kafkacompat.patterns.characters import WORD, CharacterSet
-from kafkacompat.patterns.syntax import At, Choice, One, PatternError, Place, Repeat, Sequence, Tree, parse
+from kafkacompat.patterns.syntax import PatternError, parse
+from kafkacompat.patterns.tree import At, Choice, One, Place, Repeat, Sequence, Tree
 
 MAX_NODES = 20_000
 MAX_REMEMBERED = 10_000

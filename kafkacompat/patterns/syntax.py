@@ -12,11 +12,9 @@ Rule 3. A pattern of more than `MAX_LENGTH` characters, or nested deeper than `M
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TypeAlias
 
 from kafkacompat.patterns.characters import CATEGORIES, LAST, PERL, POSIX, CharacterSet
+from kafkacompat.patterns.tree import At, Choice, One, Place, Repeat, Sequence, Tree
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 100
@@ -26,56 +24,6 @@ MAX_REPEAT = 1000
 class PatternError(Exception):
     """A pattern is not one; the text says in a few words why."""
 
-
-class Place(Enum):
-    """What can be asked about a place between two characters."""
-
-    TEXT_START = auto()
-    TEXT_END = auto()
-    LINE_START = auto()
-    LINE_END = auto()
-    WORD_EDGE = auto()
-    NO_WORD_EDGE = auto()
-
-
-@dataclass(frozen=True)
-class One:
-    """One character of a set."""
-
-    characters: CharacterSet
-
-
-@dataclass(frozen=True)
-class At:
-    """Nothing, at a certain place."""
-
-    place: Place
-
-
-@dataclass(frozen=True)
-class Sequence:
-    """One part after the other; without parts it is nothing, anywhere."""
-
-    parts: tuple[Tree, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of these."""
-
-    options: tuple[Tree, ...]
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """A part from ``least`` to ``most`` times; None: any number of times."""
-
-    part: Tree
-    least: int
-    most: int | None
-
-
-Tree: TypeAlias = One | At | Sequence | Choice | Repeat
 
 _REPEAT = re.compile(r"([*+?])|\{([0-9]{1,9})(,([0-9]{0,9}))?\}", re.ASCII)
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -152,8 +100,8 @@ class _Parser:
                 self._quoted(parts)
             elif (match := self._match(_REPEAT)) is not None:
                 self._repeat(parts, match)
-            else:
-                parts.append(self._atom())
+            elif (atom := self._atom()) is not None:
+                parts.append(atom)
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _quoted(self, parts: list[Tree]) -> None:
@@ -167,13 +115,15 @@ class _Parser:
         if not parts:
             raise PatternError(f"{match[0]} has nothing to repeat")
         self._take("?")
-        if _REPEAT.match(self._text, self._at):
-            raise PatternError(f"{match[0]} cannot be repeated itself")
-        if _product(parts[-1], max(least, most or 0)) > MAX_REPEAT:
-            raise PatternError(f"{match[0]} repeats more than {MAX_REPEAT} times")
+        self._check_not_repeated(match[0])
         parts[-1] = Repeat(parts[-1], least, most)
 
-    def _atom(self) -> Tree:
+    def _check_not_repeated(self, what: str) -> None:
+        if _REPEAT.match(self._text, self._at):
+            raise PatternError(f"{what} cannot be repeated itself")
+
+    def _atom(self) -> Tree | None:
+        """What stands for itself; None for flags, which stand for nothing."""
         if self._peek("("):
             return self._group()
         for token, place in _PLACES.items():
@@ -191,6 +141,8 @@ class _Parser:
             return At(Place.LINE_START if many_lines else Place.TEXT_START)
         if character == "$":
             return At(Place.LINE_END if many_lines else Place.TEXT_END)
+        if character == "{":
+            self._check_not_repeated("{")
         if character == ".":
             return One(CharacterSet(() if "s" in self._flags else [("\n", "\n")], is_negated=True))
         return self._literal(character)
@@ -203,14 +155,14 @@ class _Parser:
 
     # Groups
 
-    def _group(self) -> Tree:
+    def _group(self) -> Tree | None:
         outside = self._flags
         if (named := self._match(_NAMED)) is not None:
             self._name(named[1])
         elif (flags := self._match(_FLAGS)) is not None:
             self._flags = (self._flags | set(flags[1])) - set(flags[2] or "")
-            if flags[0] == "(?)" or flags[3] == ")":
-                return self._flags_alone(flags)
+            if flags[3] == ")":
+                return None
         elif self._peek("(?"):
             raise PatternError(f"{self._text[self._at : self._at + 4]} begins no group of RE2")
         else:
@@ -218,12 +170,6 @@ class _Parser:
         tree = self._inside()
         self._flags = outside
         return Sequence((tree,))
-
-    def _flags_alone(self, flags: re.Match[str]) -> Tree:
-        """Flags for the rest of the group around them."""
-        if not flags[1] and not flags[2]:
-            raise PatternError("(?) has no flags")
-        return Sequence(())
 
     def _name(self, name: str) -> None:
         if not re.fullmatch(r"[0-9A-Za-z_]+", name) or name in self._names:
@@ -252,7 +198,7 @@ class _Parser:
         if (match := self._match(_UNICODE)) is None:
             return None
         is_negated = (match[1] == "P") is not bool(match[2])
-        return _unicode_class(match[3] or match[4], is_negated=is_negated)
+        return _unicode_class(match[3] or match[4], is_negated=is_negated, folds=folds)
 
     def _escape(self) -> str:
         """The character that \\ and what follows stand for."""
@@ -315,17 +261,9 @@ def _times(match: re.Match[str]) -> tuple[int, int | None]:
     return least, most
 
 
-def _product(tree: Tree, times: int) -> int:
-    """How often the innermost part is repeated, at most, if *tree* is repeated this often."""
-    if isinstance(tree, Repeat):
-        return _product(tree.part, max(times, 1) * max(tree.least, tree.most or 0, 1))
-    inner = tree.parts if isinstance(tree, Sequence) else tree.options if isinstance(tree, Choice) else ()
-    return max((_product(part, times) for part in inner), default=times)
-
-
-def _unicode_class(name: str, *, is_negated: bool) -> CharacterSet:
+def _unicode_class(name: str, *, is_negated: bool, folds: bool) -> CharacterSet:
     if name == "Any":
         return CharacterSet([("\0", LAST)], is_negated=is_negated)
     if name not in CATEGORIES:
         raise PatternError(f"{name} is no category of characters")
-    return CharacterSet(categories=[name], is_negated=is_negated)
+    return CharacterSet(categories=[name], is_negated=is_negated, folds=folds)
