@@ -33,8 +33,10 @@ from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, T
 from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch, release_all
 from kafkacompat.replication.partition import Partition
 from kafkacompat.replication.partition_read import PartitionRead
+from kafkacompat.storage import transaction_index
 from kafkacompat.timers import go_through
 from kafkacompat.wire.apis.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
@@ -98,7 +100,8 @@ def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits
     """Before there was a limit for all partitions together, each could count on getting something."""
     max_bytes = min(request.max_bytes, most_bytes)
     one_batch_each = version < TOTAL_LIMIT_VERSION
-    return FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms, one_batch_each)
+    committed = request.isolation_level == READ_COMMITTED
+    return FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms, one_batch_each, committed)
 
 
 def _one_at_a_time(
@@ -204,10 +207,14 @@ def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
         high_watermark=read.high_watermark,
         last_stable_offset=read.last_stable_offset,
         log_start_offset=read.log_start_offset,
-        aborted_transactions=[] if committed else None,
+        aborted_transactions=[_aborted(each) for each in read.aborted] if committed else None,
         records=read.region if read.region is not None else b"",
     )
     if read.diverging_epoch is not None:
         epoch, end_offset = read.diverging_epoch
         data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return data
+
+
+def _aborted(transaction: transaction_index.AbortedTransaction) -> AbortedTransaction:
+    return AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)

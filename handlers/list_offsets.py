@@ -37,22 +37,26 @@ from kafkacompat.wire.apis.list_offsets import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 LATEST, EARLIEST = -1, -2
+READ_COMMITTED = 1
 
 Found: TypeAlias = "FoundRecord | None"
-Place: TypeAlias = "Callable[[Partition], Found | Deferred[Found]]"
+Place: TypeAlias = "Callable[[Partition, bool], Found | Deferred[Found]]"
 
 
-def _latest(partition: Partition) -> Found:
-    # Without transactions the last stable offset is the high watermark.
-    return FoundRecord(partition.high_watermark.offset, -1, partition.leader_epoch)
+def _latest(partition: Partition, committed: bool) -> Found:
+    return FoundRecord(partition.end_offset(committed=committed), -1, partition.leader_epoch)
 
 
-def _earliest(partition: Partition) -> Found:
+def _latest_time(partition: Partition, committed: bool) -> Deferred[Found]:
+    return partition.find_max_timestamp(committed=committed)
+
+
+def _earliest(partition: Partition, _committed: bool) -> Found:
     offset = partition.log.log_start_offset
     return FoundRecord(offset, -1, partition.log.leader_epochs.epoch_for_offset(offset))
 
 
-def _nowhere(_partition: Partition) -> Found:
+def _nowhere(_partition: Partition, _committed: bool) -> Found:
     return None
 
 
@@ -60,7 +64,7 @@ def _nowhere(_partition: Partition) -> Found:
 NAMED_PLACES: dict[int, tuple[int, Place]] = {
     LATEST: (1, _latest),
     EARLIEST: (1, _earliest),
-    -3: (7, Partition.find_max_timestamp),
+    -3: (7, _latest_time),
     -4: (8, _earliest),
     -5: (9, _nowhere),
     -6: (11, _nowhere),
@@ -86,6 +90,7 @@ class _Lookup:
 
     def __init__(self, request: ListOffsetsRequest, context: RequestContext, services: Services) -> None:
         self._version = context.api_version
+        self._committed = request.isolation_level == READ_COMMITTED
         self._replicas = services.replica_manager
         self.waiting: list[Deferred[Any]] = []
         self._duplicates = _duplicates(request)
@@ -117,11 +122,11 @@ class _Lookup:
         partition = self._replicas.find(topic, wanted.partition_index)
         partition.check_epoch(wanted.current_leader_epoch)
         if wanted.timestamp >= 0:
-            return partition.find_timestamp(wanted.timestamp)
+            return partition.find_timestamp(wanted.timestamp, committed=self._committed)
         since_version, place = NAMED_PLACES.get(wanted.timestamp, (None, _nowhere))
         if since_version is None or self._version < since_version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"there is no place {wanted.timestamp} in this version")
-        return place(partition)
+        return place(partition, self._committed)
 
 
 def _duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:

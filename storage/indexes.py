@@ -59,6 +59,12 @@ class OffsetIndex:
         slot = bisect_right(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET)) - 1
         return self.positions[slot] if slot >= 0 else 0
 
+    def offset_behind(self, position: int) -> int | None:
+        """The last offset of a batch that begins at *position* or later, the first that the index knows; None without one."""
+        count = len(self)
+        slot = bisect_left(self.positions, position, 0, count)
+        return self.base_offset + self.relative_offsets[slot] if slot < count else None
+
     def truncate_to(self, offset: int) -> None:
         """Forget every entry for an offset >= `offset`."""
         keep = bisect_left(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET))

@@ -18,16 +18,20 @@ from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log_compaction import LogCompaction
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
-from kafkacompat.storage.log_reading import LogReading
 from kafkacompat.storage.log_state import may_pass
+from kafkacompat.storage.log_transactions import LogTransactions
 from kafkacompat.storage.partition_metadata import write_partition_metadata
 from kafkacompat.storage.producer_state import StoredBatch
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition
 from kafkacompat.storage.recovery import empty_log, load_log
 from kafkacompat.storage.rolling import must_roll
-from kafkacompat.storage.segment import TornSegmentError
+from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.segment_files import TornSegmentError
+from kafkacompat.storage.transaction_index import AbortedTransaction
+from kafkacompat.storage.transaction_marker import Marker, marker_batch
 from kafkacompat.storage.validation import CheckedBatch, check_batch
+from kafkacompat.storage.verification import Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import LENGTH_END, LOG_APPEND_TIME, BatchHeader
@@ -58,7 +62,7 @@ class AppendResult(NamedTuple):
     end: OffsetPosition
 
 
-class Log(LogReading, LogMaintenance, LogCompaction):
+class Log(LogTransactions, LogMaintenance, LogCompaction):
     """One partition's log."""
 
     @classmethod
@@ -126,47 +130,82 @@ class Log(LogReading, LogMaintenance, LogCompaction):
     # --- appending ---
 
     def append(
-        self, records: Buffer | CheckedBatch, *, leader_epoch: int, now_ms: int, from_client: bool
+        self,
+        records: Buffer | CheckedBatch,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        from_client: bool,
+        guard: Guard | None = None,
     ) -> AppendResult:
         """Append exactly one batch of format version 2 as leader; one that was checked before is not checked again. [loop]
 
-        Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes: INVALID_RECORD,
-        CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. After
-        any of them the log is as it was before.
+        For `guard` see ProducerState. Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes:
+        INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR.
+        After any of them the log is as it was before.
         """
         if self.offline:
             raise self._offline_error()
-        config = self.config
         if not isinstance(records, CheckedBatch):
-            records = check_batch(records, config, now_ms, from_client)
+            records = check_batch(records, self.config, now_ms, from_client)
         header = records.header
         size_bytes = header.length + LENGTH_END
-        if size_bytes > config.segment_bytes:
-            detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={config.segment_bytes}"
+        if size_bytes > self.config.segment_bytes:
+            detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={self.config.segment_bytes}"
             raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, detail)
         if header.producer_id >= 0:
-            stored = self._check_producer(header, from_client)
+            stored = self.producer_state.check(header, from_client, guard)
             if stored is not None:
                 return self._duplicate(stored)
-        active = self.segments.active
+        active, position = self._write(records, leader_epoch, now_ms)
+        if header.producer_id >= 0:
+            self.producer_state.add(header, self.log_end_offset, (active.base_offset, position))
+        return self._appended(header, active)
+
+    def append_marker(self, marker: Marker, *, leader_epoch: int, now_ms: int) -> AppendResult:
+        """Append the end of a transaction; one that repeats the last is harmless. [loop]
+
+        Raises as `append`, of Kafka's codes INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED and KAFKA_STORAGE_ERROR.
+        """
+        if self.offline:
+            raise self._offline_error()
+        self.producer_state.check_marker(marker)
+        batch = marker_batch(marker, self.config, now_ms)
+        active, _ = self._write(batch, leader_epoch, now_ms)
+        header = batch.header._replace(base_offset=self.log_end_offset)
+        first_offset = self.producer_state.first_open_offset(marker.producer_id)
+        if first_offset >= 0 and not marker.is_commit:
+            stable_offset = self.producer_state.open.stable_offset_without(first_offset, header.base_offset)
+            active.note_aborted(AbortedTransaction(marker.producer_id, first_offset, header.base_offset, stable_offset))
+        self.producer_state.end_transaction(header, marker.coordinator_epoch)
+        return self._appended(header, active)
+
+    def _write(self, batch: CheckedBatch, leader_epoch: int, now_ms: int) -> tuple[Segment, int]:
+        """Write a batch at the log's end, which stays where it is; returns in which segment, and where."""
+        header, config, active = batch.header, self.config, self.segments.active
+        size_bytes = header.length + LENGTH_END
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         if must_roll(active, size_bytes, last_offset, header.max_timestamp, now_ms, config):
             raise RollNeededError
         position = active.size_bytes
-        patched = (_PATCHED.pack(base_offset, header.length, leader_epoch), *records.parts)
+        patched = (_PATCHED.pack(base_offset, header.length, leader_epoch), *batch.parts)
         try:
             active.append(patched, size_bytes, last_offset, header.max_timestamp, now_ms, config.index_interval_bytes)
         except OSError as error:
             raise self._write_failed(error) from error
         self._recent.add(base_offset, position, size_bytes)
-        if header.producer_id >= 0:
-            self.producer_state.add(header, base_offset)
         if leader_epoch != self.leader_epochs.latest:
             self.leader_epochs.assign(leader_epoch, base_offset)
         if self._dirty_since_ms < 0:
             self._dirty_since_ms = now_ms
+        return active, position
+
+    def _appended(self, header: BatchHeader, active: Segment) -> AppendResult:
+        """Let the log end behind what was written: everything else that is known of it comes first."""
+        base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
         self.log_end_offset = end_offset = last_offset + 1
         return AppendResult(
             base_offset,
@@ -176,12 +215,6 @@ class Log(LogReading, LogMaintenance, LogCompaction):
             False,
             OffsetPosition(end_offset, active.base_offset, active.size_bytes),
         )
-
-    def _check_producer(self, header: BatchHeader, from_client: bool) -> StoredBatch | None:
-        if from_client and header.is_transactional:
-            # Nothing vouches for the transaction; Kafka says the same of a partition that was not added to it.
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open that the batch could belong to")
-        return self.producer_state.check(header, from_client)
 
     def _duplicate(self, stored: StoredBatch) -> AppendResult:
         return AppendResult(

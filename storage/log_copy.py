@@ -23,7 +23,7 @@ from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.segments import Segments
 from kafkacompat.storage.snapshots import Snapshots
-from kafkacompat.storage.transaction_index import read_aborted, write_aborted
+from kafkacompat.storage.transaction_index import write_aborted
 
 CHUNK_BYTES = 1 << 20
 SYNC_BYTES = 8 << 20
@@ -158,7 +158,7 @@ class LogCopy:
 
     def _copy_transaction_index(self, segment: Segment) -> None:
         try:
-            aborted = read_aborted(self._files, segment.path(TXN_INDEX_SUFFIX))
+            aborted = segment.aborted().since()
         except (OSError, CorruptIndexError) as error:
             raise SourceError(f"reading {self.source.directory} failed: {error}") from error
         write_aborted(self._files, self._segment(segment.base_offset).path(TXN_INDEX_SUFFIX), aborted)

@@ -9,9 +9,8 @@ from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
 from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segment_files import DELETED_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment_files import DELETED_SUFFIX
 from kafkacompat.storage.segments import take_from_end
-from kafkacompat.storage.transaction_replay import truncate_aborted
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
@@ -84,6 +83,8 @@ class LogMaintenance(LogState):
             active = self.segments.active
             self._seal_through(active.base_offset - 1)
             active.sync()
+            if active.write_aborted():
+                self._folder_is_synced = False
             if not self._folder_is_synced:
                 self._sync_folder()
             self.recovery_point = max(self.recovery_point, end_offset)
@@ -213,7 +214,7 @@ class LogMaintenance(LogState):
         self.segments.replace(kept)
         # The log's beginning may lie inside the batch that is dropped; offsets before it are never given again.
         self.log_end_offset = max(kept[-1].cut(offset), min(offset, self.log_start_offset))
-        truncate_aborted(self._files, kept[-1].path(TXN_INDEX_SUFFIX), self.log_end_offset)
+        kept[-1].truncate_aborted(self.log_end_offset)
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
         self.producer_state = rebuild_producer_state(

@@ -38,6 +38,12 @@ class LogReading(LogState):
         ColdDataError when finding the place would wait for the disk: then call `warm` and read again. CorruptDataError
         where a batch is known to be damaged; a region ends in front of one, and reading goes on behind it.
         """
+        found = self._read(offset, max_bytes, upper, at_least_one_batch, may_block)
+        return None if found is None else found[1]
+
+    def _read(
+        self, offset: int, max_bytes: int, upper: OffsetPosition | None, at_least_one_batch: bool, may_block: bool
+    ) -> tuple[Segment, FileRegion] | None:
         if self.offline:
             raise self._offline_error()
         end_offset = self.log_end_offset
@@ -58,11 +64,14 @@ class LogReading(LogState):
         try:
             region = self.read(offset, 0)
         except CorruptDataError as error:
-            if error.behind is None:
-                self.find_way(self.segments[max(0, self.segments.floor(offset))])
+            self._find_way_behind(error, offset)
             return
         if region is not None:
             region.release()
+
+    def _find_way_behind(self, error: CorruptDataError, offset: int) -> None:
+        if error.behind is None:
+            self.find_way(self.segments[max(0, self.segments.floor(offset))])
 
     def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """The first record that is no earlier than `timestamp` (ms); None when all are earlier. [disk]"""

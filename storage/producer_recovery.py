@@ -35,6 +35,7 @@ def rebuild_producer_state(
         start = end_offset if clean_shutdown else segments[0].base_offset
     for segment in segments.since(start) if start < end_offset else ():
         _replay(segment, state, start)
+    state.open.settle(end_offset)
     state.remove_expired(now_ms, config.producer_id_expiration_ms)
     _remove_strays(snapshots, {segment.base_offset for segment in segments})
     return state
@@ -76,14 +77,15 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
         for span_start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
             for batch_position, header in scan_headers(file.file, span_start, end):
                 if header.producer_id >= 0 and header.last_offset >= start:
-                    _add(file.file, batch_position, header, state)
+                    _add(file.file, (segment.base_offset, batch_position), header, state)
     finally:
         file.release()
 
 
-def _add(file: File, position: int, header: BatchHeader, state: ProducerState) -> None:
+def _add(file: File, place: tuple[int, int], header: BatchHeader, state: ProducerState) -> None:
+    position = place[1]
     if not header.is_control:
-        state.add(header, header.base_offset)
+        state.add(header, header.base_offset, place)
     elif is_sound(file, position, header):  # else what it would end cannot be told
         for record in read_records(file.pread(header.size_bytes, position)):
             state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))

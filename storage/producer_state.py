@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from struct import Struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.storage.open_transactions import NO_PLACE, OpenTransactions
+from kafkacompat.storage.producer_checks import NO_EPOCH, check_batch, check_first_batch, check_marker, old_epoch
+from kafkacompat.storage.verification import Guard, Verifications
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader
 
+if TYPE_CHECKING:
+    from kafkacompat.storage.transaction_marker import Marker
+
 BATCHES_KEPT = 5
 MAX_SEQUENCE = 2**31 - 1
-NO_EPOCH = -1
 
 ENTRY = Struct(">qhiqiqiq")
 """A producer in a snapshot: id, epoch, last sequence number, last offset, offsets of its last batch less one, time of its last
@@ -86,14 +90,23 @@ class Producer:
         self.current_txn_first_offset = -1
         self.last_timestamp = timestamp
 
+    def is_in_transaction(self, epoch: int) -> bool:
+        """Whether it has an open transaction of this epoch."""
+        return self.current_txn_first_offset >= 0 and self.producer_epoch == epoch
+
     def find(self, header: BatchHeader) -> StoredBatch | None:
-        """The stored batch that this one repeats."""
-        if header.producer_epoch != self.producer_epoch:
+        """The stored batch that this one repeats.
+
+        None that lies before the last marker: its transaction is over, and where the client has no new epoch it uses the
+        sequence numbers again of what it gave up when it aborted.
+        """
+        is_over = self.coordinator_epoch >= 0 and self.current_txn_first_offset < 0
+        if header.producer_epoch != self.producer_epoch or is_over:
             return None
         last_sequence = sequence_after(header.base_sequence, header.last_offset_delta)
         for batch in self.batches:
             if batch.last_sequence == last_sequence and batch.offset_delta == header.last_offset_delta:
-                return batch
+                return batch if batch.base_offset >= self.current_txn_first_offset else None
         return None
 
     def next_sequence(self) -> int:
@@ -178,31 +191,60 @@ class Producers(MutableMapping[int, Producer]):
 
 
 class ProducerState:
-    """The producers of one partition."""
+    """The producers of one partition; those of their transactions that are ``open``, and who is asked about."""
 
-    __slots__ = ("producers",)
+    __slots__ = ("open", "producers", "verifications")
 
     def __init__(self) -> None:
         self.producers = Producers()
+        self.open = OpenTransactions()
+        self.verifications = Verifications()
 
     def __len__(self) -> int:
         return len(self.producers)
 
-    def check(self, header: BatchHeader, from_client: bool) -> StoredBatch | None:
+    def guard(self, producer_id: int, epoch: int, sequence: int, begins_at_zero: bool) -> Guard | None:
+        """What a transactional batch has to come with, once the coordinator has vouched for it; None for nothing. [loop]
+
+        Raises KafkaError INVALID_PRODUCER_EPOCH. For `begins_at_zero` see Guard.
+        """
+        producer = self.producers.get(producer_id)
+        if producer is not None:
+            if epoch < producer.producer_epoch:
+                raise old_epoch(producer_id, epoch, producer.producer_epoch)
+            if producer.is_in_transaction(epoch):
+                return None
+        return self.verifications.begin(producer_id, epoch, sequence, begins_at_zero)
+
+    def check(self, header: BatchHeader, from_client: bool, guard: Guard | None = None) -> StoredBatch | None:
         """Judge a batch that has a producer id before it is written; returns the stored batch it repeats. [loop]
 
-        Raises KafkaError INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE.
+        A batch that begins a transaction comes with its `guard`. Raises KafkaError INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE or NOT_ENOUGH_REPLICAS.
         """
         data = self.producers.packed.get(header.producer_id)
         if data is None:
-            return None  # whatever the sequence number: its earlier batches may have been deleted
+            check_first_batch(header, from_client, self.verifications, guard)
+            return None
         _, epoch, last_sequence, _, _, _, _, first_offset = ENTRY.unpack_from(data)
-        if epoch == header.producer_epoch and first_offset < 0 and header.base_sequence == last_sequence + 1:
-            return None  # what nearly every batch is: the next one
-        return _check(header, Producer.unpack(data), from_client)
+        is_next = epoch == header.producer_epoch and header.base_sequence == last_sequence + 1
+        if is_next and (first_offset >= 0) == header.is_transactional:
+            return None  # what nearly every batch is
+        return check_batch(header, Producer.unpack(data), from_client, self.verifications, guard)
 
-    def add(self, header: BatchHeader, base_offset: int) -> None:
-        """Take a data batch with a producer id, stored at `base_offset`, into account. [loop]"""
+    def check_marker(self, marker: Marker) -> None:
+        """Judge a marker before it is written; see producer_checks. [loop]"""
+        producer = self.producers.get(marker.producer_id)
+        if producer is not None:
+            check_marker(marker, producer)
+
+    def first_open_offset(self, producer_id: int) -> int:
+        """Where the open transaction of a producer begins; -1 when it has none. [loop]"""
+        data = self.producers.packed.get(producer_id)
+        return -1 if data is None else ENTRY.unpack_from(data)[7]
+
+    def add(self, header: BatchHeader, base_offset: int, place: tuple[int, int] = NO_PLACE) -> None:
+        """Take a data batch with a producer id, stored at `base_offset`, into account; for `place` see OpenTransactions. [loop]"""
         producer_id, epoch, delta = header.producer_id, header.producer_epoch, header.last_offset_delta
         sequence = sequence_after(header.base_sequence, delta) if header.base_sequence >= 0 else -1
         packed, earlier, coordinator_epoch, first_offset = self.producers.packed, b"", -1, -1
@@ -211,21 +253,28 @@ class ProducerState:
             _, known_epoch, _, _, _, _, coordinator_epoch, first_offset = ENTRY.unpack_from(known)
             if known_epoch == epoch:
                 earlier = known[ENTRY.size :] if len(known) < _FULL else known[ENTRY.size + _BATCH.size :]
-        if first_offset < 0 and header.is_transactional:
-            first_offset = base_offset
+        if header.is_transactional:
+            if first_offset < 0:
+                first_offset = base_offset
+                self.open.begin(base_offset, place)
+            self.verifications.batch_added(producer_id)
         offset, timestamp = base_offset + delta, header.max_timestamp
         entry = ENTRY.pack(producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset)
         packed[producer_id] = entry + earlier + _BATCH.pack(sequence, offset, delta, timestamp)
 
     def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> None:
-        """Take a transaction marker into account."""
+        """Take a transaction marker into account, with the offset that it has in the log. [loop]"""
         producer = self.producers.get(header.producer_id) or Producer(header.producer_id)
+        if producer.current_txn_first_offset >= 0:
+            self.open.end(producer.current_txn_first_offset, header.base_offset)
         producer.end_transaction(header.producer_epoch, coordinator_epoch, header.max_timestamp)
         self.producers[header.producer_id] = producer
+        self.verifications.marker_added(header.producer_id, header.producer_epoch)
 
     def restore(self, producers: Iterable[Producer]) -> None:
         """Start from a snapshot."""
         self.producers.packed = {producer.producer_id: producer.pack() for producer in producers}
+        self.open.restore(filter(lambda offset: offset >= 0, map(self.first_open_offset, self.producers)))
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers without an open transaction that have been idle for `expiration_ms`. [loop]"""
@@ -248,30 +297,3 @@ def last_timestamp(data: bytes) -> int:
     """When a producer that is packed sent its last batch (ms)."""
     timestamp: int = ENTRY.unpack_from(data)[5]
     return timestamp
-
-
-def _check(header: BatchHeader, producer: Producer, from_client: bool) -> StoredBatch | None:
-    if from_client:
-        duplicate = producer.find(header)
-        if duplicate is not None:
-            return duplicate
-    if header.producer_epoch < producer.producer_epoch:
-        raise KafkaError(
-            ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"producer {header.producer_id} has epoch {producer.producer_epoch}, not {header.producer_epoch}",
-        )
-    if from_client:
-        _check_sequence(header, producer)
-    if producer.current_txn_first_offset >= 0 and not header.is_transactional:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction")
-    return None
-
-
-def _check_sequence(header: BatchHeader, producer: Producer) -> None:
-    same_epoch = header.producer_epoch == producer.producer_epoch
-    expected = producer.next_sequence() if same_epoch else 0
-    if header.base_sequence != expected and producer.producer_epoch != NO_EPOCH:
-        raise KafkaError(
-            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            f"producer {header.producer_id} sent sequence number {header.base_sequence}, expected {expected}",
-        )

@@ -72,8 +72,8 @@ def read_region(
     upper: OffsetPosition,
     at_least_one_batch: bool,
     may_block: bool,
-) -> FileRegion | None:
-    """See Log.read; `offset` lies inside the log and before `upper`."""
+) -> tuple[Segment, FileRegion] | None:
+    """See Log.read; `offset` lies inside the log and before `upper`. The region lies in the segment."""
     for slot in range(max(0, segments.floor(offset)), len(segments)):
         segment = segments[slot]
         if segment.base_offset > upper.segment_base_offset:
@@ -89,7 +89,8 @@ def read_region(
             raise
         if place is not None:
             bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
-            return _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
+            region = _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
+            return None if region is None else (segment, region)
         file.release()
     active = segments.active
     if active.size_bytes and upper.segment_base_offset == active.base_offset:

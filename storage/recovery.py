@@ -26,10 +26,9 @@ from kafkacompat.storage.producer_recovery import open_transactions, rebuild_pro
 from kafkacompat.storage.producer_state import ProducerState
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX, removed_name
+from kafkacompat.storage.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, removed_name
 from kafkacompat.storage.segments import Segments, take_from_end
 from kafkacompat.storage.snapshots import Snapshots
-from kafkacompat.storage.transaction_index import write_aborted
 from kafkacompat.storage.transaction_replay import TransactionReplay
 from kafkacompat.storage.walk import LARGEST_OFFSET
 
@@ -235,7 +234,7 @@ class _Loader:
             file.release()
         segment.finish()
         segment.remember_corrupt(bad)
-        write_aborted(self._files, segment.path(TXN_INDEX_SUFFIX), replay.aborted if replay else [])
+        segment.replace_aborted(replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
 
@@ -250,12 +249,12 @@ class _Loader:
     def open_active(self, segments: list[Segment], now_ms: int) -> int:
         """Make the last segment the active one; returns the log's end offset, -1 without segments.
 
-        Should its tail be torn in spite of a clean shutdown, it is cut.
+        Should its tail be torn in spite of a clean shutdown, it is cut; should its transaction index be, that is built again.
         """
         if not segments:
             return -1
         end_offset, end = self._measure(segments[-1])
-        if end != segments[-1].size_bytes:
+        if end != segments[-1].size_bytes or not segments[-1].has_readable_aborted():
             segments[-1].unload()
             segments[-1] = self._recover(segments[-1].base_offset, segments[:-1])[0]
             end_offset, _ = self._measure(segments[-1])

@@ -16,17 +16,14 @@ from kafkacompat.storage.index_files import read_indexes, read_last_timestamp, w
 from kafkacompat.storage.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment_file import FileRegion, SegmentCache, SegmentFile
-from kafkacompat.storage.segment_files import LOG_SUFFIX, SegmentFiles
+from kafkacompat.storage.segment_files import LOG_SUFFIX, TornSegmentError
+from kafkacompat.storage.segment_transactions import SegmentTransactions
 from kafkacompat.wire.primitives import Buffer
 
 __all__ = ["FileRegion", "Segment", "TornSegmentError"]
 
 
-class TornSegmentError(OSError):
-    """A write failed half-way and could not be taken back: the segment must not be used any more."""
-
-
-class Segment(SegmentFiles):
+class Segment(SegmentTransactions):
     """One segment. Only the log that owns it writes to it, and only while it is the active one."""
 
     __slots__ = (
@@ -85,7 +82,7 @@ class Segment(SegmentFiles):
         """Give back the open file and the indexes; they are opened again when needed."""
         with self._cache.lock:
             self._offset_index = self._time_index = None
-        self.close_file()
+        super().unload()
 
     def indexes(self, *, may_block: bool = True) -> tuple[OffsetIndex, TimeIndex]:
         """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
@@ -149,12 +146,14 @@ class Segment(SegmentFiles):
         self._offset_index, self._time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
         self._unindexed_bytes = self.size_bytes = 0
         self._written_entries = None
+        self.start_without_aborted()
         self.created_ms = self.first_timestamp = self.max_timestamp = -1
         self.offset_of_max_timestamp = self.base_offset
 
     def activate(self, now_ms: int) -> None:
         """Become the active segment of a log that was opened or truncated, keeping the indexes. [disk]"""
         self.indexes()
+        self.aborted()
         self.close_file()
         self.sealed = False
         self._cache.forget(self)
@@ -172,6 +171,7 @@ class Segment(SegmentFiles):
     def take_over(self, other: Segment) -> None:
         """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
         self.start_over()
+        self.take_aborted_of(other)
         self._offset_index, self._time_index = deepcopy(other.indexes())
         self._unindexed_bytes = other._unindexed_bytes
         self.size_bytes, self.modified_ms, self.created_ms = other.size_bytes, other.modified_ms, other.created_ms
@@ -227,6 +227,7 @@ class Segment(SegmentFiles):
         """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
         self.finish()  # again: the indexes may have been built anew meanwhile
         self.sync()
+        self.write_aborted()
         self.write_indexes()
         self.sealed = True
         self._cache.forget(self)

@@ -25,6 +25,10 @@ SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
 
 
+class TornSegmentError(OSError):
+    """A write failed half-way and could not be taken back: the segment must not be used any more."""
+
+
 def removed_name(files: Files, path: str) -> str:
     """A name for what is taken out of a log, from a file's own; what was taken out before it stays."""
     name, number = path + REMOVED_SUFFIX, 0

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import NamedTuple
+
+from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.storage.transaction_replay import ABORT, COMMIT
+from kafkacompat.storage.validation import PATCHED_END, CheckedBatch, restamp
+from kafkacompat.wire import record_batch
+from kafkacompat.wire.record_batch import build_batch, read_header
+
+_KEY = Struct(">hh")
+"""Version, type."""
+_VALUE = Struct(">hi")
+"""Version, coordinator epoch."""
+
+MARKER_BYTES = 78
+"""The size of a marker's batch."""
 
 
 class Marker(NamedTuple):
@@ -17,3 +32,20 @@ class Marker(NamedTuple):
     coordinator_epoch: int
     is_commit: bool
     transaction_version: int
+
+
+def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
+    """The batch of one control record that goes into the log."""
+    key = _KEY.pack(0, COMMIT if marker.is_commit else ABORT)
+    value = _VALUE.pack(0, marker.coordinator_epoch)
+    batch = build_batch(
+        [(now_ms, key, value, [])],
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        transactional=True,
+        control=True,
+    )
+    view, header = memoryview(batch), read_header(batch)
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        return restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
+    return CheckedBatch(header, (view[PATCHED_END:],))

@@ -168,6 +168,8 @@ class LogCleaner:
         try:
             # A start after a crash would go by files that the compaction of a deleted topic of this name left.
             await self._tidy_up(partition)
+            # The workers learn from the files which transactions were aborted.
+            await partition.disk.run(partition.log.write_transaction_index)
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset

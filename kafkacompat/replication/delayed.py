@@ -33,11 +33,15 @@ class Waiting(Protocol):
 class Watched(Protocol):
     """A partition, as far as a waiting fetch knows it."""
 
-    watchers: dict[Waiting, None]
+    def watch(self, waiting: Waiting, *, committed: bool) -> None:
+        """Tell *waiting* what becomes readable."""
+
+    def unwatch(self, waiting: Waiting) -> None:
+        """Tell it no more."""
 
 
 class DelayedFetch:
-    """One waiting fetch; ``result`` fires when it is to be tried again."""
+    """One waiting fetch; ``result`` fires when it is to be tried again. With *committed* only what is stable counts."""
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class DelayedFetch:
         *,
         missing_bytes: int,
         max_wait_ms: int,
+        committed: bool = False,
     ) -> None:
         self.result: Deferred[None] = Deferred(lambda _: self._detach())
         self._clock = clock
@@ -54,7 +59,7 @@ class DelayedFetch:
         self._soon: DelayedCall | None = None
         self._timeout = clock.callLater(max_wait_ms / 1000, self._finish)
         for partition in watched:
-            partition.watchers[self] = None
+            partition.watch(self, committed=committed)
 
     def arrived(self, size_bytes: int) -> None:
         """Case A: bytes became readable in one of the partitions."""
@@ -69,7 +74,7 @@ class DelayedFetch:
 
     def _detach(self) -> None:
         for partition in self._watched:
-            partition.watchers.pop(self, None)
+            partition.unwatch(self)
         for call in (self._timeout, self._soon):
             if call is not None and call.active():
                 call.cancel()

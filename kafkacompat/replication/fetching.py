@@ -34,13 +34,15 @@ MAX_WARMED = 32
 class FetchLimits:
     """How much a fetch wants and how long it waits for it.
 
-    With ``one_batch_each`` every partition gives a whole batch however large, not only the first that has any.
+    With ``one_batch_each`` every partition gives a whole batch however large, not only the first that has any; with
+    ``committed`` only what is decided is read.
     """
 
     min_bytes: int
     max_bytes: int
     max_wait_ms: int
     one_batch_each: bool = False
+    committed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class _Fetch:
     async def _wait(self) -> list[FetchedPartition]:
         if cold := [each for each in self.found if each.cold]:
             self._release()
-            failed = await _warm(cold[:MAX_WARMED])
+            failed = await _warm(cold[:MAX_WARMED], self._limits)
             await self._read_again()
             if any(each.cold for each in self.found):
                 # What the disk thread has not looked up is left to the client's next fetch.
@@ -152,18 +154,26 @@ class _Fetch:
     def _arrival(self) -> Deferred[None]:
         watched = [each.partition for each in self.found if each.partition is not None]
         missing_bytes = self._limits.min_bytes - self._size_bytes()
-        waiting = DelayedFetch(self._clock, watched, missing_bytes=missing_bytes, max_wait_ms=self._limits.max_wait_ms)
-        if any(map(_has_moved, self.found)):
+        limits = self._limits
+        waiting = DelayedFetch(
+            self._clock,
+            watched,
+            missing_bytes=missing_bytes,
+            max_wait_ms=limits.max_wait_ms,
+            committed=limits.committed,
+        )
+        if any(_has_moved(each, limits.committed) for each in self.found):
             waiting.wake()
         self._release()
         return waiting.result
 
 
-def _has_moved(each: FetchedPartition) -> bool:
+def _has_moved(each: FetchedPartition, committed: bool) -> bool:
     """Whether something arrived since it was read, which may be some turns ago."""
     if each.partition is None or each.read is None:
         return False
-    return each.read.high_watermark != each.partition.high_watermark.offset
+    end_offset = each.read.last_stable_offset if committed else each.read.high_watermark
+    return end_offset != each.partition.end_offset(committed=committed)
 
 
 def release_all(found: Sequence[FetchedPartition]) -> None:
@@ -172,7 +182,7 @@ def release_all(found: Sequence[FetchedPartition]) -> None:
         each.release()
 
 
-def _warm(cold: Sequence[FetchedPartition]) -> Deferred[_Failed]:
+def _warm(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Failed]:
     """Bring the places of cold partitions into memory; fires with the codes of those that cannot be read."""
     failed: _Failed = {}
 
@@ -182,7 +192,9 @@ def _warm(cold: Sequence[FetchedPartition]) -> Deferred[_Failed]:
         failed[key] = problem.code if isinstance(problem, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
 
     warming = [
-        each.partition.warm(each.wanted.fetch_offset).addErrback(note, each.wanted.key)
+        each.partition.warm(
+            each.wanted.fetch_offset, min(each.wanted.max_bytes, limits.max_bytes), committed=limits.committed
+        ).addErrback(note, each.wanted.key)
         for each in cold
         if each.partition is not None
     ]
@@ -206,13 +218,15 @@ def read_partitions(
     nothing_yet = True
     for each in wanted:
         whole = nothing_yet or (limits.one_batch_each and left_bytes > 0)
-        outcome = _read(find, each, left_bytes, whole)
+        outcome = _read(find, each, left_bytes, whole, limits.committed)
         left_bytes = max(0, left_bytes - outcome.size_bytes)
         nothing_yet = nothing_yet and not outcome.size_bytes
         yield outcome
 
 
-def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool) -> FetchedPartition:
+def _read(
+    find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool, committed: bool
+) -> FetchedPartition:
     partition = None
     try:
         partition = find(wanted)
@@ -222,6 +236,7 @@ def _read(find: FindPartition, wanted: WantedPartition, left_bytes: int, at_leas
             at_least_one_batch=at_least_one_batch,
             current_leader_epoch=wanted.current_leader_epoch,
             last_fetched_epoch=wanted.last_fetched_epoch,
+            committed=committed,
         )
     except KafkaError as problem:
         return FetchedPartition(wanted, partition, problem.code, None)

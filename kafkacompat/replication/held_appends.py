@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.storage.validation import CheckedBatch
+from kafkacompat.storage.verification import Guard
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import Buffer
 
@@ -19,10 +21,11 @@ Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 class HeldAppend:
     """An append in line."""
 
-    records: Buffer | CheckedBatch
+    what: Buffer | CheckedBatch | Marker
     now_ms: int
     from_client: bool
-    result: Deferred[AppendResult]
+    guard: Guard | None
+    result: Deferred[AppendResult] = field(default_factory=Deferred)
 
 
 def settle(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:

@@ -15,23 +15,24 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.replication.held_appends import Appended, HeldAppend, settle
-from kafkacompat.replication.partition_reading import Home, PartitionReading
+from kafkacompat.replication.partition_reading import Home
+from kafkacompat.replication.partition_watching import PartitionWatching
 from kafkacompat.replication.unsynced import Unsynced
 from kafkacompat.storage.log import AppendResult, Log, OffsetPosition, RollNeededError
 from kafkacompat.storage.segment import Segment
+from kafkacompat.storage.transaction_marker import MARKER_BYTES, Marker
 from kafkacompat.storage.validation import CheckedBatch
+from kafkacompat.storage.verification import Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
-    from kafkacompat.replication.delayed import Waiting
-
 log = logging.getLogger(__name__)
 
 
-class Partition(PartitionReading):
+class Partition(PartitionWatching):
     """The leader's side of one partition.
 
     The in-sync set is this broker alone, so the high watermark is the log's end, or how far it is on the disk where
@@ -40,7 +41,6 @@ class Partition(PartitionReading):
 
     def __init__(self, opened: Log, home: Home, leader_epoch: int) -> None:
         super().__init__(opened, home, leader_epoch)
-        self.watchers: dict[Waiting, None] = {}
         self.is_internal = opened.topic in INTERNAL_TOPICS
         self._held: deque[HeldAppend] = deque()
         self._unsynced = Unsynced()
@@ -64,19 +64,47 @@ class Partition(PartitionReading):
 
     # Appending
 
-    def append(self, records: Buffer | CheckedBatch, now_ms: int, *, from_client: bool = True) -> Appended:
+    def append(
+        self,
+        records: Buffer | CheckedBatch,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        guard: Guard | None = None,
+    ) -> Appended:
         """Append one batch as leader, now if possible. One that is not checked yet is to be one that does not take long.
 
-        Raises KafkaError for a batch that is refused at once; a later refusal fails the Deferred.
+        One that begins a transaction comes with its `guard`. Raises KafkaError for a batch that is refused at once; a later
+        refusal fails the Deferred.
         """
         if from_client:
             self._space.take(len(records))
+        return self._append(records, now_ms, from_client, guard)
+
+    def append_marker(self, marker: Marker, now_ms: int) -> Appended:
+        """Append the end of a transaction, behind what is in line.
+
+        Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or KAFKA_STORAGE_ERROR.
+        """
+        return self._append(marker, now_ms, False, None)
+
+    def guard(self, producer_id: int, epoch: int, sequence: int, *, begins_at_zero: bool) -> Guard | None:
+        """What a transactional batch has to come with, once the coordinator has vouched for its transaction (KIP-890).
+
+        None when its transaction is open here already. ``begins_at_zero``: the producer's client has a new epoch for each
+        transaction. Raises KafkaError INVALID_PRODUCER_EPOCH.
+        """
+        return self.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
+
+    def _append(
+        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
+    ) -> Appended:
         if not self._rolling:
             try:
-                return self._append_now(records, now_ms, from_client)
+                return self._append_now(what, now_ms, from_client, guard)
             except RollNeededError:
                 pass
-        held = HeldAppend(records, now_ms, from_client, Deferred())
+        held = HeldAppend(what, now_ms, from_client, guard)
         self._held.append(held)
         self.roll()
         return held.result
@@ -91,22 +119,34 @@ class Partition(PartitionReading):
         """Whether the disk that appends wait for has been busy for longer than usual."""
         return self._home.commit.is_slow
 
-    def _append_now(self, records: Buffer | CheckedBatch, now_ms: int, from_client: bool) -> Appended:
+    def _append_now(
+        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
+    ) -> Appended:
+        is_marker = isinstance(what, Marker)
         try:
-            result = self.log.append(records, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client)
+            if isinstance(what, Marker):
+                size_bytes = MARKER_BYTES
+                result = self.log.append_marker(what, leader_epoch=self.leader_epoch, now_ms=now_ms)
+            else:
+                size_bytes = len(what)
+                result = self.log.append(
+                    what, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client, guard=guard
+                )
         except KafkaError as problem:
             self._check_failure(problem)
             raise
         if self._waits_for_sync or result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
-            return self._after_sync(result, len(records))
+            return self._after_sync(result, size_bytes)
         self.high_watermark = result.end
-        if self.watchers:
-            self._tell_watchers(len(records))
+        if is_marker:
+            self._settle()
+        if self.watchers or self.stable_watchers:
+            self._tell_watchers(size_bytes)
         return result
 
-    def _tell_watchers(self, size_bytes: int) -> None:
-        for fetch in list(self.watchers):
-            fetch.arrived(size_bytes)
+    def _settle(self) -> None:
+        """Transactions whose markers consumers may see are open no longer."""
+        self.log.producer_state.open.settle(self.high_watermark.offset)
 
     def _after_sync(self, result: AppendResult, size_bytes: int) -> Appended:
         """Let a batch wait for the next round; so must all behind it, for the high watermark waits too."""
@@ -122,7 +162,7 @@ class Partition(PartitionReading):
         self._raise_high_watermark(end)
         done = self._unsynced.take(end.offset)
         self._waits_for_sync = self._home.commit.always or bool(self._unsynced)
-        if done and self.watchers:
+        if done:
             self._tell_watchers(sum(each.size_bytes for each in done))
         for each in done:
             each.answer.callback(each.result)
@@ -133,6 +173,7 @@ class Partition(PartitionReading):
             # Where one segment ends the next begins: it is named by the one that is going to be read.
             at_start = end.offset == active.base_offset
             self.high_watermark = OffsetPosition(end.offset, active.base_offset, 0) if at_start else end
+            self._settle()
 
     def disk_failed(self, failure: Failure) -> None:
         """An operation of the disk thread failed; if the log can be used no more, its directory goes offline."""
@@ -176,7 +217,7 @@ class Partition(PartitionReading):
             first = self._held[0]
             outcome: Appended | KafkaError
             try:
-                outcome = self._append_now(first.records, first.now_ms, first.from_client)
+                outcome = self._append_now(first.what, first.now_ms, first.from_client, first.guard)
             except RollNeededError:
                 break
             except KafkaError as problem:
@@ -245,5 +286,4 @@ class Partition(PartitionReading):
         self._home.commit.leave(self)
         self._unsynced.refuse(refusal)
         self._refuse_held(refusal)
-        for fetch in list(self.watchers):
-            fetch.wake()
+        self.wake_fetches()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.transaction_index import AbortedTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +14,8 @@ class PartitionRead:
     """What a fetch found in one partition.
 
     ``region`` is a piece of the log's file, or what it was converted to for an old client.
+    ``aborted`` are the transactions, of those that *region* may hold records of, that were aborted; for readers of committed
+    records only.
     ``diverging_epoch`` is (epoch, end offset) when the fetcher's log and ours part ways (KIP-320).
     """
 
@@ -20,6 +24,7 @@ class PartitionRead:
     last_stable_offset: int
     log_start_offset: int
     diverging_epoch: tuple[int, int] | None = None
+    aborted: Sequence[AbortedTransaction] = ()
 
     @property
     def size_bytes(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -13,6 +13,7 @@ from kafkacompat.storage.corruption import CorruptDataError
 from kafkacompat.storage.log import FoundRecord, Log, OffsetPosition
 from kafkacompat.storage.lookup import ColdDataError
 from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -60,8 +61,16 @@ class PartitionReading:
 
     @property
     def last_stable_offset(self) -> int:
-        """The end of what read_committed consumers may see: without transactions the high watermark."""
-        return self.high_watermark.offset
+        """The end of what read_committed consumers may see: everything in front of it is decided."""
+        return self._stable_place().offset
+
+    def _stable_place(self) -> OffsetPosition:
+        """See Log.stable_end, but nothing is looked up: a position of -1 may stand for one that only the disk knows."""
+        first, end = self.log.producer_state.open.first, self.high_watermark
+        if first is None or first.offset >= end.offset:
+            return end
+        start = self.log.log_start_offset
+        return first if first.offset > start else OffsetPosition(start, -1, -1)
 
     def _check_failure(self, problem: BaseException) -> None:
         if self.log.offline:
@@ -93,8 +102,9 @@ class PartitionReading:
         at_least_one_batch: bool,
         current_leader_epoch: int = -1,
         last_fetched_epoch: int = -1,
+        committed: bool = False,
     ) -> PartitionRead:
-        """Find what a consumer may see from *offset* on, as a region of a file.
+        """Find what a consumer may see from *offset* on, as a region of a file; with *committed* only what is decided.
 
         Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH, and ColdDataError when
         the place is not in memory: `warm` brings it there. CORRUPT_MESSAGE where a batch is known to be damaged.
@@ -105,6 +115,8 @@ class PartitionReading:
             if diverging is not None:
                 return self._found(None, diverging)
         try:
+            if committed:
+                return self._read_committed(offset, max_bytes, at_least_one_batch)
             region = self.log.read(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
         except CorruptDataError as problem:
             if problem.behind is None:
@@ -115,13 +127,22 @@ class PartitionReading:
             raise
         return self._found(region)
 
+    def _read_committed(self, offset: int, max_bytes: int, at_least_one_batch: bool) -> PartitionRead:
+        found = self.log.read_committed(offset, max_bytes, self.high_watermark, at_least_one_batch, may_block=False)
+        return self._found(found.region, aborted=found.aborted)
+
     def nothing(self) -> PartitionRead:
         """What a fetch is told that gets no data."""
         return self._found(None)
 
-    def _found(self, region: FileRegion | None, diverging: tuple[int, int] | None = None) -> PartitionRead:
-        end = self.high_watermark.offset
-        return PartitionRead(region, end, end, self.log.log_start_offset, diverging)
+    def _found(
+        self,
+        region: FileRegion | None,
+        diverging: tuple[int, int] | None = None,
+        aborted: Sequence[AbortedTransaction] = (),
+    ) -> PartitionRead:
+        end, stable = self.high_watermark.offset, self.last_stable_offset
+        return PartitionRead(region, end, stable, self.log.log_start_offset, diverging, aborted)
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
         ours, end_offset = self.log.offset_for_leader_epoch(epoch)
@@ -129,8 +150,10 @@ class PartitionReading:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"epoch {epoch} is not known here any more")
         return (ours, end_offset) if ours < epoch or end_offset < offset else None
 
-    def warm(self, offset: int) -> Deferred[None]:
-        """Bring into memory what finding *offset* takes."""
+    def warm(self, offset: int, max_bytes: int = 0, *, committed: bool = False) -> Deferred[None]:
+        """Bring into memory what reading so much from *offset* on takes."""
+        if committed:
+            return self._look_up(self.log.warm_committed, offset, max_bytes, self.high_watermark)
         return self._look_up(self.log.warm, offset)
 
     def examine(self, offset: int) -> None:
@@ -142,16 +165,21 @@ class PartitionReading:
         examining = self.disk.run(self.log.examine, segments[max(0, segments.floor(offset))])
         examining.addErrback(lambda failure: log.error("%r: %s", self, failure.getErrorMessage()))
 
-    def find_timestamp(self, timestamp: int) -> Deferred[FoundRecord | None]:
+    def end_offset(self, *, committed: bool = False) -> int:
+        """The end of what consumers may see; with *committed* of what is decided."""
+        return self.last_stable_offset if committed else self.high_watermark.offset
+
+    def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """The first record at or after a time (ms), unless consumers may not see it yet."""
-        return self._look_up(self.log.offset_for_timestamp, timestamp).addCallback(self._if_visible)
+        finding = self._look_up(self.log.offset_for_timestamp, timestamp)
+        return finding.addCallback(self._if_visible, committed)
 
-    def find_max_timestamp(self) -> Deferred[FoundRecord | None]:
+    def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """The record with the largest timestamp, unless consumers may not see it yet."""
-        return self._look_up(self.log.max_timestamp).addCallback(self._if_visible)
+        return self._look_up(self.log.max_timestamp).addCallback(self._if_visible, committed)
 
-    def _if_visible(self, found: FoundRecord | None) -> FoundRecord | None:
-        return found if found is not None and found.offset < self.high_watermark.offset else None
+    def _if_visible(self, found: FoundRecord | None, committed: bool) -> FoundRecord | None:
+        return found if found is not None and found.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """(offset, time in ms): see Log.segment_starts; in place of what consumers may not see yet, where they stop."""

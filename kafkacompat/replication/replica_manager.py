@@ -222,8 +222,7 @@ class ReplicaManager:
     def wake_fetches(self) -> None:
         """Answer every waiting fetch with what there is."""
         for partition in self:
-            for fetch in list(partition.watchers):
-                fetch.wake()
+            partition.wake_fetches()
 
     # Moving the start
 

@@ -12,6 +12,7 @@ from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.log import AppendResult, Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
+from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
 
@@ -77,6 +78,15 @@ def append(
     except RollNeededError:
         roll(log)
         return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
+
+
+def append_marker(log: Log, marker: Marker, *, now_ms: int = NOW_MS, leader_epoch: int = 0) -> AppendResult:
+    """Append the end of a transaction, after rolling if that is needed."""
+    try:
+        return log.append_marker(marker, leader_epoch=leader_epoch, now_ms=now_ms)
+    except RollNeededError:
+        roll(log)
+        return log.append_marker(marker, leader_epoch=leader_epoch, now_ms=now_ms)
 
 
 def roll(log: Log) -> None:

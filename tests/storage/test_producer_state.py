@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from kafkacompat.storage.producer_state import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, ProducerState, StoredBatch
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader
 
@@ -21,7 +22,7 @@ def header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 5, at
 def state_after(*batches: BatchHeader) -> ProducerState:
     state, offset = ProducerState(), 0
     for each in batches:
-        assert state.check(each, True) is None
+        assert state.check(each, True, NOT_VERIFIED) is None
         state.add(each, offset)
         offset += each.record_count
     return state

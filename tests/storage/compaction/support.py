@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
+from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.wire.record_batch import BatchHeader, NewRecord, Record, build_batch, read_header, read_records
-from tests.storage.support import NOW_MS, Store, append, read, reopen, roll
+from tests.storage.support import NOW_MS, Store, append, append_marker, read, roll
 
 MAP_BYTES = 1 << 20
 COMPACTED: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
@@ -32,31 +33,7 @@ def put(log: Log, *pairs: tuple[str | None, str | None], now_ms: int = NOW_MS, *
 
 def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = NOW_MS, producer_epoch: int = 0) -> int:
     """Append a marker."""
-    key, value = bytes((0, 0, 0, commit)), bytes(6)
-    marker = build_batch(
-        [(now_ms, key, value, [])],
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
-        control=True,
-    )
-    batches = list(log.producer_state.producers[producer_id].batches)
-    offset = append(log, marker, now_ms=now_ms, from_client=False).base_offset
-    producer = log.producer_state.producers[producer_id]
-    producer.batches = batches
-    producer.end_transaction(producer_epoch, 0, now_ms)
-    log.producer_state.producers[producer_id] = producer
-    return offset
-
-
-def index_aborted(store: Store, log: Log) -> None:
-    """Write the transaction indexes of all segments, as a start after a crash does."""
-    log.flush()
-    for name in store.files.list(log.directory):
-        if name.endswith(".snapshot"):
-            store.files.remove(store.path("t-0", name))
-    again = reopen(store)
-    again.release()
+    return append_marker(log, Marker(producer_id, producer_epoch, 0, commit, 0), now_ms=now_ms).base_offset
 
 
 def aborted_of(store: Store) -> dict[str, list[AbortedTransaction]]:

@@ -18,7 +18,6 @@ from tests.storage.compaction.support import (
     aborted_of,
     compact_log,
     end_transaction,
-    index_aborted,
     left,
     put,
     records,
@@ -272,7 +271,7 @@ def aborted_log(store: Store) -> Log:
     end_transaction(log, 7, commit=False)
     put(log, ("z", "1"))
     roll(log)
-    index_aborted(store, log)
+    log.flush()
     return log
 
 
@@ -321,7 +320,7 @@ def test_nothing_from_the_first_undecided_transaction_on_is_looked_at(store: Sto
     assert [offset for offset, *_ in records(log)] == [1, 2, 3, 4]
     assert compact_log(store, log) is None
     end_transaction(log, 7, commit=False)
-    index_aborted(store, log)
+    log.flush()
     compact_log(store, log)
     assert [offset for offset, *_ in records(log)] == [1, 4]
 

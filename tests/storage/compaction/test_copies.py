@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted, write_aborted
+from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
 from tests.storage.compaction.support import COMPACTED, put, records, roll_and_compact
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, roll
 
@@ -23,8 +23,8 @@ def test_transaction_indexes_and_the_cleaner_offset_move_along(memory: Store) ->
     roll(log)
     put(log, ("a", "2"))
     aborted = {0: [AbortedTransaction(7, 0, 0, 1)], 1: [AbortedTransaction(8, 1, 1, 2), AbortedTransaction(7, 1, 2, 3)]}
-    for base_offset, entries in aborted.items():
-        write_aborted(memory.files, memory.path("a", "t-0", f"{base_offset:020}.txnindex"), entries)
+    for segment in log.segments:
+        segment.replace_aborted(aborted[segment.base_offset])
     log.cleaner_offset = 1
     copy = target.new_copy(log)
     copy.create()

@@ -16,7 +16,6 @@ from tests.storage.compaction.support import (
     aborted_of,
     compact_log,
     end_transaction,
-    index_aborted,
     left,
     put,
 )
@@ -47,7 +46,7 @@ def build() -> tuple[MemoryFiles, Store, Log]:
         if number == 4:
             put(log, ("k1", None))
         roll(log)
-    index_aborted(store, log)
+    log.flush()
     put(log, ("a", "last"))
     log.flush()
     files.sync_directory(log.directory)

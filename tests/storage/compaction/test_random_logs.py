@@ -12,7 +12,7 @@ from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import Record, crc_matches
-from tests.storage.compaction.support import COMPACTED, end_transaction, index_aborted, left, put
+from tests.storage.compaction.support import COMPACTED, end_transaction, left, put
 from tests.storage.compaction.support import compact_log as compact
 from tests.storage.conftest import memory_store
 from tests.storage.support import NOW_MS, create, read, reopen, roll
@@ -105,7 +105,7 @@ class World:
     def compact(self, later_ms: int, most_keys: int, lag_ms: int) -> None:
         self.now_ms += later_ms
         self.log.config = LogConfig(**{**self.config, "min_compaction_lag_ms": lag_ms})
-        index_aborted(self.store, self.log)
+        self.log.flush()
         stable = self.model.stable_offset
         before = self.seen()
         result = compact(
