@@ -21,12 +21,15 @@ from kafkacompat.groups.consumer.checks import (
     check_served,
     owned_by,
 )
+from kafkacompat.groups.consumer.contents import ResolvedPattern
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding
+from kafkacompat.groups.consumer.patterns import Patterns
 from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import answered
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.outbox import Outbox
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -49,7 +52,11 @@ class Heartbeats:
         progress: Progress,
         departures: Departures,
         timeouts: Timeouts,
+        patterns: Patterns,
+        outbox: Outbox,
     ) -> None:
+        self._patterns = patterns
+        self._outbox = outbox
         self._settings = settings
         self._configs = configs
         self._admission = admission
@@ -64,9 +71,27 @@ class Heartbeats:
         try:
             check_served(self._settings)
             check_request(request, self._settings.assignors, needs_member_id=needs_member_id)
-            return self._leave(request) if request.member_epoch < JOINING_EPOCH else self._stay(request, client)
+            if request.member_epoch < JOINING_EPOCH:
+                return self._leave(request)
+            return self._look_up_and_stay(request, client)
         except KafkaError as problem:
-            return ConsumerGroupHeartbeatResponse(error_code=problem.code, error_message=problem.detail or None)
+            return _refusal(problem)
+
+    def _look_up_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: Client) -> HeartbeatAnswer:
+        pattern = request.subscribed_topic_regex
+        is_joining = request.member_epoch == JOINING_EPOCH
+        if pattern is None or not is_joining or not self._patterns.is_new(request.group_id, pattern):
+            return self._stay(request, client, None)
+        looking = self._patterns.look_up(pattern)
+        return looking.addCallback(lambda found: self._outbox.run(self._stay_or_refuse, request, client, found))
+
+    def _stay_or_refuse(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, found: ResolvedPattern
+    ) -> HeartbeatAnswer:
+        try:
+            return self._stay(request, client, found)
+        except KafkaError as problem:
+            return _refusal(problem)
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAnswer:
         group = self._admission.group(request.group_id, is_joining=False).group
@@ -74,7 +99,9 @@ class Heartbeats:
         told = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
         return answered(waiting, told, _refused)
 
-    def _stay(self, request: ConsumerGroupHeartbeatRequest, client: Client) -> HeartbeatAnswer:
+    def _stay(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, found: ResolvedPattern | None
+    ) -> HeartbeatAnswer:
         is_joining = request.member_epoch == JOINING_EPOCH
         change = self._admission.group(request.group_id, is_joining=is_joining)
         check_place(change.before, request.member_id, self._settings.max_size)
@@ -83,7 +110,7 @@ class Heartbeats:
         old = self._admission.member(change, member_id, request.instance_id, may_come_in=is_joining)
         check_epoch(old, request.member_epoch, owned)
         new = _described(old, request, client)
-        has_new_subscription = self._progress.subscribe(change, old, new)
+        has_new_subscription = self._progress.subscribe(change, old, new, found)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
         self._progress.check_room(change)
@@ -138,6 +165,10 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def _assignment(holding: Holding) -> Assignment:
     parts = [TopicPartitions(topic_id=topic_id, partitions=sorted(epochs)) for topic_id, epochs in holding.items()]
     return Assignment(topic_partitions=parts)
+
+
+def _refusal(problem: KafkaError) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=problem.code, error_message=problem.detail or None)
 
 
 def _refused(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:

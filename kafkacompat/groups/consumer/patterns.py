@@ -1,4 +1,7 @@
-"""Subscriptions by pattern: which topics there are for them is looked up beside the requests, a little at a turn.
+"""Subscriptions by pattern: which topics there are for them is looked up a little at a turn, beside other requests.
+
+Who joins with a new pattern waits for its topics, which takes milliseconds; Kafka tells it of them with the second
+heartbeat, five seconds later.
 
 All patterns of a group are matched at once, so that a new topic makes one rebalance and not several. They are matched
 again when there are new topics, but at most every ten seconds, and every group.consumer.regex.refresh.interval.ms.
@@ -10,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum, auto
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
@@ -63,10 +67,29 @@ class Patterns:
         self._cooperator = cooperator
         self._topics = TopicsVersion()
 
-    def subscribe(self, draft: Draft, before: Contents, old: ConsumerMember, new: ConsumerMember) -> Subscription:
+    def is_new(self, group_id: str, pattern: str | None) -> bool:
+        """Whether it is not known yet which topics a pattern matches for a group."""
+        group = self._registry.groups.get(group_id)
+        return bool(pattern) and not (isinstance(group, ConsumerGroup) and pattern in group.contents.patterns)
+
+    def look_up(self, pattern: str) -> Deferred[ResolvedPattern]:
+        """Find the topics of a pattern; raises KafkaError: INVALID_REGULAR_EXPRESSION."""
+        _check(pattern)
+        found: dict[str, ResolvedPattern] = {}
+        walk = self._cooperator.coiterate(_resolve([pattern], self._metadata.image, now_ms(self._clock), found))
+        return walk.addCallback(lambda _: found[pattern])
+
+    def subscribe(
+        self,
+        draft: Draft,
+        before: Contents,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        found: ResolvedPattern | None,
+    ) -> Subscription:
         """Take the pattern that a member is subscribed to now; raises KafkaError: INVALID_REGULAR_EXPRESSION.
 
-        *before* is what the group was without this heartbeat.
+        *before* is what the group was without this heartbeat, *found* what was looked up for the pattern, if it was.
         """
         if old.pattern == new.pattern:
             return Subscription.UNCHANGED
@@ -74,10 +97,13 @@ class Patterns:
             draft.set_pattern(old.pattern, None)
         if not new.pattern:
             return Subscription.KNOWN if old.pattern else Subscription.UNKNOWN
-        if not count_of_pattern(before, new.pattern):
-            _check(new.pattern)
+        if new.pattern in before.patterns:
+            return Subscription.KNOWN
+        _check(new.pattern)
+        if found is None:
             return Subscription.UNKNOWN
-        return Subscription.KNOWN if new.pattern in before.patterns else Subscription.UNKNOWN
+        draft.set_pattern(new.pattern, found)
+        return Subscription.KNOWN
 
     def refresh_if_due(self, group: ConsumerGroup) -> None:
         """Look the topics of a group's patterns up again if it is time to."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import ConsumerMember, MemberState
@@ -64,15 +64,20 @@ class Progress:
         self._patterns = patterns
         self._timeouts = timeouts
 
-    def subscribe(self, change: Change, old: ConsumerMember, new: ConsumerMember) -> bool:
+    def subscribe(
+        self, change: Change, old: ConsumerMember, new: ConsumerMember, found: ResolvedPattern | None = None
+    ) -> bool:
         """Put down what a member says of itself, and let the group be in its next epoch if that calls for it.
 
-        True if its subscription changed. Raises KafkaError: INVALID_REGULAR_EXPRESSION.
+        *found* are the topics of its pattern, if they were looked up. True if its subscription changed. Raises
+        KafkaError: INVALID_REGULAR_EXPRESSION.
         """
         draft, image = change.draft, self._metadata.image
         if new != old:
             draft.describe(new)
-        pattern = self._patterns.subscribe(draft, change.before, old, new)
+        pattern = self._patterns.subscribe(draft, change.before, old, new, found)
+        if found is not None and not change.before.patterns:
+            change.group.resolved_topics_version = found.version
         has_new_topics = new.topics != old.topics
         if has_new_topics or pattern is Subscription.KNOWN:
             bump(draft, image)

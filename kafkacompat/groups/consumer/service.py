@@ -73,7 +73,9 @@ class ConsumerGroups:
         self._departures = departures = Departures(
             clock, settings, registry, metadata, budget, rebalance, timeouts, storing
         )
-        self._heartbeats = Heartbeats(settings, self._configs, admission, progress, departures, timeouts)
+        self._heartbeats = Heartbeats(
+            settings, self._configs, admission, progress, departures, timeouts, patterns, outbox
+        )
         self._classic = ClassicMembers(settings, metadata, admission, progress, departures, timeouts, storing)
 
     def _expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:

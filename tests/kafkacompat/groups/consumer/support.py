@@ -17,7 +17,7 @@ from kafkacompat.wire.apis.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import GROUP, World, now
+from tests.kafkacompat.groups.support import GROUP, World, is_waiting, now
 
 INTERVAL_S = 5
 SESSION_S = 45
@@ -70,8 +70,10 @@ class ConsumerWorld(World):
         return self.coordinator.consumer_heartbeat(request, CLIENT, needs_member_id=needs_member_id)
 
     def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that is answered at once."""
-        return now(self.send(member_id, epoch, **fields))
+        """A heartbeat that is answered at once, or once the topics of its pattern are found."""
+        answer = self.send(member_id, epoch, **fields)
+        self.turn(5 if is_waiting(answer) else 0)
+        return now(answer)
 
     def come(self, member_id: str, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """A member joins."""

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kafkacompat.groups.consumer import patterns
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
+from tests.kafkacompat.groups.support import is_waiting, now
 
 PATTERN: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": "[tx].*"}
 LEAST_S = 10
@@ -25,13 +27,31 @@ def turned(world: ConsumerWorld) -> ConsumerWorld:
     return world
 
 
-def test_a_pattern_is_matched_beside_the_request(world: ConsumerWorld) -> None:
-    member = Consumer(world, "m", **PATTERN).join()
-    assert (member.epoch, member.has) == (1, {})
+def test_who_joins_with_a_pattern_waits_for_its_topics(world: ConsumerWorld) -> None:
+    joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
+    assert is_waiting(joining)
     turned(world)
+    answer = now(joining)
     assert world.contents().patterns["[tx].*"].topics == {"t"}
+    assert (answer.member_epoch, world.read(answer)) == (2, {"t": {0, 1, 2, 3}})
+
+
+def test_a_pattern_that_comes_later_is_matched_beside_the_request(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "u").join()
+    world.wait(1)
+    member.beat(**PATTERN)
+    assert (member.epoch, member.has) == (2, {"u": {0, 1}})
+    turned(world)
     member.beat()
-    assert (member.epoch, member.has) == (2, {"t": {0, 1, 2, 3}})
+    assert (member.epoch, member.has) == (3, {"t": {0, 1, 2, 3}, "u": {0, 1}})
+
+
+def test_who_waited_may_be_refused_after_all() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
+    joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
+    world.come("n", "t")
+    turned(world)
+    assert now(joining).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
