@@ -5,7 +5,7 @@ v2     null topics: every partition with an offset; errors of the group are told
 v3     throttle time
 v5     leader epochs (KIP-320)
 v6     flexible
-v7     require_stable: wait for open transactions (KIP-447); there are none
+v7     require_stable: UNSTABLE_OFFSET_COMMIT of a partition while a transaction is open that may commit it (KIP-447)
 v8     several groups (KIP-709), each with its own error
 v9     member id and epoch, for consumer groups (KIP-848); nothing to a classic group
 v10    topics by id (KIP-848)
@@ -25,7 +25,7 @@ from kafkacompat.groups.commits import FetchedOffsets
 from kafkacompat.groups.offsets import CommittedOffset, OffsetTable
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.waiting import respond
-from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -54,7 +54,9 @@ def handle_offset_fetch(
     """Read each group's offsets; commits that are on their way are waited for."""
     if context.api_version == 0:
         return Pending(Deferred.fromCoroutine(_stored(request, services)))
-    groups = [_group(wanted, context, services) for wanted in _wanted(request, context.api_version)]
+    groups = [
+        _group(wanted, request.require_stable, context, services) for wanted in _wanted(request, context.api_version)
+    ]
     return respond(groups, partial(_response, context.api_version))
 
 
@@ -102,77 +104,84 @@ def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchReques
 
 
 def _group(
-    wanted: OffsetFetchRequestGroup, context: RequestContext, services: Services
+    wanted: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext, services: Services
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
-    fill = partial(_fill, wanted, context.api_version, services)
+    group = _Group(wanted, require_stable, context.api_version, services.metadata)
     fetched = services.group_coordinator.fetch_offsets(wanted.group_id, wanted.member_id, wanted.member_epoch)
-    return fetched.addCallback(fill) if isinstance(fetched, Deferred) else fill(fetched)
+    return fetched.addCallback(group.fill) if isinstance(fetched, Deferred) else group.fill(fetched)
 
 
-def _fill(
-    wanted: OffsetFetchRequestGroup, version: int, services: Services, fetched: FetchedOffsets
-) -> OffsetFetchResponseGroup:
-    image = services.metadata.image
-    by_id = version >= TOPIC_ID_VERSION
-    if fetched.error_code:
-        topics = [_failed(topic, fetched.error_code) for topic in wanted.topics or ()]
-        told_at_top = version >= TOP_LEVEL_ERROR_VERSION
-        return OffsetFetchResponseGroup(
-            group_id=wanted.group_id, error_code=fetched.error_code, topics=[] if told_at_top else topics
+class _Group:
+    """What is asked of one group; ``_told`` are the partitions in the answer so far."""
+
+    def __init__(
+        self, wanted: OffsetFetchRequestGroup, require_stable: bool, version: int, metadata: ImageHolder
+    ) -> None:
+        self._wanted = wanted
+        self._require_stable = require_stable
+        self._by_id = version >= TOPIC_ID_VERSION
+        self._is_told_at_top = version >= TOP_LEVEL_ERROR_VERSION
+        self._metadata = metadata
+        self._told: set[tuple[str, int]] = set()
+
+    def fill(self, fetched: FetchedOffsets) -> OffsetFetchResponseGroup:
+        wanted = self._wanted
+        if fetched.error_code:
+            failed = [_failed(topic, fetched.error_code) for topic in wanted.topics or ()]
+            return OffsetFetchResponseGroup(
+                group_id=wanted.group_id,
+                error_code=fetched.error_code,
+                topics=[] if self._is_told_at_top else failed,
+            )
+        if wanted.topics is None:
+            topics = list(self._all_topics(fetched.offsets))
+        else:
+            topics = [self._topic(topic, fetched.offsets) for topic in wanted.topics]
+        return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=topics)
+
+    def _topic(self, wanted: OffsetFetchRequestTopics, offsets: OffsetTable) -> OffsetFetchResponseTopics:
+        name = wanted.name
+        if self._by_id:
+            topic = self._metadata.image.topics_by_id.get(wanted.topic_id)
+            if topic is None:
+                return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+            name = topic.name
+        partitions = []
+        for index in wanted.partition_indexes:
+            if (name, index) in self._told:
+                continue
+            self._told.add((name, index))
+            committed = offsets.get(name, index)
+            if committed is None or not committed.is_of_topic(wanted.topic_id):
+                committed = NO_OFFSET
+            partitions.append(self._partition(name, index, committed, offsets))
+        return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
+
+    def _all_topics(self, offsets: OffsetTable) -> Iterator[OffsetFetchResponseTopics]:
+        """Every topic with offsets; asked for by id, a topic that is gone cannot be named and is left out."""
+        for name, partitions in offsets.by_topic.items():
+            topic = self._metadata.image.topics.get(name)
+            if topic is None and self._by_id:
+                continue
+            yield OffsetFetchResponseTopics(
+                name=name,
+                topic_id=topic.topic_id if topic else ZERO_UUID,
+                partitions=[self._partition(name, *each, offsets) for each in partitions.items()],
+            )
+
+    def _partition(
+        self, topic: str, index: int, committed: CommittedOffset, offsets: OffsetTable
+    ) -> OffsetFetchResponsePartitions:
+        code = ErrorCode.NONE
+        if self._require_stable and (topic, index) in offsets.pending:
+            code, committed = ErrorCode.UNSTABLE_OFFSET_COMMIT, NO_OFFSET
+        return OffsetFetchResponsePartitions(
+            partition_index=index,
+            committed_offset=committed.offset,
+            committed_leader_epoch=committed.leader_epoch,
+            metadata=committed.metadata,
+            error_code=code,
         )
-    if wanted.topics is None:
-        topics = list(_all_topics(fetched.offsets, image, by_id))
-    else:
-        told: set[tuple[str, int]] = set()
-        topics = [_topic(topic, fetched.offsets, image, by_id, told) for topic in wanted.topics]
-    return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=topics)
-
-
-def _topic(
-    wanted: OffsetFetchRequestTopics,
-    offsets: OffsetTable,
-    image: MetadataImage,
-    by_id: bool,
-    told: set[tuple[str, int]],
-) -> OffsetFetchResponseTopics:
-    name = wanted.name
-    if by_id:
-        topic = image.topics_by_id.get(wanted.topic_id)
-        if topic is None:
-            return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
-        name = topic.name
-    partitions = []
-    for index in wanted.partition_indexes:
-        if (name, index) in told:
-            continue
-        told.add((name, index))
-        committed = offsets.get(name, index)
-        if committed is None or not committed.is_of_topic(wanted.topic_id):
-            committed = NO_OFFSET
-        partitions.append(_partition(index, committed))
-    return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
-
-
-def _all_topics(offsets: OffsetTable, image: MetadataImage, by_id: bool) -> Iterator[OffsetFetchResponseTopics]:
-    """Every topic with offsets; asked for by id, a topic that is gone cannot be named and is left out."""
-    for name, partitions in offsets.by_topic.items():
-        topic = image.topics.get(name)
-        if topic is None and by_id:
-            continue
-        yield OffsetFetchResponseTopics(
-            name=name,
-            topic_id=topic.topic_id if topic else ZERO_UUID,
-            partitions=[_partition(index, committed) for index, committed in partitions.items()],
-        )
-
-
-def _partition(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
-    return OffsetFetchResponsePartitions(
-        partition_index=index,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-    )
 
 
 def _failed(wanted: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:

@@ -126,11 +126,8 @@ class Administration:
             ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE
             for topic, _ in partitions
         ]
-        doomed = {
-            name: None
-            for name, code in zip(partitions, codes, strict=True)
-            if not code and group.offsets.get(*name) is not None
-        }
+        there = group.offsets
+        doomed = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in there}
         if not doomed:
             return codes
         return self._deletion.delete_offsets(group, doomed).addCallback(partial(_outcome, codes))

@@ -28,6 +28,11 @@ class Identity:
     generation_id: int
     knows_epochs: bool = True
 
+    @property
+    def is_nobody(self) -> bool:
+        """Whether no member is named."""
+        return self.generation_id < 0 and not self.member_id and self.group_instance_id is None
+
 
 class AnyGroup(ABC):
     """A group. ``is_logged`` says whether anything of it is in the log, or on its way there."""
@@ -77,6 +82,13 @@ class AnyGroup(ABC):
     @abstractmethod
     def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
         """Whether this committer may store offsets for all of these partitions (topic id, number) now."""
+
+    @abstractmethod
+    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+        """As `check_commit`, for offsets that count once a transaction is committed.
+
+        Whoever names nobody may: producers before KIP-447 know no group, and the transaction fences them.
+        """
 
     @abstractmethod
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:

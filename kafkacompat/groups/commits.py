@@ -1,17 +1,19 @@
-"""OffsetCommit and OffsetFetch.
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch.
 
-A commit is visible, and answered, once its record is in the log. A fetch waits for the commits that were on
+A commit is visible, and answered, once its record is in the log; one in a transaction is answered then, and visible once
+the transaction's marker is there. A fetch waits for the commits that were on
 their way before it: so nobody reads behind what it wrote, and an offset that was seen is durable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.coordinator_log import LogProducer
 from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetTable
 from kafkacompat.groups.rebalance import Rebalance
@@ -20,7 +22,7 @@ from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry, Shard
 from kafkacompat.groups.state import PREPARING_REBALANCE, STABLE
 from kafkacompat.timers import Clock, now_ms
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 NO_RETENTION_TIME = -1
 MAX_INT64 = 0x7FFFFFFFFFFFFFFF
@@ -85,48 +87,103 @@ class Commits:
             return [error] * len(offsets)
         if isinstance(group, Group) and group.state in (STABLE, PREPARING_REBALANCE):
             self._rebalance.restart_session(group, group.members[identity.member_id])
-        codes = [check_metadata(each.metadata, self._settings.offset_metadata_max_bytes) for each in offsets]
         at_ms = now_ms(self._clock)
         expires_ms = (
             NO_TIMESTAMP if retention_time_ms == NO_RETENTION_TIME else min(at_ms + retention_time_ms, MAX_INT64)
         )
-        accepted = [_accept(each, at_ms, expires_ms) for each, code in zip(offsets, codes, strict=True) if not code]
-        return self._store(group_id, accepted, codes) if accepted else codes
+        return self._accept(group_id, offsets, at_ms, expires_ms, None)
 
     def _check(self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]) -> ErrorCode:
         if isinstance(group, AnyGroup):
-            return group.check_commit(identity, ((each.topic_id, each.partition) for each in offsets))
+            return group.check_commit(identity, _partitions(offsets))
         if not group and identity.generation_id >= 0:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return group
 
-    def _store(self, group_id: str, accepted: _Accepted, codes: list[ErrorCode]) -> CommitAnswer:
+    def commit_in_transaction(
+        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+    ) -> CommitAnswer:
+        """Store offsets that count if a transaction is committed; one code each."""
+        group = self._registry.find(group_id)
+        error = self._check_in_transaction(group, identity, offsets)
+        if error:
+            return [error] * len(offsets)
+        return self._accept(group_id, offsets, now_ms(self._clock), NO_TIMESTAMP, producer)
+
+    def _check_in_transaction(
+        self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]
+    ) -> ErrorCode:
+        if isinstance(group, AnyGroup):
+            return group.check_commit_in_transaction(identity, _partitions(offsets))
+        if not group and identity.generation_id >= 0:
+            return ErrorCode.ILLEGAL_GENERATION
+        return group
+
+    def _accept(
+        self,
+        group_id: str,
+        offsets: Sequence[OffsetToCommit],
+        now_ms: int,
+        expires_ms: int,
+        producer: LogProducer | None,
+    ) -> CommitAnswer:
+        """Store those of which the metadata is short enough."""
+        codes = [check_metadata(each.metadata, self._settings.offset_metadata_max_bytes) for each in offsets]
+        accepted = [_accepted(each, now_ms, expires_ms) for each, code in zip(offsets, codes, strict=True) if not code]
+        return self._store(group_id, accepted, codes, producer) if accepted else codes
+
+    def _store(
+        self, group_id: str, accepted: _Accepted, codes: list[ErrorCode], producer: LogProducer | None
+    ) -> CommitAnswer:
         shard = self._registry.shard_for(group_id)
         group = self._registry.groups.get(group_id)
         table = group.offsets if group is not None else OffsetTable()
         table.commits_in_flight += 1
         if group is not None:
             group.is_logged = True
-        written = shard.writer.write(
-            [offset_record(group_id, *each, with_topic_id=self._settings.stores_topic_ids) for each in accepted],
-            lambda outcome: self._decided(group_id, table, shard, accepted, outcome),
-        )
+
+        def decided(outcome: ErrorCode) -> None:
+            table.commits_in_flight -= 1
+            if not outcome and shard.is_active:
+                self._stored(group_id, shard, accepted, producer)
+
+        records = [offset_record(group_id, *each, with_topic_id=self._settings.stores_topic_ids) for each in accepted]
+        written = shard.writer.write(records, decided, producer)
         return written.addCallback(lambda outcome: [code or outcome for code in codes])
 
-    def _decided(
-        self, group_id: str, table: OffsetTable, shard: Shard, accepted: _Accepted, outcome: ErrorCode
-    ) -> None:
-        """Make a commit that is in the log visible; a group of this name comes to be if need be."""
-        table.commits_in_flight -= 1
-        if outcome or not shard.is_active:
-            return
+    def _stored(self, group_id: str, shard: Shard, accepted: _Accepted, producer: LogProducer | None) -> None:
+        """Make a commit that is in the log visible, or have it wait; a group of this name comes to be if need be."""
         group = self._registry.groups.get(group_id)
         if group is None:
             group = Group(group_id, shard, self._budget, now_ms(self._clock))
             self._registry.groups[group_id] = group
         group.is_logged = True
+        if producer is not None:
+            self._registry.transactions[shard.partition].add(producer.producer_id, group.offsets, accepted)
+            return
         for topic, partition, committed in accepted:
             group.offsets.put(topic, partition, committed)
+
+    def end_transaction(
+        self, partition: int, producer_id: int, is_commit: bool, append: Callable[[], object]
+    ) -> Deferred[ErrorCode]:
+        """Write a marker to a partition of the offsets topic by *append*, and let what waits for it count or be forgotten.
+
+        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER while the partition is not
+        ours, or is being loaded: what is in the log then is not known yet.
+        """
+        shard = self._registry.shards.get(partition)
+        if shard is None or shard.is_loading:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the groups of partition {partition} are not loaded")
+        written: Deferred[ErrorCode] = Deferred()
+
+        def decided(outcome: ErrorCode) -> None:
+            if not outcome and shard.is_active:
+                self._registry.transactions[partition].end(producer_id, is_commit=is_commit)
+            written.callback(outcome)
+
+        shard.writer.append(append, decided)
+        return written
 
     def fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> FetchAnswer:
         """Read a group's offsets once every commit before this call is in the log or refused."""
@@ -161,7 +218,11 @@ def check_metadata(metadata: str | None, limit: int) -> ErrorCode:
     return ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
-def _accept(each: OffsetToCommit, now_ms: int, expires_ms: int) -> tuple[str, int, CommittedOffset]:
+def _partitions(offsets: Sequence[OffsetToCommit]) -> Iterator[tuple[bytes, int]]:
+    return ((each.topic_id, each.partition) for each in offsets)
+
+
+def _accepted(each: OffsetToCommit, now_ms: int, expires_ms: int) -> tuple[str, int, CommittedOffset]:
     at_ms = now_ms if each.commit_timestamp_ms == NO_TIMESTAMP else each.commit_timestamp_ms
     committed = CommittedOffset(each.offset, each.leader_epoch, each.metadata or "", at_ms, expires_ms, each.topic_id)
     return each.topic, each.partition, committed

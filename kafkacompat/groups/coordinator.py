@@ -22,7 +22,7 @@ from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer
 from kafkacompat.groups.consumer.progress import Client
 from kafkacompat.groups.consumer.service import ConsumerGroups
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.coordinator_log import CoordinatorLog
+from kafkacompat.groups.coordinator_log import CoordinatorLog, LogProducer
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
 from kafkacompat.groups.group import Group, MemoryBudget
@@ -128,6 +128,7 @@ class GroupCoordinator:
         return self._leadership.take(Shard(partition, writer))
 
     def _loaded(self, shard: Shard, loader: Loader) -> None:
+        self._registry.transactions[shard.partition] = loader.transactions
         self._outbox.run(self._take_over, loader)
 
     def _forget(self, group: AnyGroup, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
@@ -159,6 +160,7 @@ class GroupCoordinator:
     def on_resignation(self, partition: int) -> None:
         """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""
         shard = self._leadership.give_up(partition)
+        self._registry.transactions.pop(partition, None)
         for group in self._registry.of_shard(shard) if shard is not None else ():
             self._outbox.run(self._forget, group, ErrorCode.NOT_COORDINATOR)
 
@@ -221,6 +223,22 @@ class GroupCoordinator:
     ) -> CommitAnswer:
         """OffsetCommit: one code for each offset."""
         return self._outbox.run(self._commits.commit, group_id, identity, offsets, retention_time_ms)
+
+    def commit_in_transaction(
+        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+    ) -> CommitAnswer:
+        """TxnOffsetCommit: one code for each offset; they count if a transaction is committed."""
+        return self._outbox.run(self._commits.commit_in_transaction, group_id, identity, producer, offsets)
+
+    def end_transaction(
+        self, partition: int, producer_id: int, is_commit: bool, append: Callable[[], object]
+    ) -> Deferred[ErrorCode]:
+        """Write a transaction's marker to a partition of the offsets topic by *append*, in line with everything else.
+
+        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER where this broker does not
+        coordinate the partition's groups, or not yet.
+        """
+        return self._outbox.run(self._commits.end_transaction, partition, producer_id, is_commit, append)
 
     def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> FetchAnswer:
         """OffsetFetch for one group; the offsets are to be read, not kept."""

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+    from kafkacompat.storage.verification import Guard
     from kafkacompat.wire.primitives import Buffer
 
 Record: TypeAlias = "tuple[bytes, bytes | None]"
 """(key, value) as they stand in the log."""
+
+
+class LogProducer(NamedTuple):
+    """Whose transaction records are written in.
+
+    ``guard`` shows that the transaction coordinator vouches for it; it counts only where it begins in this partition.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    guard: Guard
+
+
+NO_PRODUCER = -1
+"""Stands in a batch that belongs to no transaction, as producer id and as epoch."""
 
 
 class CoordinatorLog(Protocol):
@@ -27,8 +43,8 @@ class CoordinatorLog(Protocol):
         """How many partitions the topic has; before it exists, how many it will get."""
         ...
 
-    def append(self, partition: int, batch: bytes) -> Deferred[None]:
-        """Append one record batch as a producer with acks=all would.
+    def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
+        """Append one record batch as a producer with acks=all would; one that is part of a transaction comes with a *guard*.
 
         Fires once the batch is durable; fails with KafkaError. Batches are in the log in the order of the
         calls, but their Deferreds may fire in any order.

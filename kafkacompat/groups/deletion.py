@@ -26,9 +26,10 @@ class Deletion:
     def delete(self, group: AnyGroup) -> Deferred[ErrorCode]:
         """Delete an empty group with its offsets; it is gone at once, and back if the log refuses.
 
-        No commit may be on its way to the log: its record would come before the tombstones that miss it.
+        No commit may be on its way to the log: its record would come before the tombstones that miss it. What waits for a
+        transaction to end is deleted too.
         """
-        records = [offset_tombstone(group.group_id, topic, partition) for topic, partition, _ in group.offsets]
+        records = [offset_tombstone(group.group_id, *each) for each in group.offsets.partitions]
         tombstones = group.tombstones()
         self._remove(group)
         if not group.is_logged:
@@ -50,7 +51,7 @@ class Deletion:
                 for topic, partition in doomed[first : first + self._batch]:
                     group.offsets.remove(topic, partition)
 
-        records = [offset_tombstone(group.group_id, topic, partition) for topic, partition in doomed]
+        records = [offset_tombstone(group.group_id, *each) for each in doomed]
         return self._write(group, records, decided)
 
     def _write(

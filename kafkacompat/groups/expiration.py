@@ -8,14 +8,15 @@ Offsets are kept offsets.retention.minutes from
   those of topics it is not subscribed to;
 
 and for ever while a group rebalances, and while members of another kind (such as Connect's) are in it. A
-commit that named a retention time of its own is kept as long as it asked for. A group that is empty and has
-no offsets left is deleted.
+commit that named a retention time of its own is kept as long as it asked for. So is one for as long as another for the same
+partition waits for a transaction to end. A group that is empty and has no offsets left, waiting ones included, is deleted.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
@@ -40,7 +41,9 @@ def expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tup
     return [
         (topic, partition)
         for topic, partition, committed in group.offsets
-        if _is_expired(group, committed, now_ms, retention_ms) and not group.is_subscribed(topic)
+        if _is_expired(group, committed, now_ms, retention_ms)
+        and not group.is_subscribed(topic)
+        and (topic, partition) not in group.offsets.pending
     ]
 
 
@@ -100,12 +103,12 @@ class Expiration:
         if waiting is not None:
             waiting.addCallback(lambda _: self._forget_topics(group, topics))
             return
-        doomed = [
-            (topic, partition)
-            for topic, partition, committed in group.offsets
+        doomed = {
+            (topic, partition): None
+            for topic, partition, committed in chain(group.offsets, group.offsets.pending.commits())
             if topic in topics and committed.topic_id in (ZERO_UUID, topics[topic])
-        ]
-        self._delete(group, doomed)
+        }
+        self._delete(group, list(doomed))
 
     def _through_groups(self, action: Callable[[AnyGroup], None]) -> Deferred[None]:
         walk = self._cooperator.coiterate(self._walk(action))
@@ -115,7 +118,7 @@ class Expiration:
     def _walk(self, action: Callable[[AnyGroup], None]) -> Iterator[None]:
         work = 0
         for group in list(self._registry.groups.values()):
-            work += WORK_FOR_A_GROUP + len(group.offsets)
+            work += WORK_FOR_A_GROUP + len(group.offsets) + len(group.offsets.pending)
             if work >= WORK_A_TURN:
                 work = 0
                 yield
@@ -127,7 +130,8 @@ class Expiration:
             return  # Their tombstones would overtake them; the next look finds the group again.
         at_ms = now_ms(self._clock)
         expired = expired_offsets(group, at_ms, self._settings.offsets_retention_ms)
-        if group.is_empty and not group.is_expected and len(expired) == len(group.offsets):
+        is_unused = group.is_empty and not group.is_expected and not group.offsets.pending
+        if is_unused and len(expired) == len(group.offsets):
             log.info("group %s is empty and its offsets are older than they are kept: it is deleted", group.group_id)
             self._deletion.delete(group)
         else:

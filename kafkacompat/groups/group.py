@@ -241,9 +241,16 @@ class Group(AnyGroup):
         """See AnyGroup; whichever partitions, and without a generation only into an empty group."""
         if identity.generation_id < 0 and self.state is EMPTY:
             return ErrorCode.NONE
-        outsider = identity.generation_id < 0 and not identity.member_id and identity.group_instance_id is None
-        error = ErrorCode.UNKNOWN_MEMBER_ID if outsider else self.check_generation(identity)
+        error = ErrorCode.UNKNOWN_MEMBER_ID if identity.is_nobody else self.check_generation(identity)
         return error or ON_COMMIT[self.state]
+
+    def check_commit_in_transaction(
+        self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()
+    ) -> ErrorCode:
+        """See AnyGroup; whichever partitions, in whatever state."""
+        if identity.is_nobody or (identity.generation_id < 0 and self.state is EMPTY):
+            return ErrorCode.NONE
+        return self.check_generation(identity)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
         """See AnyGroup; anybody may."""

@@ -13,6 +13,7 @@ from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.group import Group, MemoryBudget
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from kafkacompat.groups.pending_offsets import OffsetTransactions
 from kafkacompat.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -35,15 +36,14 @@ COMMIT_MARKER = 1
 
 
 class Loader:
-    """Replays one partition; ``groups`` is what its records amount to."""
+    """Replays one partition; ``groups`` and ``transactions`` that are open are what its records amount to."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
         self.groups: dict[str, AnyGroup] = {}
+        self.transactions = OffsetTransactions()
         self._shard = shard
         self._budget = budget
         self._skipped: Counter[str] = Counter()
-        # By producer id, the commits of its open transaction: key -> (offset of the record, commit).
-        self._open: dict[int, dict[tuple[str, str, int], tuple[int, CommittedOffset]]] = {}
 
     def replay(self, coordinator_log: CoordinatorLog) -> Iterator[None]:
         """Read the partition to its end, with a pause (a yield) before each piece of work.
@@ -81,7 +81,7 @@ class Loader:
         try:
             key = read_key(record.key or b"")
             if isinstance(key, OffsetCommitKey):
-                self._replay_offset(key, header, record)
+                self._replay_offset(key, header, record.value)
             elif isinstance(key, GroupMetadataKey):
                 self._replay_group(key, record.value)
             elif (change := consumer_records.read_key(record.key or b"")) is not None:
@@ -93,36 +93,23 @@ class Loader:
 
     # Offsets
 
-    def _replay_offset(self, key: OffsetCommitKey, header: BatchHeader, record: Record) -> None:
-        where = (key.group, key.topic, key.partition)
-        if record.value is None:
-            self._forget_earlier(where, record.offset)
-            if key.group in self.groups:
-                self.groups[key.group].offsets.remove(key.topic, key.partition)
+    def _replay_offset(self, key: OffsetCommitKey, header: BatchHeader, data: Buffer | None) -> None:
+        group = self.groups.get(key.group)
+        if data is None:
+            if group is not None:
+                group.offsets.remove(key.topic, key.partition)
             return
-        committed = _committed_offset(read_value(OffsetCommitValue, record.value))
+        committed = _committed_offset(read_value(OffsetCommitValue, data))
+        if group is None:
+            group = self._new_group(key.group, committed.commit_timestamp_ms)
         if header.is_transactional:
-            self._open.setdefault(header.producer_id, {})[where] = (record.offset, committed)
+            self.transactions.add(header.producer_id, group.offsets, [(key.topic, key.partition, committed)])
         else:
-            self._put(where, record.offset, committed)
-
-    def _put(self, where: tuple[str, str, int], offset: int, committed: CommittedOffset) -> None:
-        self._forget_earlier(where, offset)
-        group_id, topic, partition = where
-        group = self.groups.get(group_id) or self._new_group(group_id, committed.commit_timestamp_ms)
-        group.offsets.put(topic, partition, committed)
-
-    def _forget_earlier(self, where: tuple[str, str, int], offset: int) -> None:
-        """A transaction that commits later does not undo what was stored after its record."""
-        for pending in self._open.values():
-            if where in pending and pending[where][0] < offset:
-                del pending[where]
+            group.offsets.put(key.topic, key.partition, committed)
 
     def _end_transaction(self, producer_id: int, marker: Record) -> None:
-        pending = self._open.pop(producer_id, {})
-        if int.from_bytes((marker.key or b"")[2:4], "big") == COMMIT_MARKER:
-            for where, (offset, committed) in pending.items():
-                self._put(where, offset, committed)
+        is_commit = int.from_bytes((marker.key or b"")[2:4], "big") == COMMIT_MARKER
+        self.transactions.end(producer_id, is_commit=is_commit)
 
     # Groups
 
@@ -171,7 +158,7 @@ class Loader:
     def _delete(self, group_id: str) -> None:
         """Forget a group but for its offsets, which have tombstones of their own: it may become one of another kind."""
         self._new_group(group_id, NO_TIMESTAMP)
-        if not len(self.groups[group_id].offsets):
+        if not self.groups[group_id].offsets.partitions:
             self._remove(group_id)
 
     def _remove(self, group_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafkacompat.groups.pending_offsets import PendingOffsets, Where
 from kafkacompat.wire.primitives import ZERO_UUID
 
 NO_TIMESTAMP = -1
@@ -32,14 +33,16 @@ class CommittedOffset(NamedTuple):
 class OffsetTable:
     """The committed offsets of one group, by topic and partition.
 
-    ``commits_in_flight`` counts commits on which the log has not decided yet.
+    ``pending`` are those that wait for transactions to end, ``commits_in_flight`` counts commits on which the log has
+    not decided yet.
     """
 
-    __slots__ = ("by_topic", "commits_in_flight")
+    __slots__ = ("by_topic", "commits_in_flight", "pending")
 
     def __init__(self) -> None:
         self.commits_in_flight = 0
         self.by_topic: dict[str, dict[int, CommittedOffset]] = {}
+        self.pending = PendingOffsets()
 
     def __len__(self) -> int:
         return sum(map(len, self.by_topic.values()))
@@ -49,16 +52,34 @@ class OffsetTable:
             for partition, committed in partitions.items():
                 yield topic, partition, committed
 
+    def __contains__(self, where: Where) -> bool:
+        """Whether there is a commit for a partition, also one that waits for a transaction to end."""
+        return self.get(*where) is not None or where in self.pending
+
     def get(self, topic: str, partition: int) -> CommittedOffset | None:
         """The commit for one partition, if there is one."""
         return self.by_topic.get(topic, {}).get(partition)
 
     def put(self, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Store a commit in place of an earlier one."""
+        """Store a commit in place of all earlier ones."""
         self.by_topic.setdefault(topic, {})[partition] = committed
+        if self.pending:
+            self.pending.overtake((topic, partition))
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """Store what a transaction committed, or forget it."""
+        for (topic, partition), committed in self.pending.take(producer_id, is_commit=is_commit):
+            self.by_topic.setdefault(topic, {})[partition] = committed
+
+    @property
+    def partitions(self) -> list[Where]:
+        """Every partition with a commit, also one that waits for a transaction to end."""
+        there = {(topic, partition): None for topic, partition, _ in self}
+        return list(there | dict.fromkeys(self.pending))
 
     def remove(self, topic: str, partition: int) -> None:
-        """Forget a commit; a partition without one is left as it is."""
+        """Forget what was committed, also in open transactions; a partition without a commit is left as it is."""
+        self.pending.remove((topic, partition))
         partitions = self.by_topic.get(topic)
         if partitions is None:
             return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.replica_manager import ReplicaManager
     from kafkacompat.storage.log import Log
+    from kafkacompat.storage.verification import Guard
     from kafkacompat.wire.primitives import Buffer
 
 log = logging.getLogger(__name__)
@@ -43,11 +44,11 @@ class ReplicatedLog:
         topic = self._metadata.image.topics.get(self.topic)
         return len(topic.partitions) if topic is not None else self._partitions_if_new
 
-    def append(self, partition: int, batch: bytes) -> Deferred[None]:
+    def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
         """See CoordinatorLog."""
         try:
             found = self._replicas.find(self.topic, partition)
-            result = found.append(batch, now_ms(self._clock), from_client=False)
+            result = found.append(batch, now_ms(self._clock), from_client=False, guard=guard)
         except KafkaError as problem:
             return fail(problem)
         return result.addCallback(lambda _: None) if isinstance(result, Deferred) else succeed(None)

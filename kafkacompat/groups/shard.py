@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.coordinator_log import CoordinatorLog
+from kafkacompat.groups.pending_offsets import OffsetTransactions
 from kafkacompat.groups.writer import Writer
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.java_hash import partition_for_key
@@ -56,11 +57,12 @@ class Shards:
 
 
 class Registry(Shards):
-    """All groups by id, and the shards they live in."""
+    """All groups by id, and the shards they live in; of each shard the ``transactions`` that offsets wait for."""
 
     def __init__(self, log: CoordinatorLog) -> None:
         super().__init__(log)
         self.groups: dict[str, AnyGroup] = {}
+        self.transactions: dict[int, OffsetTransactions] = {}
 
     def find(self, group_id: str) -> AnyGroup | ErrorCode:
         """The group; NONE when there is no such group; else why it is not known whether there is."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.coordinator_log import CoordinatorLog, Record
+from kafkacompat.groups.coordinator_log import NO_PRODUCER, CoordinatorLog, LogProducer, Record
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
@@ -57,22 +57,43 @@ class Writer:
         self._timer: DelayedCall | None = None
 
     def write(
-        self, records: Sequence[Record], decided: Callable[[ErrorCode], None] = lambda _: None
+        self,
+        records: Sequence[Record],
+        decided: Callable[[ErrorCode], None] = lambda _: None,
+        producer: LogProducer | None = None,
     ) -> Deferred[ErrorCode]:
         """Append *records* as one batch; fires with NONE or the error for the client, and never fails.
 
         ``decided`` is called with the log's outcome in the order of the writes and before the answer, also
-        when the answer could not wait for it.
+        when the answer could not wait for it. With a *producer* the batch is part of its transaction.
         """
-        write = _Write(self._clock.seconds() + self._timeout, decided)
         timestamp = now_ms(self._clock)
-        batch = build_batch([(timestamp, key, value, ()) for key, value in records], codec=self._codec)
+        producer_id, epoch, guard = producer or (NO_PRODUCER, NO_PRODUCER, None)
+        batch = build_batch(
+            [(timestamp, key, value, ()) for key, value in records],
+            codec=self._codec,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transactional=producer is not None,
+        )
+        return self._append(lambda: self._log.append(self._partition, batch, guard), decided, COORDINATOR_ERRORS).answer
+
+    def append(self, append: Callable[[], object], decided: Callable[[ErrorCode], None]) -> None:
+        """Have something else appended in line with the writes; ``decided`` is told the log's own code, however late."""
+        self._append(append, decided, {})
+
+    def _append(
+        self,
+        append: Callable[[], object],
+        decided: Callable[[ErrorCode], None],
+        in_words: Mapping[ErrorCode, ErrorCode],
+    ) -> _Write:
+        write = _Write(self._clock.seconds() + self._timeout, decided)
         self._under_way.append(write)
-        appended = maybeDeferred(self._log.append, self._partition, batch)
-        outcome = appended.addCallbacks(lambda _: ErrorCode.NONE, self._refused)
+        outcome = maybeDeferred(append).addCallbacks(lambda _: ErrorCode.NONE, self._refused, errbackArgs=(in_words,))
         outcome.addCallback(self._settle, write)
         self._watch()
-        return write.answer
+        return write
 
     def settled(self) -> Deferred[bool] | None:
         """Wait for every write so far; True once the log has decided on all of them, False when time is up.
@@ -85,9 +106,9 @@ class Writer:
         self._under_way[-1].waiting.append(waiting)
         return waiting
 
-    def _refused(self, failure: Failure) -> ErrorCode:
+    def _refused(self, failure: Failure, in_words: Mapping[ErrorCode, ErrorCode]) -> ErrorCode:
         if isinstance(failure.value, KafkaError):
-            return COORDINATOR_ERRORS.get(failure.value.code, failure.value.code)
+            return in_words.get(failure.value.code, failure.value.code)
         log.error("an append to %s-%d failed", self._log.topic, self._partition, exc_info=failure.value)
         return ErrorCode.UNKNOWN_SERVER_ERROR
 

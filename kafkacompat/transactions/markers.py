@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred
@@ -34,18 +35,21 @@ class MarkedPartition(Protocol):
         ...
 
 
+EndOffsets: TypeAlias = "Callable[[int, int, bool, Callable[[], object]], Deferred[ErrorCode]]"
+
+
 class MarkerWriter:
     """``find`` gives a partition of this broker or raises KafkaError (`ReplicaManager.find`).
 
-    ``end_transaction`` is told (partition of the offsets topic, producer id, whether it commits) when a marker is
-    there, in the order of the log.
+    Markers for the offsets topic are appended in line with the commits there, by ``end_transaction`` (partition, producer
+    id, whether it commits, what appends the marker): see `GroupCoordinator`.
     """
 
     def __init__(
         self,
         clock: Clock,
         find: Callable[[str, int], MarkedPartition],
-        end_transaction: Callable[[int, int, bool], None],
+        end_transaction: EndOffsets,
     ) -> None:
         self._clock = clock
         self._find = find
@@ -64,20 +68,17 @@ class MarkerWriter:
         }
 
     def _write_one(self, marker: Marker, partition: TopicPartition) -> ErrorCode | Deferred[ErrorCode]:
+        topic, index = partition
         try:
-            appended = self._find(*partition).append_marker(marker, now_ms(self._clock))
-            if not isinstance(appended, Deferred):
-                return self._written(marker, partition)
+            append = partial(self._find(topic, index).append_marker, marker, now_ms(self._clock))
+            if topic == OFFSETS_TOPIC:
+                return self._end_transaction(index, marker.producer_id, marker.is_commit, append)
+            appended = append()
         except Exception as problem:
             return _code_of(problem)
-        written = appended.addCallback(lambda _: self._written(marker, partition))
-        return written.addErrback(lambda failure: _code_of(failure.value))
-
-    def _written(self, marker: Marker, partition: TopicPartition) -> ErrorCode:
-        topic, index = partition
-        if topic == OFFSETS_TOPIC:
-            self._end_transaction(index, marker.producer_id, marker.is_commit)
-        return ErrorCode.NONE
+        if not isinstance(appended, Deferred):
+            return ErrorCode.NONE
+        return appended.addCallbacks(lambda _: ErrorCode.NONE, lambda failure: _code_of(failure.value))
 
 
 def _code_of(problem: BaseException | None) -> ErrorCode:

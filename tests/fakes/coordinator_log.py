@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred, fail, succeed
 
+from kafkacompat.storage.verification import Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import Record, assemble, read_body, read_header, read_records
 
@@ -42,7 +43,7 @@ class FakeCoordinatorLog:
         self.held: list[HeldAppend] = []
         self.refuse_with: ErrorCode | None = None
 
-    def append(self, partition: int, batch: bytes) -> Deferred[None]:
+    def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
         if self.refuse_with is not None:
             return fail(KafkaError(self.refuse_with))
         if self.hold:

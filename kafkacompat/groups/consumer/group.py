@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from kafkacompat.wire.schema import Message
 
 
+NO_EPOCH = -1
+
+
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
@@ -134,12 +137,18 @@ class ConsumerGroup(AnyGroup):
             return ErrorCode.UNKNOWN_MEMBER_ID
         if member.classic is None and not identity.knows_epochs:
             return ErrorCode.UNSUPPORTED_VERSION
-        if identity.generation_id == member.member_epoch:
+        return _check_epoch(member, identity.generation_id, partitions)
+
+    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+        """See AnyGroup; a member's epoch stands where a generation does, and old ones are as good as in `check_commit`."""
+        if (identity.is_nobody and identity.generation_id == NO_EPOCH) or (
+            identity.generation_id < 0 and self.is_empty
+        ):
             return ErrorCode.NONE
-        is_newer = identity.generation_id > member.member_epoch
-        if not is_newer and all(_had(member, *each, identity.generation_id) for each in partitions):
-            return ErrorCode.NONE
-        return stale(member)
+        member = self._contents.members.get(identity.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return _check_epoch(member, identity.generation_id, partitions) and ErrorCode.ILLEGAL_GENERATION
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
         """See AnyGroup."""
@@ -162,6 +171,13 @@ class ConsumerGroup(AnyGroup):
 
     def __repr__(self) -> str:
         return f"<consumer group {self.group_id!r}: {self.state_name}, epoch {self._contents.epoch}>"
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    if epoch == member.member_epoch:
+        return ErrorCode.NONE
+    is_older = epoch < member.member_epoch
+    return ErrorCode.NONE if is_older and all(_had(member, *each, epoch) for each in partitions) else stale(member)
 
 
 def stale(member: ConsumerMember) -> ErrorCode:

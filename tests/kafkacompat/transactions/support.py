@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.coordinator import TransactionCoordinator
@@ -50,7 +50,7 @@ class World:
         self.producer_ids = producer_ids or count(100)
         self.ended: list[tuple[int, int, bool]] = []
         self.allocating: Deferred[int] | None = None
-        markers = MarkerWriter(self.clock, self.partitions.find, lambda *ended: self.ended.append(ended))
+        markers = MarkerWriter(self.clock, self.partitions.find, self._end_transaction)
         self.coordinator = TransactionCoordinator(
             self.clock,
             TransactionSettings(**settings),
@@ -64,6 +64,15 @@ class World:
             self.coordinator.on_election(partition, leader_epoch)
         self.coordinator.start()
         self.turn(turns)
+
+    def _end_transaction(
+        self, partition: int, producer_id: int, is_commit: bool, append: Callable[[], object]
+    ) -> Deferred[ErrorCode]:
+        def decided(outcome: object) -> ErrorCode:
+            self.ended.append((partition, producer_id, is_commit))
+            return ErrorCode.NONE
+
+        return maybeDeferred(append).addCallbacks(decided, lambda failure: failure.value.code)
 
     def _next_producer_id(self) -> Deferred[int]:
         if self.allocating is not None:

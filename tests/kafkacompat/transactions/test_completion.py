@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.transactions.coordinator import DECIDED_A_TURN
@@ -210,11 +213,12 @@ def test_a_group_coordinator_that_fails_keeps_nobody_waiting_for_ever(caplog: py
     world = World()
     fails = [True]
 
-    def end_transaction(*ended: tuple[int, int, bool]) -> None:
+    def end_transaction(*ended: Any) -> Deferred[ErrorCode]:
         if fails.pop() if fails else False:
             raise ZeroDivisionError
+        return succeed(ErrorCode.NONE)
 
-    world.coordinator.markers._end_transaction = end_transaction  # type: ignore[assignment]
+    world.coordinator.markers._end_transaction = end_transaction
     ended(OFFSETS, world=world)
     assert "a transaction marker could not be written" in caplog.text
     world.wait(1)
