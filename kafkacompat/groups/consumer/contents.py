@@ -6,6 +6,7 @@ is loaded. So what a broker has in memory is what the next one will read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -59,9 +60,9 @@ class Contents:
     """A group's members, what they shall have, and the epochs of both.
 
     ``epoch`` grows with each change of members, subscriptions and topics, ``assignment_epoch`` follows it when
-    ``targets`` are made anew. ``statics`` leads from instance ids to member ids; ``owners`` names the member that
-    each partition (topic id, number) is with. ``metadata_hash`` stands for the topics that ``epoch`` knew,
-    ``size_bytes`` is about how much memory it takes.
+    ``targets`` are made anew. ``metadata_hash`` stands for the topics that ``epoch`` knew. ``statics`` leads from
+    instance ids to member ids, ``owners`` from a partition (topic id, number) to the member that it is with;
+    ``pattern_members`` counts the members of each pattern. ``size_bytes`` is about how much memory all this takes.
     """
 
     epoch: int = FIRST_EPOCH
@@ -71,6 +72,7 @@ class Contents:
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     targets: dict[str, Assignment] = field(default_factory=dict)
     patterns: dict[str, ResolvedPattern] = field(default_factory=dict)
+    pattern_members: Counter[str] = field(default_factory=Counter)
     statics: dict[str, str] = field(default_factory=dict)
     owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
     has_partition_metadata: bool = False
@@ -83,6 +85,7 @@ class Contents:
             members=dict(self.members),
             targets=dict(self.targets),
             patterns=dict(self.patterns),
+            pattern_members=Counter(self.pattern_members),
             statics=dict(self.statics),
             owners=dict(self.owners),
         )
@@ -150,6 +153,9 @@ class Contents:
         before = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self.size_bytes += member.size_bytes - (before.size_bytes if before else 0)
+        if before is None or before.pattern != member.pattern:
+            self._count_pattern(before, -1)
+            self._count_pattern(member, +1)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.member_id
         if before is None or (before.assigned, before.pending_revocation) != (
@@ -166,7 +172,14 @@ class Contents:
         for each in _partitions(member):
             self.owners[each] = member.member_id
 
+    def _count_pattern(self, member: ConsumerMember | None, difference: int) -> None:
+        if member is not None and member.pattern:
+            self.pattern_members[member.pattern] += difference
+            if not self.pattern_members[member.pattern]:
+                del self.pattern_members[member.pattern]
+
     def _forget(self, member: ConsumerMember) -> None:
+        self._count_pattern(member, -1)
         self.size_bytes -= self.members.pop(member.member_id).size_bytes
         if self.statics.get(member.instance_id or "") == member.member_id:
             del self.statics[member.instance_id or ""]

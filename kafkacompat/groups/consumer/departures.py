@@ -20,7 +20,7 @@ from kafkacompat.groups.consumer.member import (
     with_epoch,
     without_epochs,
 )
-from kafkacompat.groups.consumer.retargeting import bump, count_of_pattern
+from kafkacompat.groups.consumer.retargeting import bump
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
@@ -90,7 +90,7 @@ class Departures:
         if self._is_to_be_classic(group, draft.contents):
             return self.make_classic(group, draft.contents, "the last member of the consumer protocol left")
         for pattern in patterns:
-            if pattern and not count_of_pattern(draft.contents, pattern):
+            if pattern and pattern not in draft.contents.pattern_members:
                 draft.set_pattern(pattern, None)
         bump(draft, self._metadata.image)
         for member_id in member_ids:

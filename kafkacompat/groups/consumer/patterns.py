@@ -20,7 +20,7 @@ from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import ConsumerMember
-from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed, count_of_pattern
+from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.outbox import Outbox
@@ -93,7 +93,7 @@ class Patterns:
         """
         if old.pattern == new.pattern:
             return Subscription.UNCHANGED
-        if old.pattern and count_of_pattern(before, old.pattern) == 1:
+        if old.pattern and before.pattern_members[old.pattern] == 1:
             draft.set_pattern(old.pattern, None)
         if not new.pattern:
             return Subscription.KNOWN if old.pattern else Subscription.UNKNOWN
@@ -108,7 +108,7 @@ class Patterns:
     def refresh_if_due(self, group: ConsumerGroup) -> None:
         """Look the topics of a group's patterns up again if it is time to."""
         contents = group.contents
-        wanted = {member.pattern for member in contents.members.values() if member.pattern}
+        wanted = list(contents.pattern_members)
         if not wanted or group.is_resolving:
             return
         at_ms = now_ms(self._clock)
@@ -137,7 +137,7 @@ class Patterns:
         draft = Draft(group.group_id, group.contents)
         has_new_topics = False
         for pattern, resolved in found.items():
-            if count_of_pattern(group.contents, pattern):
+            if pattern in group.contents.pattern_members:
                 known = group.contents.patterns.get(pattern)
                 has_new_topics |= resolved.topics != (known.topics if known else frozenset())
                 draft.set_pattern(pattern, resolved)

@@ -33,11 +33,6 @@ def subscribed_topics(contents: Contents) -> set[str]:
     return set().union(*patterns, *(member.topics for member in contents.members.values()))
 
 
-def count_of_pattern(contents: Contents, pattern: str) -> int:
-    """How many members are subscribed to a pattern."""
-    return sum(member.pattern == pattern for member in contents.members.values())
-
-
 # The group's epoch
 
 
