@@ -154,8 +154,17 @@ class GroupCoordinator:
 
     def _reload(self, partition: int) -> None:
         """Begin a partition anew from what is in the log: what is in memory is something else."""
+        writer = self._registry.shards[partition].writer
         self.on_resignation(partition)
-        self.on_election(partition)
+        self._elect_behind(writer, partition)
+
+    def _elect_behind(self, writer: Writer, partition: int) -> None:
+        """Load a partition when everything that is on its way there is in its log, or refused: it was for who had it before."""
+        waiting = writer.settled()
+        if waiting is not None:
+            waiting.addCallback(lambda _: self._elect_behind(writer, partition))
+        elif not self._registry.is_stopped:
+            self.on_election(partition)
 
     def on_resignation(self, partition: int) -> None:
         """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""

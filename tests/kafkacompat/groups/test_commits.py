@@ -162,6 +162,21 @@ def test_a_commit_that_lands_after_its_partition_was_handed_over_is_not_seen() -
     assert world.coordinator.list() == []
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_commit_on_its_way_when_its_partition_is_read_again_is_seen(is_late: bool) -> None:
+    world = World()
+    world.commit(1)
+    world.log.hold = True
+    world.commit(2)
+    world.coordinator._reload(world.coordinator.partition_for(GROUP))
+    if is_late:
+        world.clock.advance(10)
+    assert now(world.commit(3)) == [ErrorCode.NOT_COORDINATOR]
+    world.log.held.pop().succeed()
+    world.turn(5)
+    assert world.committed() == 2
+
+
 def test_a_commit_during_a_rebalance_keeps_the_session() -> None:
     world = World()
     members = world.stable(2)
