@@ -9,6 +9,8 @@ import click
 
 from kafkacompat import __version__
 from kafkacompat.cli.log import log
+from kafkacompat.cli.overrides import overrides_option
+from kafkacompat.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,28 +24,12 @@ def main() -> None:
 
 
 main.add_command(log)
-
-
-def _read_override(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    overrides = {}
-    for text in values:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise click.BadParameter(f"{text!r} is not of the form name=value")
-        overrides[name.strip()] = value.strip()
-    return overrides
+main.add_command(verify)
 
 
 @main.command()
 @click.argument("properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--override",
-    "overrides",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_read_override,
-    help="Set a property, over the file and the defaults. May be given many times.",
-)
+@overrides_option("Set a property, over the file and the defaults. May be given many times.")
 def serve(properties: Path | None, overrides: dict[str, str]) -> None:
     """Serve until SIGTERM.
 

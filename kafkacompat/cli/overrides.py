@@ -1,0 +1,25 @@
+"""`--override name=value`, as every command that starts a broker takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def overrides_option(help_text: str) -> Callable[[Function], Function]:
+    """The option, which is given to a command as a dictionary named *overrides*."""
+    return click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_read, help=help_text)
+
+
+def _read(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    overrides = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{text!r} is not of the form name=value")
+        overrides[name.strip()] = value.strip()
+    return overrides

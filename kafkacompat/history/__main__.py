@@ -1,0 +1,10 @@
+"""One client of a run, as a process."""
+
+from __future__ import annotations
+
+import sys
+
+from kafkacompat.history.client import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,279 @@
+"""What is known from a history: each value with its fate, transactions, what consumers saw, what groups committed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkacompat.history.events import (
+    ISOLATIONS,
+    READ_UNCOMMITTED,
+    Acknowledged,
+    Commit,
+    CommitAcknowledged,
+    End,
+    Ended,
+    Event,
+    Fetched,
+    Finished,
+    HistoryError,
+    Isolation,
+    Place,
+    Positioned,
+    Read,
+    Send,
+)
+
+Name = tuple[str, int]
+"""A client and a number that it gave: to a value, a transaction or a commit."""
+
+Of = tuple[str, Place]
+"""A level of isolation, or a group, and a partition."""
+
+
+@dataclass
+class Transaction:
+    """One transaction, with the texts of the values sent in it."""
+
+    name: Name
+    values: list[str] = field(default_factory=list)
+    asked_ns: int | None = None
+    """When its commit was first asked for."""
+    committed: bool | None = None
+    """What it was told to be; None if nothing was told."""
+    commits: list[Committing] = field(default_factory=list)
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Whether it is, or nobody can tell."""
+        return self.asked_ns is not None and self.committed is not False
+
+    def __str__(self) -> str:
+        return f"transaction {self.name[1]} of {self.name[0]}"
+
+
+@dataclass
+class Value:
+    """One value that was sent."""
+
+    client: str
+    number: int
+    place: Place
+    transaction: Transaction | None
+    source: tuple[str, int, int] | None
+    acknowledged: bool = False
+    offset: int = -1
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it was told to be there for everybody."""
+        return self.acknowledged if self.transaction is None else self.transaction.committed is True
+
+
+@dataclass
+class Run:
+    """What a consumer read of a partition from one position on: (offset, value), in the order of reading."""
+
+    client: str
+    isolation: Isolation
+    place: Place
+    start: int | None
+    """The offset it began at, if known."""
+    records: list[tuple[int, str]] = field(default_factory=list)
+    times_ns: list[tuple[int, int]] = field(default_factory=list)
+    """(how many records were read, when), each time that some came."""
+
+
+@dataclass
+class Committing:
+    """A commit of a group's offset."""
+
+    offset: int
+    transaction: Transaction | None
+    asked_ns: int | None
+    """From when on it may hold; None: never, as its transaction was not committed."""
+    acknowledged_ns: int | None = None
+    """From when on it holds."""
+
+
+@dataclass
+class History:
+    """All of it. Values are found by what stands in the records."""
+
+    values: dict[str, Value] = field(default_factory=dict)
+    transactions: dict[Name, Transaction] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    commits: defaultdict[Of, list[Committing]] = field(default_factory=lambda: defaultdict(list))
+    fetched: list[Fetched] = field(default_factory=list)
+    group_of: dict[str, str] = field(default_factory=dict)
+    """Of each client that committed, or asked for what is committed."""
+    finished: dict[Of, Finished] = field(default_factory=dict)
+    final: dict[Of, dict[int, str]] = field(default_factory=dict)
+    """What the last readers found: values by offset, at each isolation, in each partition."""
+    last_readers: set[str] = field(default_factory=set)
+
+    def reaches(self, isolation: Isolation, place: Place, offset: int) -> bool:
+        """Whether the last reader came as far as an offset; with -1, to the end."""
+        finished = self.finished.get((isolation, place))
+        if finished is None:
+            return True
+        return offset < finished.offset if offset >= 0 else finished.offset >= finished.end_offset
+
+    def last_committed(self, group: str, place: Place) -> int:
+        """Where the group is in the end; raises HistoryError if nobody asked."""
+        try:
+            return max(self._last_fetched[group, place], 0)
+        except KeyError:
+            raise HistoryError(f"nobody asked in the end where group {group} is in {place}") from None
+
+    def __post_init__(self) -> None:
+        self._last_fetched: dict[Of, int] = {}
+
+
+def history_of(events: Iterable[Event]) -> History:
+    """Go through events in the order of time; raises HistoryError if they are not a whole history."""
+    indexing = _Indexing()
+    for event in events:
+        try:
+            _NOTE[type(event)](indexing, event)
+        except KeyError as problem:
+            raise HistoryError(f"{event} answers what nobody asked: {problem}") from problem
+    return indexing.whole()
+
+
+class _Indexing:
+    def __init__(self) -> None:
+        self.history = History()
+        self._runs: dict[tuple[str, Place], Run] = {}
+        self._commits: dict[Name, Committing] = {}
+
+    def whole(self) -> History:
+        """What is known; every partition that was sent to must have been read to the end at both isolations."""
+        history = self.history
+        finals = history.last_readers = {event.client for event in history.finished.values()}
+        for run in history.runs:
+            if run.client in finals:
+                history.final[run.isolation, run.place] = dict(run.records)
+        for event in history.fetched:
+            if event.client in finals:
+                history._last_fetched[event.group, event.place] = event.offset
+        for place in sorted({value.place for value in history.values.values()}):
+            for isolation in ISOLATIONS:
+                if (isolation, place) not in history.finished:
+                    raise HistoryError(f"nobody read {place} to the end with isolation.level={isolation}")
+                history.final.setdefault((isolation, place), {})
+        return history
+
+    def _transaction(self, client: str, number: int | None) -> Transaction | None:
+        if number is None:
+            return None
+        return self.history.transactions.setdefault((client, number), Transaction((client, number)))
+
+    def send(self, event: Send) -> None:
+        transaction = self._transaction(event.client, event.transaction)
+        text = text_of(event.client, event.number)
+        self.history.values[text] = Value(event.client, event.number, event.place, transaction, event.source)
+        if transaction is not None:
+            transaction.values.append(text)
+
+    def acknowledged(self, event: Acknowledged) -> None:
+        value = self.history.values[text_of(event.client, event.number)]
+        value.acknowledged, value.offset = True, event.offset
+
+    def end(self, event: End) -> None:
+        transaction = self._transaction(event.client, event.transaction)
+        if transaction is not None and event.commit and transaction.asked_ns is None:
+            transaction.asked_ns = event.time_ns
+            for commit in transaction.commits:
+                commit.asked_ns = event.time_ns
+
+    def ended(self, event: Ended) -> None:
+        transaction = self.history.transactions[event.client, event.transaction]
+        transaction.committed = event.committed
+        for commit in transaction.commits:
+            if event.committed:
+                commit.acknowledged_ns = event.time_ns
+            else:
+                commit.asked_ns = None
+
+    def positioned(self, event: Positioned) -> None:
+        self._runs.pop((event.client, event.place), None)
+        self._begin_run(event.client, "", event.place, event.offset)
+
+    def _begin_run(self, client: str, isolation: Isolation, place: Place, start: int | None) -> Run:
+        run = self._runs[client, place] = Run(client, isolation, place, start)
+        self.history.runs.append(run)
+        return run
+
+    def read(self, event: Read) -> None:
+        run = self._runs.get((event.client, event.place))
+        if run is None:
+            run = self._begin_run(event.client, event.isolation, event.place, None)
+        run.isolation = event.isolation
+        run.records += event.records
+        run.times_ns.append((len(run.records), event.time_ns))
+
+    def commit(self, event: Commit) -> None:
+        transaction = self._transaction(event.client, event.transaction)
+        asked_ns = event.time_ns if transaction is None else None
+        commit = self._commits[event.client, event.number] = Committing(event.offset, transaction, asked_ns)
+        self.history.commits[event.group, event.place].append(commit)
+        self.history.group_of[event.client] = event.group
+        if transaction is not None:
+            transaction.commits.append(commit)
+
+    def commit_acknowledged(self, event: CommitAcknowledged) -> None:
+        commit = self._commits[event.client, event.number]
+        if commit.transaction is None:
+            commit.acknowledged_ns = event.time_ns
+
+    def fetched(self, event: Fetched) -> None:
+        self.history.fetched.append(event)
+        self.history.group_of[event.client] = event.group
+
+    def finished(self, event: Finished) -> None:
+        self.history.finished[event.isolation, event.place] = event
+
+
+def counts_of(history: History) -> dict[str, int]:
+    """How much there is of everything."""
+    values, transactions = history.values.values(), history.transactions.values()
+    live = [run for run in history.runs if run.client not in history.last_readers]
+    return {
+        "values sent": len(values),
+        "values acknowledged": sum(value.acknowledged for value in values),
+        "of them copies": sum(value.acknowledged and value.source is not None for value in values),
+        "transactions committed": sum(each.committed is True for each in transactions),
+        "transactions aborted": sum(each.committed is False for each in transactions),
+        "transactions whose end nobody was told": sum(each.committed is None for each in transactions),
+        "records read": sum(len(run.records) for run in live),
+        "positions taken by readers": len(live),
+        "offsets committed": sum(
+            commit.acknowledged_ns is not None for commits in history.commits.values() for commit in commits
+        ),
+        "committed offsets asked for": len(history.fetched),
+        "records there in the end": sum(
+            len(records) for (level, _), records in history.final.items() if level == READ_UNCOMMITTED
+        ),
+    }
+
+
+def text_of(client: str, number: int) -> str:
+    """What stands in the record of a value."""
+    return f"{client}:{number}"
+
+
+_NOTE: dict[type[Event], Callable[[_Indexing, Any], None]] = {
+    Send: _Indexing.send,
+    Acknowledged: _Indexing.acknowledged,
+    End: _Indexing.end,
+    Ended: _Indexing.ended,
+    Positioned: _Indexing.positioned,
+    Read: _Indexing.read,
+    Commit: _Indexing.commit,
+    CommitAcknowledged: _Indexing.commit_acknowledged,
+    Fetched: _Indexing.fetched,
+    Finished: _Indexing.finished,
+}

@@ -1,0 +1,129 @@
+"""Producers: idempotent ones, and transactional ones that abort now and then."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+
+from kafkacompat.history.client import AnewError, Client, now_ns
+from kafkacompat.history.events import Acknowledged, End, Ended, Place, Send
+from kafkacompat.history.index import text_of
+
+MOST_IN_FLIGHT = 500
+LARGEST_TRANSACTION = 20
+ABORTED_SHARE = 0.2
+DELIVERY_TIMEOUT_MS = 120_000
+TRANSACTION_TIMEOUT_MS = 15_000
+CALL_S = 5.0
+
+
+class Sender:
+    """A producer whose values are numbered and recorded, at a pace."""
+
+    def __init__(self, client: Client, **config: Any) -> None:
+        self._client = client
+        self._number = 0
+        self._in_flight = 0
+        self._next_ns = now_ns()
+        self.failed: str | None = None
+        """Why a value was given up."""
+        self.producer = Producer({**client.config, "enable.idempotence": True, "linger.ms": 2, **config})
+
+    def send(self, place: Place, transaction: int | None = None, source: tuple[str, int, int] | None = None) -> None:
+        """Send the next value to a partition."""
+        number = self._number
+        self._number += 1
+        self._client.record(Send(now_ns(), self._client.name, number, place, transaction, source))
+        self._in_flight += 1
+        text = text_of(self._client.name, number)
+        self.producer.produce(
+            place.topic, text, partition=place.partition, on_delivery=partial(self._delivered, number)
+        )
+
+    def pace(self, throughput: float) -> None:
+        """Take what is answered, until it is time for the next value."""
+        self._next_ns += int(1e9 / throughput)
+        while (left_ns := self._next_ns - now_ns()) > 0 or self._in_flight > MOST_IN_FLIGHT:
+            self.producer.poll(max(left_ns, 1_000_000) / 1e9)
+        # What was not sent while the broker was away is not made up for.
+        self._next_ns = max(self._next_ns, now_ns() - 100_000_000)
+        self.producer.poll(0)
+
+    def _delivered(self, number: int, error: Any, message: Any) -> None:
+        self._in_flight -= 1
+        if error is None:
+            self._client.record(Acknowledged(now_ns(), self._client.name, number, message.offset()))
+        else:
+            self.failed = str(error)
+
+
+class TransactionalSender(Sender):
+    """A sender whose transactions are recorded."""
+
+    def __init__(self, client: Client) -> None:
+        transactional_id = f"{client.orders.topic_prefix}-{client.orders.identity}"
+        super().__init__(
+            client, **{"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+        )
+        self.transaction = 0
+        client.again(partial(self.producer.init_transactions, CALL_S))
+
+    def begin(self) -> None:
+        """Begin the next transaction."""
+        self.transaction += 1
+        self.producer.begin_transaction()
+
+    def end(self, commit: bool) -> bool:
+        """Commit or abort; return whether it is committed. Raises KafkaException when nobody can tell."""
+        if commit:
+            self._asked(commit=True)
+            try:
+                self._client.again(partial(self.producer.commit_transaction, CALL_S))
+                self._told(committed=True)
+                return True
+            except KafkaException as problem:
+                if not problem.args[0].txn_requires_abort():
+                    raise
+        self._asked(commit=False)
+        self._client.again(partial(self.producer.abort_transaction, CALL_S))
+        self._told(committed=False)
+        return False
+
+    def _asked(self, commit: bool) -> None:
+        self._client.record(End(now_ns(), self._client.name, self.transaction, commit))
+
+    def _told(self, committed: bool) -> None:
+        self._client.record(Ended(now_ns(), self._client.name, self.transaction, committed))
+
+
+def produce(client: Client) -> None:
+    """Send to all partitions, each value acknowledged by itself."""
+    sender = Sender(client, **{"delivery.timeout.ms": DELIVERY_TIMEOUT_MS})
+    places = client.names.places()
+    while client.goes_on():
+        sender.send(client.random.choice(places))
+        sender.pace(client.orders.throughput)
+        if sender.failed is not None:
+            raise AnewError(sender.failed)
+    sender.producer.flush(60)
+
+
+def transact(client: Client) -> None:
+    """Send transactions to all partitions."""
+    sender = TransactionalSender(client)
+    places = client.names.places()
+    while client.goes_on():
+        sender.begin()
+        try:
+            for _ in range(client.random.randint(1, LARGEST_TRANSACTION)):
+                sender.send(client.random.choice(places), sender.transaction)
+                sender.pace(client.orders.throughput)
+            commit = client.random.random() >= ABORTED_SHARE
+        except KafkaException as problem:
+            # The transaction has failed already, and takes no more values.
+            if not problem.args[0].txn_requires_abort():
+                raise
+            commit = False
+        sender.end(commit)

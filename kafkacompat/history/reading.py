@@ -1,0 +1,189 @@
+"""Consumers: readers that follow, members of a group that come and go, and who reads everything in the end."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from kafkacompat.history.client import AnewError, Client, now_ns, unless_fatal
+from kafkacompat.history.events import (
+    READ_UNCOMMITTED,
+    Commit,
+    CommitAcknowledged,
+    Fetched,
+    Finished,
+    Place,
+    Positioned,
+    Read,
+)
+
+MOST_AT_ONCE = 200
+CALL_S = 5.0
+COMMITTED_SHARE = 0.5
+LEFT_SHARE = 0.02
+LONGEST_READING_S = 90.0
+
+
+class Reading:
+    """A consumer whose positions and records are recorded."""
+
+    def __init__(self, client: Client, group: str, isolation: str, **config: Any) -> None:
+        self._client = client
+        self._group = group
+        self._isolation = isolation
+        settings = {
+            "group.id": group,
+            "isolation.level": isolation,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": client.orders.session_timeout_ms,
+            "heartbeat.interval.ms": client.orders.session_timeout_ms // 4,
+            "fetch.wait.max.ms": 100,
+        }
+        self.consumer = Consumer({**client.config, **settings, **config})
+        self._commits = 0
+
+    def close(self) -> None:
+        """Leave."""
+        self.consumer.close()
+
+    def start_at(self, places: Iterable[tuple[Place, int]]) -> None:
+        """Read partitions from offsets on."""
+        positions = list(places)
+        for place, offset in positions:
+            self._client.record(Positioned(now_ns(), self._client.name, place, offset))
+        self.consumer.assign([TopicPartition(*place, offset) for place, offset in positions])
+
+    def join(self, topic: str) -> None:
+        """Take part in the group."""
+
+        def assigned(_: Any, partitions: list[Any]) -> None:
+            self.start_at(self.committed([Place(each.topic, each.partition) for each in partitions]))
+
+        self.consumer.subscribe([topic], on_assign=assigned)
+
+    def committed(self, places: Iterable[Place]) -> list[tuple[Place, int]]:
+        """Where the group is, as the broker says: 0 where nothing is committed."""
+        asked_ns = now_ns()
+        partitions = [TopicPartition(*place) for place in places]
+        positions = []
+        for found in self._client.again(partial(self._ask_committed, partitions), unless_fatal):
+            place, offset = Place(found.topic, found.partition), max(found.offset, -1)
+            self._client.record(Fetched(now_ns(), self._client.name, self._group, place, offset, asked_ns))
+            positions.append((place, max(offset, 0)))
+        return positions
+
+    def _ask_committed(self, partitions: list[Any]) -> list[Any]:
+        found: list[Any] = self.consumer.committed(partitions, CALL_S)
+        for each in found:
+            if each.error is not None:
+                raise KafkaException(each.error)
+        return found
+
+    def go_back(self) -> None:
+        """Read again from where the group is."""
+        if places := [Place(each.topic, each.partition) for each in self.consumer.assignment()]:
+            self.start_at(self.committed(places))
+
+    def read(self, at_most: int = MOST_AT_ONCE) -> tuple[list[Any], dict[Place, int]]:
+        """Take messages; return them, and the ends of partitions that were reached."""
+        messages, ends = [], {}
+        by_place: defaultdict[Place, list[tuple[int, str]]] = defaultdict(list)
+        for message in self.consumer.consume(at_most, 0.2):
+            place = Place(message.topic(), message.partition())
+            if (error := message.error()) is None:
+                messages.append(message)
+                by_place[place].append((message.offset(), message.value().decode("utf-8", "replace")))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ends[place] = message.offset()
+            elif error.fatal():
+                raise AnewError(str(error))
+        for place, records in by_place.items():
+            self._client.record(Read(now_ns(), self._client.name, self._isolation, place, records))
+        return messages, ends
+
+    def note_commits(self, messages: Iterable[Any], transaction: int | None = None) -> tuple[list[Any], range]:
+        """Record that messages are about to be committed; return the positions and the numbers of the commits."""
+        offsets: dict[Place, int] = {}
+        for message in messages:
+            offsets[Place(message.topic(), message.partition())] = message.offset() + 1
+        first = self._commits
+        for place, offset in offsets.items():
+            self._client.record(
+                Commit(now_ns(), self._client.name, self._commits, self._group, place, offset, transaction)
+            )
+            self._commits += 1
+        return [TopicPartition(*place, offset) for place, offset in offsets.items()], range(first, self._commits)
+
+    def note_committed(self, numbers: Iterable[int]) -> None:
+        """Record that commits were acknowledged."""
+        for number in numbers:
+            self._client.record(CommitAcknowledged(now_ns(), self._client.name, number))
+
+
+def follow(client: Client) -> None:
+    """Read all that is produced, from the beginning, as it comes."""
+    reading = Reading(client, f"{client.orders.topic_prefix}-{client.name}", client.orders.isolation)
+    with closing(reading):
+        reading.start_at((place, 0) for place in client.names.places())
+        while client.goes_on():
+            reading.read()
+
+
+def take_part(client: Client) -> None:
+    """Be a member of a group that commits what it has read, leave now and then, and come again."""
+    while client.goes_on():
+        reading = Reading(client, client.names.members, READ_UNCOMMITTED)
+        with closing(reading):
+            reading.join(client.names.records)
+            messages: list[Any] = []
+            while client.goes_on() and client.random.random() >= LEFT_SHARE:
+                messages = reading.read()[0]
+                if messages and client.random.random() < COMMITTED_SHARE:
+                    _commit(reading, messages)
+
+
+def _commit(reading: Reading, messages: list[Any]) -> None:
+    offsets, numbers = reading.note_commits(messages)
+    try:
+        committed = reading.consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException:
+        return  # as with the broker away, or the group at its next generation: nobody can tell
+    if all(each.error is None for each in committed):
+        reading.note_committed(numbers)
+
+
+def read_all(client: Client) -> None:
+    """Read every partition to its end, and ask where the groups are."""
+    isolation, names = client.orders.isolation, client.names
+    places = names.places() + (names.copy_places() if client.orders.transactional else [])
+    groups = [names.members] + ([names.copiers] if client.orders.transactional else [])
+    for group in groups if isolation != READ_UNCOMMITTED else ():
+        with closing(Reading(client, group, isolation)) as asking:
+            asking.committed(names.places())
+    reading = Reading(
+        client, f"{client.orders.topic_prefix}-{client.name}", isolation, **{"enable.partition.eof": True}
+    )
+    with closing(reading):
+        goals = {place: _end(client, place) for place in places}
+        reading.start_at((place, 0) for place in places)
+        reached = dict.fromkeys(places, 0)
+        deadline = time.monotonic() + LONGEST_READING_S
+        while any(reached[place] < goals[place] for place in places) and time.monotonic() < deadline:
+            reached.update(reading.read()[1])
+    for place in places:
+        client.record(Finished(now_ns(), client.name, isolation, place, reached[place], goals[place]))
+
+
+def _end(client: Client, place: Place) -> int:
+    """Where a partition ends for who reads everything."""
+    asking = Consumer({**client.config, "group.id": "none", "isolation.level": READ_UNCOMMITTED})
+    with closing(asking):
+        ask = partial(asking.get_watermark_offsets, TopicPartition(*place), CALL_S)
+        return int(client.again(ask, unless_fatal)[1])

@@ -1,0 +1,297 @@
+"""A run: clients of all roles at work, some of them killed, the broker as well, and what they recorded in one file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from kafkacompat.history.broker import OwnBroker, RunError, serves_transactions
+from kafkacompat.history.client import (
+    COPIES_PARTITIONS,
+    EXIT_ANEW,
+    LONGEST_END_S,
+    RECORDS_PARTITIONS,
+    Orders,
+    TopicNames,
+    pause,
+)
+from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, merge_parts
+
+TICK_S = 0.05
+SECONDS_A_CLIENT_KILL = 3.0
+ANEW_AFTER_S = 1.0
+LONGEST_WARM_UP_S = 60.0
+LONGEST_LAST_S = 240.0
+TOPIC_CALL_S = 30.0
+
+
+class Plan(NamedTuple):
+    """What is to be done. Without a bootstrap server it is done on a broker of its own."""
+
+    bootstrap: str | None
+    seconds: float
+    kills: int
+    producers: int
+    transactional: int
+    copiers: int
+    members: int
+    throughput: float
+    seed: int
+    topic_prefix: str
+    restart_command: str | None
+    overrides: dict[str, str]
+
+
+@dataclass
+class Tally:
+    """How far a run is."""
+
+    phase: str = "starting"
+    seconds: float = 0
+    broker_kills: int = 0
+    client_kills: int = 0
+    clients_anew: int = 0
+    """Clients that could not go on, as one that another one of its name fenced, and were replaced."""
+    serves_transactions: bool = True
+
+
+Show = Callable[[Tally], None]
+
+
+class _Slot:
+    """The place of a client, in which one process follows another."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self.was_killed = False
+
+    @property
+    def role(self) -> str:
+        return self._orders.role
+
+    @property
+    def part(self) -> Path:
+        return self._orders.part
+
+    def start(self) -> None:
+        if self._process is not None:
+            self._orders = self._orders._replace(incarnation=self._orders.incarnation + 1)
+        self.was_killed, self._started_at = False, time.monotonic()
+        command = [sys.executable, "-m", "kafkacompat.history", json.dumps(self._orders._asdict())]
+        with self._errors().open("ab") as errors:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True
+            )
+
+    def _errors(self) -> Path:
+        return self.part.with_name(f"{self._orders.identity}.log")
+
+    def ended(self) -> bool:
+        """Whether it ended, and another one may take its place; raises RunError if it failed."""
+        assert self._process is not None
+        code = self._process.poll()
+        if code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM):
+            raise RunError(f"client {self._orders.name} failed with code {code}: see {self._errors()}")
+        return code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self.was_killed = True
+        self._process.kill()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit code; it is killed if it does not end in time."""
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self._process.wait()
+
+
+class Run:
+    """One run in a folder, where everything is kept."""
+
+    def __init__(self, plan: Plan, folder: Path, show: Show) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._show = show
+        self._random = Random(plan.seed)
+        self._parts = folder / "parts"
+        self._own = OwnBroker(folder / "broker", plan.overrides) if plan.bootstrap is None else None
+        self._bootstrap = plan.bootstrap or (self._own.bootstrap if self._own is not None else "")
+        self._names = TopicNames.of(plan.topic_prefix)
+        self._slots: list[_Slot] = []
+        self.tally = Tally()
+
+    def make_history(self, target: Path) -> int:
+        """Do it all; return the number of events. Raises RunError."""
+        self._parts.mkdir(parents=True)
+        try:
+            if self._own is not None:
+                self._own.start()
+            self.tally.serves_transactions = serves_transactions(self._bootstrap)
+            self._create_topics()
+            self._slots += map(_Slot, self._clients())
+            self._work()
+            self._stop_clients()
+            self._read_all()
+        finally:
+            for slot in self._slots:
+                slot.kill()
+                slot.wait(LONGEST_END_S)
+            if self._own is not None:
+                self._own.stop()
+        self._phase("joining what was recorded")
+        return merge_parts(self._parts.glob("*.jsonl"), target)
+
+    def delete_topics(self) -> None:
+        """Leave nothing behind on somebody else's broker."""
+        if self._own is None:
+            for deleted in self._admin().delete_topics([self._names.records, self._names.copies]).values():
+                with contextlib.suppress(Exception):
+                    deleted.result(TOPIC_CALL_S)
+
+    def _phase(self, name: str) -> None:
+        self.tally.phase = name
+        self._show(self.tally)
+
+    def _admin(self) -> Any:
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+
+    def _create_topics(self) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import NewTopic
+
+        counts = {self._names.records: RECORDS_PARTITIONS, self._names.copies: COPIES_PARTITIONS}
+        topics = [NewTopic(name, count, -1, config={"retention.ms": "-1"}) for name, count in counts.items()]
+        admin = self._admin()
+        for name, created in admin.create_topics(topics).items():
+            try:
+                created.result(TOPIC_CALL_S)
+            except KafkaException as problem:
+                raise RunError(f"topic {name} cannot be created: {problem.args[0].str()}") from problem
+
+    def _clients(self) -> Iterator[Orders]:
+        plan, transactions = self._plan, self.tally.serves_transactions
+        counts = {
+            "producer": plan.producers,
+            "transactional": plan.transactional if transactions else 0,
+            "copier": plan.copiers if transactions else 0,
+            "member": plan.members,
+        }
+        for role, count in counts.items():
+            yield from (self._orders(role, ordinal, READ_COMMITTED) for ordinal in range(count))
+        yield from (self._orders("reader", ordinal, isolation) for ordinal, isolation in enumerate(ISOLATIONS))
+
+    def _orders(self, role: str, ordinal: int, isolation: str) -> Orders:
+        return Orders(
+            role=role,
+            ordinal=ordinal,
+            incarnation=0,
+            bootstrap=self._bootstrap,
+            topic_prefix=self._plan.topic_prefix,
+            throughput=self._plan.throughput,
+            isolation=isolation,
+            session_timeout_ms=6000 if self._own is None else 2000,
+            transactional=self.tally.serves_transactions,
+            seed=self._plan.seed,
+            folder=str(self._parts),
+            parent=os.getpid(),
+        )
+
+    def _work(self) -> None:
+        for slot in self._slots:
+            slot.start()
+        self._warm_up()
+        self.tally.phase = "at work"
+        seconds, started = self._plan.seconds, time.monotonic()
+        broker_kills = self._moments(self._plan.kills)
+        client_kills = self._moments(int(seconds / SECONDS_A_CLIENT_KILL))
+        while (now := time.monotonic() - started) < seconds or broker_kills:
+            self.tally.seconds = now
+            self._show(self.tally)
+            if broker_kills and now >= broker_kills[0]:
+                broker_kills.pop(0)
+                self._restart_broker()
+            if client_kills and now >= client_kills[0]:
+                client_kills.pop(0)
+                self._random.choice([slot for slot in self._slots if slot.role != "reader"]).kill()
+                self.tally.client_kills += 1
+            self._replace()
+            pause(TICK_S)
+
+    def _moments(self, count: int) -> list[float]:
+        """That many random moments of the run, one in each of as many parts."""
+        return [(index + self._random.random()) * self._plan.seconds / count for index in range(count)]
+
+    def _warm_up(self) -> None:
+        deadline = time.monotonic() + LONGEST_WARM_UP_S
+        while not all(slot.part.exists() and slot.part.stat().st_size for slot in self._slots):
+            self._show(self.tally)
+            self._replace()
+            if time.monotonic() > deadline:
+                idle = [
+                    slot.part.stem for slot in self._slots if not slot.part.exists() or not slot.part.stat().st_size
+                ]
+                raise RunError(
+                    f"after {LONGEST_WARM_UP_S:g} s these clients have done nothing: {', '.join(idle)}; see {self._parts}"
+                )
+            pause(TICK_S)
+
+    def _replace(self) -> None:
+        """Start a client in the place of each that ended."""
+        if self._own is not None:
+            self._own.check()
+        for slot in self._slots:
+            if slot.ended():
+                self.tally.clients_anew += not slot.was_killed
+                slot.start()
+
+    def _restart_broker(self) -> None:
+        self.tally.broker_kills += 1
+        if self._own is not None:
+            self._own.restart()
+        elif self._plan.restart_command is not None:
+            done = subprocess.run(self._plan.restart_command, shell=True, capture_output=True, text=True, check=False)
+            if done.returncode:
+                command = shlex.quote(self._plan.restart_command)
+                raise RunError(f"{command} ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+
+    def _stop_clients(self) -> None:
+        self._phase("stopping the clients")
+        for slot in self._slots:
+            slot.stop()
+        for slot in self._slots:
+            slot.wait(LONGEST_END_S + 30)
+            slot.ended()
+
+    def _read_all(self) -> None:
+        self._phase("reading everything")
+        last = [_Slot(self._orders("last", index, isolation)) for index, isolation in enumerate(ISOLATIONS)]
+        self._slots += last
+        for slot in last:
+            slot.start()
+        for slot in last:
+            if (code := slot.wait(LONGEST_LAST_S)) != 0:
+                raise RunError(f"what is there in the end could not be read ({code}): see {slot.part.parent}")
