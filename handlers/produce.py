@@ -19,16 +19,16 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 
-from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
-from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.produce_answer import accepted, answer, refused
+from kafkacompat.handlers.produce_verification import NOTHING, Verdicts, verify
 from kafkacompat.replication.held_appends import Appended, settle
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.produced import take_messages_at_once, taken_in
 from kafkacompat.storage.validation import TooMuchError, check_batch
+from kafkacompat.storage.verification import Guard
 from kafkacompat.wire.apis.produce import (
-    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -43,7 +43,6 @@ from kafkacompat.wire.record_batch import (
     ATTRIBUTES_POSITION,
     BATCHES_FROM_PRODUCE_VERSION,
     TRANSACTIONAL,
-    InvalidRecordsError,
     check_produce_version,
 )
 
@@ -53,46 +52,45 @@ TOPIC_ID_VERSION = 13
 ADMIN_CLIENT_ID = "__admin_client"
 # A request that has taken so long lets others have their turn before it goes on.
 MAX_TURN_SECONDS = 0.01
-# With these codes Kafka does not say where the log begins.
-NOT_JUDGED_BY_THE_LOG = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-    }
-)
-
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
     """Append every batch; answer when all of them are settled."""
-    produce = _Produce(request, context, services)
+    refusal, verdicts = _refusal(request), NOTHING
+    try:
+        asked = verify(request, context, services) if refusal is None else NOTHING
+    except KafkaError as problem:
+        refusal = problem
+    else:
+        if isinstance(asked, Deferred):
+            # Until the coordinator has told, nothing may overtake.
+            told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts)))
+            return Pending(told, in_order=True)
+        verdicts = asked
+    return _produce(request, context, services, refusal, verdicts)
+
+
+def _later(result: ProduceResult) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    return result.response if isinstance(result, Pending) else result
+
+
+def _produce(
+    request: ProduceRequest,
+    context: RequestContext,
+    services: Services,
+    refusal: KafkaError | None,
+    verdicts: Verdicts,
+) -> ProduceResult:
+    produce = _Produce(request, context, services, refusal, verdicts)
     response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
     if not produce.waiting:
-        return _answer(request, response)
+        return answer(request, response)
     produce.catch_up()
     settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
-    answered = settled.addCallback(lambda _: _answer(request, response))
+    answered = settled.addCallback(lambda _: answer(request, response))
     # While something is not in its log the next request of the connection has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
-
-
-def _answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
-    if request.acks != 0:
-        return response
-    for topic in response.responses:
-        for partition in topic.partition_responses:
-            if partition.error_code:
-                code = ErrorCode(partition.error_code).name
-                where = f"{topic_text(topic.name or topic.topic_id)}-{partition.index}"
-                raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
-    return None
 
 
 @dataclass(slots=True)
@@ -101,6 +99,7 @@ class _Late:
 
     partition: Partition
     records: Buffer
+    guard: Guard | None
     is_much: bool
     result: Deferred[AppendResult] = field(default_factory=Deferred)
 
@@ -112,8 +111,16 @@ class _Produce:
     even in its log: the others are only to be synced.
     """
 
-    def __init__(self, request: ProduceRequest, context: RequestContext, services: Services) -> None:
-        self._refusal = _refusal(request)
+    def __init__(
+        self,
+        request: ProduceRequest,
+        context: RequestContext,
+        services: Services,
+        refusal: KafkaError | None,
+        verdicts: Verdicts,
+    ) -> None:
+        self._refusal = refusal
+        self._verdicts = verdicts
         self._version = context.api_version
         self._acks = request.acks
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
@@ -141,20 +148,21 @@ class _Produce:
             if self._refusal is not None:
                 raise self._refusal
             partition = self._replicas.find(topic, data.index)
-            result = self._append(partition, self._checked(partition, data.records))
+            records = self._checked(partition, data.records)
+            result = self._append(partition, records, self._guard(topic, data.index))
         except Exception as problem:
-            _refused(response, problem, partition)
+            refused(response, problem, partition)
         else:
             if isinstance(result, Deferred):
                 self._wait(response, partition, result)
             elif result is not None:
-                _accepted(response, result)
+                accepted(response, result)
         return response
 
     def _wait(self, response: PartitionProduceResponse, partition: Partition, result: Deferred[AppendResult]) -> None:
         settled = result.addCallbacks(
-            lambda appended: _accepted(response, appended),
-            lambda failure: _refused(response, failure.value, partition),
+            lambda appended: accepted(response, appended),
+            lambda failure: refused(response, failure.value, partition),
         )
         is_unsettled = bool(self._late) or partition.is_in_line
         self.is_unsettled = self.is_unsettled or is_unsettled
@@ -162,7 +170,13 @@ class _Produce:
         if is_unsettled or self._acks or partition.waits_long:
             self.waiting.append(settled)
 
-    def _append(self, partition: Partition, records: Buffer) -> Appended | None:
+    def _guard(self, topic: str | bytes, index: int) -> Guard | None:
+        verdict = self._verdicts.get((topic, index)) if self._verdicts else None
+        if isinstance(verdict, KafkaError):
+            raise verdict
+        return verdict
+
+    def _append(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended | None:
         """None where an old producer sent an empty set: that is no error, and nothing to do."""
         if not records:
             return None
@@ -170,20 +184,20 @@ class _Produce:
         # Nothing overtakes what is late already.
         if not self._late and self._clock.seconds() < self._turn_ends:
             try:
-                return self._append_at_once(partition, records)
+                return self._append_at_once(partition, records, guard)
             except TooMuchError:
                 is_much = True
-        late = _Late(partition, records, is_much)
+        late = _Late(partition, records, guard, is_much)
         self._late.append(late)
         return late.result
 
-    def _append_at_once(self, partition: Partition, records: Buffer) -> Appended:
+    def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
         config = partition.log.config
         if self._version < BATCHES_FROM_PRODUCE_VERSION and is_message_set(records):
             batch = take_messages_at_once(records, config, self._now_ms, self._size_bytes)
         else:
             batch = check_batch(records, config, self._now_ms, from_client=True, at_once=True)
-        return partition.append(batch, self._now_ms)
+        return partition.append(batch, self._now_ms, guard=guard)
 
     def catch_up(self) -> None:
         """Append what is late; what comes of it is waited for already."""
@@ -203,13 +217,14 @@ class _Produce:
             if self._clock.seconds() >= self._turn_ends:
                 await self._next_turn()
             try:
-                return self._append_at_once(self._still(late.partition), late.records)
+                return self._append_at_once(self._still(late.partition), late.records, late.guard)
             except TooMuchError:
                 pass
         config = late.partition.log.config
         batch = await self._conversions.take_in(late.records, config, self._now_ms)
         self._begin_turn()
-        return self._still(late.partition).append(taken_in(batch, self._now_ms), self._now_ms)
+        partition = self._still(late.partition)
+        return partition.append(taken_in(batch, self._now_ms), self._now_ms, guard=late.guard)
 
     def _still(self, partition: Partition) -> Partition:
         """The partition, unless it was deleted meanwhile or its log is being closed."""
@@ -260,22 +275,3 @@ def _has_transactional_batches(request: ProduceRequest) -> bool:
             if records[ATTRIBUTES_POSITION] & TRANSACTIONAL and not is_message_set(records):
                 return True
     return False
-
-
-def _accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
-    response.base_offset = result.base_offset
-    response.log_append_time_ms = result.log_append_time_ms
-    response.log_start_offset = result.log_start_offset
-
-
-def _refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
-    response.error_code = error_code_of(problem)
-    if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:
-        response.log_start_offset = partition.log.log_start_offset
-    if isinstance(problem, KafkaError) and problem.detail:
-        response.error_message = problem.detail
-    if isinstance(problem, InvalidRecordsError):
-        response.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in problem.record_errors
-        ]

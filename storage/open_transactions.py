@@ -18,7 +18,7 @@ class OpenTransactions:
 
     def __init__(self) -> None:
         self._undecided: OrderedDict[int, tuple[int, int]] = OrderedDict()
-        self._decided: dict[int, tuple[int, int, int]] = {}
+        self._decided: dict[int, tuple[int, tuple[int, int]]] = {}
         self.first: OffsetPosition | None = None
         """Where the earliest begins, with a position of -1 where only the disk knows; None when there is none."""
 
@@ -40,7 +40,7 @@ class OpenTransactions:
     def end(self, first_offset: int, marker_offset: int) -> None:
         """A marker ends the transaction that begins at *first_offset*."""
         place = self._undecided.pop(first_offset, NO_PLACE)
-        self._decided[first_offset] = (marker_offset, *place)
+        self._decided[first_offset] = marker_offset, place
 
     def stable_offset_without(self, first_offset: int, marker_offset: int) -> int:
         """Where the first of the others begins that no marker has ended, else the offset behind the marker."""
@@ -61,12 +61,6 @@ class OpenTransactions:
         if self._undecided:
             first_offset, place = next(iter(self._undecided.items()))
             self.first = OffsetPosition(first_offset, *place)
-        for first_offset, (_, *place) in self._decided.items():
+        for first_offset, (_, place) in self._decided.items():
             if self.first is None or first_offset < self.first.offset:
                 self.first = OffsetPosition(first_offset, *place)
-
-    def locate_first(self, segment_base_offset: int, position: int) -> OffsetPosition:
-        """Note where the earliest begins, which the disk knew."""
-        assert self.first is not None
-        self.first = OffsetPosition(self.first.offset, segment_base_offset, position)
-        return self.first

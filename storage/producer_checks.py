@@ -35,7 +35,6 @@ def check_batch(
     if header.is_transactional and not producer.is_in_transaction(header.producer_epoch):
         check_verified(header, from_client, verifications, guard)
     if from_client:
-        verifications.check_sequence(header, bool(producer.batches))
         _check_sequence(header, producer)
     if producer.current_txn_first_offset >= 0 and not header.is_transactional:
         raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"producer {header.producer_id} has an open transaction")
@@ -49,7 +48,7 @@ def check_first_batch(
     if header.is_transactional:
         check_verified(header, from_client, verifications, guard)
     if from_client:
-        verifications.check_sequence(header, False)
+        verifications.check_first_sequence(header)
 
 
 def check_verified(header: BatchHeader, from_client: bool, verifications: Verifications, guard: Guard | None) -> None:

@@ -208,11 +208,12 @@ class ProducerState:
 
         Raises KafkaError INVALID_PRODUCER_EPOCH. For `begins_at_zero` see Guard.
         """
-        producer = self.producers.get(producer_id)
-        if producer is not None:
-            if epoch < producer.producer_epoch:
-                raise old_epoch(producer_id, epoch, producer.producer_epoch)
-            if producer.is_in_transaction(epoch):
+        data = self.producers.packed.get(producer_id)
+        if data is not None:
+            _, known_epoch, *_, first_offset = ENTRY.unpack_from(data)
+            if epoch < known_epoch:
+                raise old_epoch(producer_id, epoch, known_epoch)
+            if epoch == known_epoch and first_offset >= 0:
                 return None
         return self.verifications.begin(producer_id, epoch, sequence, begins_at_zero)
 

@@ -65,12 +65,12 @@ class Verifications:
         if guard is None or self._guards.get(producer_id) is not guard:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "no transaction is open that the batch could belong to")
 
-    def check_sequence(self, header: BatchHeader, has_batches: bool) -> None:
-        """Raises KafkaError for a batch that would come before an earlier one of its transaction."""
+    def check_first_sequence(self, header: BatchHeader) -> None:
+        """Raises KafkaError for a batch that cannot be the first of its producer, of which nothing else is known."""
         guard = self._guards.get(header.producer_id)
         if guard is None:
             return
-        if guard.begins_at_zero and header.base_sequence and not has_batches:
+        if guard.begins_at_zero and header.base_sequence:
             detail = f"sequence number {header.base_sequence} begins a transaction, expected 0"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, detail)
         if header.base_sequence > guard.lowest_sequence:

@@ -89,8 +89,6 @@ def test_transactional_batches_need_a_transactional_id() -> None:
     )
     asked = request(batch(), records)
     assert codes(ask(node, asked)) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
-    asked.transactional_id = "x"
-    assert codes(ask(node, asked)) == [0, ErrorCode.INVALID_TXN_STATE]
 
 
 def test_a_refusal_says_where_the_log_begins_if_the_log_judged() -> None:

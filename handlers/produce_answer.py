@@ -1,0 +1,65 @@
+"""What a producer is told."""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.context import UnanswerableError
+from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log import AppendResult
+from kafkacompat.wire.apis.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import InvalidRecordsError
+
+# With these codes Kafka does not say where the log begins.
+NOT_JUDGED_BY_THE_LOG = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    }
+)
+
+
+def answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    """The response; none with acks=0, where UnanswerableError says what has failed."""
+    if request.acks != 0:
+        return response
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                code = ErrorCode(partition.error_code).name
+                where = f"{topic_text(topic.name or topic.topic_id)}-{partition.index}"
+                raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
+    return None
+
+
+def accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
+    """Tell where the batch is."""
+    response.base_offset = result.base_offset
+    response.log_append_time_ms = result.log_append_time_ms
+    response.log_start_offset = result.log_start_offset
+
+
+def refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
+    """Tell why there is none."""
+    response.error_code = error_code_of(problem)
+    if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:
+        response.log_start_offset = partition.log.log_start_offset
+    if isinstance(problem, KafkaError) and problem.detail:
+        response.error_message = problem.detail
+    if isinstance(problem, InvalidRecordsError):
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in problem.record_errors
+        ]

@@ -1,0 +1,130 @@
+"""Asking a transaction's coordinator about it before its first batch in a partition (KIP-890).
+
+Without it a batch that comes late would begin a transaction that nobody ends. Up to Produce v11 the client has added the
+partition to the transaction before; from v12 on that is done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.verification import NOT_VERIFIED, Guard
+from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import HEADER_SIZE, MAGIC_V2, BatchHeader, read_header
+
+ABORTABLE_VERSION = 11
+ADDING_VERSION = 12
+TOPIC_ID_VERSION = 13
+VERIFICATION = "transaction.partition.verification.enable"
+
+PASSING = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+"""What no producer expects here; NOT_ENOUGH_REPLICAS lets every one of them try again."""
+
+Verdicts: TypeAlias = "Mapping[tuple[str | bytes, int], Guard | KafkaError]"
+"""By topic as in the request, and partition: what its batch comes with, or why it is refused; nothing where nobody was asked."""
+
+NOTHING: Verdicts = {}
+
+
+def verify(request: ProduceRequest, context: RequestContext, services: Services) -> Verdicts | Deferred[Verdicts]:
+    """Ask about all batches that would begin a transaction in their partitions.
+
+    Raises KafkaError INVALID_PRODUCER_ID_MAPPING for batches of several producers.
+    """
+    if request.transactional_id is None:
+        return NOTHING
+    verification = _Verification(request.transactional_id, context.api_version, services)
+    for topic in request.topic_data:
+        key = topic.topic_id if context.api_version >= TOPIC_ID_VERSION else topic.name
+        for data in topic.partition_data:
+            verification.look_at(key, data)
+    return verification.ask()
+
+
+class _Verification:
+    def __init__(self, transactional_id: str, version: int, services: Services) -> None:
+        self._transactional_id = transactional_id
+        self._version = version
+        self._services = services
+        self._producer: tuple[int, int] | None = None
+        self._verdicts: dict[tuple[str | bytes, int], Guard | KafkaError] = {}
+        self._asked: dict[tuple[str, int], tuple[str | bytes, int]] = {}
+
+    def look_at(self, topic: str | bytes, data: PartitionProduceData) -> None:
+        """Learn whether the batch would begin a transaction."""
+        header = _transactional_header(data)
+        if header is None:
+            return
+        producer = header.producer_id, header.producer_epoch
+        if self._producer not in (None, producer):
+            detail = "a request has transactional batches of one producer only"
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, detail)
+        self._producer = producer
+        try:
+            partition = self._services.replica_manager.find(topic, data.index)
+        except KafkaError:
+            return  # which the batch is refused with
+        self._guard((topic, data.index), partition, header)
+
+    def _guard(self, key: tuple[str | bytes, int], partition: Partition, header: BatchHeader) -> None:
+        is_adding = self._version >= ADDING_VERSION
+        try:
+            guard = partition.guard(
+                header.producer_id, header.producer_epoch, header.base_sequence, begins_at_zero=is_adding
+            )
+        except KafkaError as problem:
+            self._verdicts[key] = problem
+            return
+        if guard is not None:
+            self._verdicts[key] = guard
+            self._asked[partition.topic, partition.index] = key
+
+    def ask(self) -> Verdicts | Deferred[Verdicts]:
+        """Ask about what was looked at."""
+        if not self._asked or self._producer is None:
+            return self._verdicts
+        is_adding = self._version >= ADDING_VERSION
+        if not is_adding and not self._services.controller.config.bool(VERIFICATION):
+            return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
+        transactions = self._services.transactions
+        codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
+        return codes.addCallback(self._judged) if isinstance(codes, Deferred) else self._judged(codes)
+
+    def _judged(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:
+        for where, key in self._asked.items():
+            if codes[where]:
+                self._verdicts[key] = _refusal(codes[where], self._version)
+        return self._verdicts
+
+
+def _transactional_header(data: PartitionProduceData) -> BatchHeader | None:
+    if data.records is None or len(data.records) < HEADER_SIZE:
+        return None
+    header = read_header(data.records)
+    is_wanted = header.magic == MAGIC_V2 and header.is_transactional and header.producer_id >= 0
+    return header if is_wanted else None
+
+
+def _refusal(code: ErrorCode, version: int) -> KafkaError:
+    """What the coordinator says, in words that a producer of this version knows."""
+    told = code
+    if code in PASSING or (code is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDING_VERSION):
+        told = ErrorCode.NOT_ENOUGH_REPLICAS
+    elif code is ErrorCode.PRODUCER_FENCED:
+        told = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_VERSION:
+        told = ErrorCode.INVALID_TXN_STATE
+    return KafkaError(told, f"the partition is not known to be part of the transaction: {code.name}")
