@@ -122,7 +122,7 @@ class ClassicMembers:
         member_id = member.member_id
         self._timeouts.cancel(group, member_id, Timer.JOIN)
         self._timeouts.start(group, Timer.SESSION, member_id, request.session_timeout_ms)
-        self._timeouts.start(group, Timer.SYNC, member_id, max(0, request.rebalance_timeout_ms))
+        self._timeouts.start(group, Timer.SYNC, member_id, request.rebalance_timeout_ms)
 
     # SyncGroup
 
@@ -175,7 +175,7 @@ class ClassicMembers:
         return ErrorCode.REBALANCE_IN_PROGRESS
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._timeouts.start_unless_running(group, Timer.JOIN, member.member_id, max(0, member.rebalance_timeout_ms))
+        self._timeouts.start_unless_running(group, Timer.JOIN, member.member_id, member.rebalance_timeout_ms)
 
     def _classic_member(self, group: ConsumerGroup, identity: Identity) -> ConsumerMember:
         member = known_member(group.contents, group.group_id, identity.group_instance_id, identity.member_id)

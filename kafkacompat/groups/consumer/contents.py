@@ -43,6 +43,9 @@ from kafkacompat.groups.consumer.records import (
 )
 from kafkacompat.wire.schema import Message
 
+GROUP_BYTES = 2000
+"""About how much memory a group takes, without members."""
+
 FIRST_EPOCH = 1
 """What a group starts with, and its first member makes it one more."""
 
@@ -76,7 +79,7 @@ class Contents:
     statics: dict[str, str] = field(default_factory=dict)
     owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
     has_partition_metadata: bool = False
-    size_bytes: int = 0
+    size_bytes: int = GROUP_BYTES
 
     def copy(self) -> Contents:
         """Contents that can be changed without these; members and assignments are values, and shared."""

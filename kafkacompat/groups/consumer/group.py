@@ -30,7 +30,7 @@ NO_EPOCH = -1
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
-    ``checked_image`` is the metadata that the group's epoch was compared with last, ``writes_in_flight`` counts
+    ``counted_bytes`` is what is counted of its memory; ``checked_image`` is the metadata that the group's epoch was compared with last, ``writes_in_flight`` counts
     changes of it on which the log has not decided yet. ``replaces`` is the classic group that it was made of, until
     it takes its place.
     """
@@ -46,6 +46,7 @@ class ConsumerGroup(AnyGroup):
         self.replaces: Group | None = None
         self.is_resolving = False
         self.resolved_topics_version = -1
+        self.counted_bytes = 0
         self._budget = budget
         self._contents = Contents()
 
@@ -56,23 +57,27 @@ class ConsumerGroup(AnyGroup):
 
     @contents.setter
     def contents(self, contents: Contents) -> None:
-        self._budget.used_bytes += contents.size_bytes - self._contents.size_bytes
         self._contents = contents
+        self._count(contents.size_bytes)
 
     def replay(self, key: Key, value: Message | None) -> None:
         """Take a record in that was read from the log."""
-        before = self._contents.size_bytes
         self._contents.apply(key, value)
-        self._budget.used_bytes += self._contents.size_bytes - before
+        self._count(self._contents.size_bytes)
+
+    def _count(self, size_bytes: int) -> None:
+        self._budget.used_bytes += size_bytes - self.counted_bytes
+        self.counted_bytes = size_bytes
 
     def clear(self) -> None:
-        """Forget everybody."""
+        """Forget everybody, and give back the memory."""
         for timer in self.timers.values():
             if timer.active():
                 timer.cancel()
         self.timers.clear()
         if self._contents.members:
-            self.contents = Contents()
+            self._contents = Contents()
+        self._count(0)
 
     # State
 
@@ -125,6 +130,7 @@ class ConsumerGroup(AnyGroup):
 
     def restore(self) -> None:
         """See AnyGroup; it has what it had."""
+        self._count(self._contents.size_bytes)
 
     # What is accepted
 

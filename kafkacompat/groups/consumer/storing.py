@@ -38,7 +38,7 @@ class Storing:
 
     def check_room(self, group: ConsumerGroup, draft: Draft) -> None:
         """Refuse a change that there is no memory for; Kafka has no such bound. Raises KafkaError."""
-        growth = draft.contents.size_bytes - group.contents.size_bytes
+        growth = draft.contents.size_bytes - group.counted_bytes
         if growth > 0 and not self._budget.has_room(growth):
             message = f"the members of all groups take more than {self._budget.limit_bytes} bytes"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)

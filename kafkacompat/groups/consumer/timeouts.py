@@ -36,7 +36,8 @@ class Timeouts:
         self._expired = expired
 
     def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
-        """Give a member so much time from now on."""
+        """Give a member so much time from now on; less than none is none."""
+        delay_ms = max(0, delay_ms)
         call = group.timers.get((timer, member_id))
         if call is not None and call.active():
             call.reset(delay_ms / 1000)

@@ -139,6 +139,10 @@ def test_the_epoch_before_is_good_for_who_has_no_more_than_its_own(world: Consum
     assert world.beat("m", 2, topic_partitions=world.owned(t={0}, u={7})).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     answer = world.beat("m", 2, topic_partitions=world.owned(**ALL))
     assert (answer.error_code, answer.member_epoch) == (0, 3)
+    world.wait(1)
+    world.beat("m", 3, subscribed_topic_names=["t", "u", "v"])
+    assert world.contents().members["m"].member_epoch == 4
+    assert world.beat("m", 2, topic_partitions=world.owned(**ALL)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_fenced_member_joins_again_under_its_id(world: ConsumerWorld) -> None:
@@ -224,6 +228,26 @@ def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> No
         first.beat()
         second.beat()
     assert world.contents().members.keys() == {"m1", "m2"}
+
+
+def test_who_leaves_in_the_middle_of_giving_up_may_come_again_in_peace(world: ConsumerWorld) -> None:
+    world.come("m1", "t", rebalance_timeout_ms=2000)
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    world.beat("m1", 2)
+    world.beat("m1", -1)
+    first = Consumer(world, "m1", "t", rebalance_timeout_ms=60_000).join()
+    settle(world, first, second)
+    assert world.contents().members.keys() == {"m1", "m2"}
+
+
+def test_a_timeout_of_less_than_nothing_is_none(world: ConsumerWorld) -> None:
+    world.come("m1", "t", rebalance_timeout_ms=-7)
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    assert world.beat("m1", 2).error_code == 0
+    settle(world, second)
+    assert second.has == ALL
 
 
 def test_most_votes_choose_the_assignor(world: ConsumerWorld) -> None:
@@ -372,4 +396,15 @@ def test_members_beyond_what_memory_there_is_are_refused() -> None:
     used = world.coordinator._budget.used_bytes
     for name in ("m1", "m2"):
         world.beat(name, -1)
-    assert 0 <= world.coordinator._budget.used_bytes < used / 10
+    assert 0 < world.coordinator._budget.used_bytes < used / 2
+    world.coordinator.delete(GROUP)
+    assert world.coordinator._budget.used_bytes == 0
+
+
+def test_groups_without_members_take_memory_too() -> None:
+    world = ConsumerWorld(member_metadata_max_bytes=20_000)
+    codes = [world.come("m", "t", group=f"g{number}").error_code for number in range(20)]
+    assert codes[0] == 0
+    assert codes[-1] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.beat("m", -1, group="g0")
+    assert world.come("m", "t", group="g0").error_code == 0

@@ -38,6 +38,17 @@ def test_one_that_does_not_come_back_in_time_is_taken_out(world: ConsumerWorld) 
     assert not world.contents().statics
 
 
+def test_one_that_goes_in_the_middle_of_giving_up_has_its_session_timeout_to_come_back(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1", rebalance_timeout_ms=2000)
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    world.beat("m1", 2)
+    world.beat("m1", -2, instance_id="i1")
+    settle(world, second)
+    assert world.contents().members.keys() == {"m1", "m2"}
+    assert world.come("m3", "t", instance_id="i1").error_code == 0
+
+
 def test_one_that_leaves_for_good_is_gone(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     assert world.beat("m1", -1, instance_id="i1").error_code == 0
