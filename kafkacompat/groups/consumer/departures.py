@@ -99,7 +99,7 @@ class Departures:
 
     def expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
         """A member's time is up."""
-        if self._registry.is_current(group) and member_id in group.contents.members:
+        if member_id in group.contents.members:
             log.info("group %s: %s is taken out: %s", group.group_id, member_id, reason)
             self.remove(group, [member_id])
 

@@ -21,6 +21,7 @@ from kafkacompat.wire.consumer_protocol import (
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
 from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, now
+from tests.kafkacompat.groups.support import SESSION_S as SESSION_TIMEOUT_S
 
 ALL = {"t": {0, 1, 2, 3}}
 
@@ -145,6 +146,29 @@ def test_a_converted_group_is_the_same_after_a_restart() -> None:
     after.turn(100)
     assert after.contents() == world.contents()
     assert after.committed() == 7
+
+
+def test_classic_members_that_stay_silent_are_taken_out_of_the_converted_group() -> None:
+    world, members = classic_world()
+    newcomer = Consumer(world, "new", "t").join()
+    for _ in range(SESSION_TIMEOUT_S + 1):
+        world.wait(1)
+        newcomer.beat()
+    assert members[0] not in world.contents().members
+    assert newcomer.has == ALL
+
+
+def test_topics_that_are_gone_are_left_out_on_the_way_up_and_down() -> None:
+    world, members = classic_world(1)
+    world.set_topics(u=2)
+    newcomer = Consumer(world, "new", "u").join()
+    assert world.contents().members[members[0]].assigned == {}
+    old = Classic(world, "t", "u", member_id=members[0]).join()
+    settle_all(world, newcomer, old)
+    assert old.has == {"u": {0}} or old.has == {"u": {1}}
+    world.set_topics(t=1)
+    world.beat("new", -1)
+    assert world.state() == "PreparingRebalance"
 
 
 def test_an_empty_classic_group_becomes_a_consumer_group_whatever_the_policy() -> None:
@@ -325,6 +349,26 @@ def test_a_session_that_ends_does_it_as_well(world: ConsumerWorld) -> None:
         if isinstance(world.coordinator._registry.groups[GROUP], Group):
             return
     raise AssertionError("it is a consumer group still")
+
+
+def test_members_that_stay_silent_are_taken_out_of_the_classic_group(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    world.beat("m", -1)
+    world.wait(SESSION_TIMEOUT_S + 1)
+    assert world.state() == "Empty"
+
+
+def test_a_group_that_is_too_large_stays_a_consumer_group() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(classic_max_size=1))
+    anchor = Consumer(world, "m", "t").join()
+    classics = [Classic(world, "t").join() for _ in range(2)]
+    settle_all(world, anchor, *classics)
+    world.beat("m", -1)
+    assert len(world.contents().members) == 2
+    world.leave(classics[0].member_id)
+    assert isinstance(world.coordinator._registry.groups[GROUP], Group)
 
 
 @pytest.mark.parametrize("policy", ["UPGRADE", "DISABLED"])

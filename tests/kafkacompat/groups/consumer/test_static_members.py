@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
+from tests.kafkacompat.groups.support import GROUP, now
 
 HALF = 2
 
@@ -75,6 +78,14 @@ def test_a_replaced_member_cannot_commit_any_more(world: ConsumerWorld) -> None:
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
     assert world.commit(member_id="m1", generation=2) == [ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    world.beat("m1", -2, instance_id="i1")
+    world.come("m2", "t", instance_id="i1")
+    one = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
+    assert now(world.coordinator.commit(GROUP, Identity("m2", None, 1), [one])) == [ErrorCode.NONE]
 
 
 def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:
