@@ -1,0 +1,282 @@
+"""What a broker may do wrong, planted in a history: each under the name of the check that is to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TypeVar
+
+from kafkacompat.history.events import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Acknowledged,
+    Event,
+    Fetched,
+    Finished,
+    Place,
+    Read,
+    Send,
+)
+from kafkacompat.history.index import History, history_of, text_of
+from tests.kafkacompat.history.simulation import COPIERS, COPIES, MEMBERS
+
+Candidate = TypeVar("Candidate")
+
+
+class NothingToSpoilError(Exception):
+    """The history has none of what the anomaly needs."""
+
+
+class Spoiling:
+    """A history that is being spoiled."""
+
+    def __init__(self, events: list[Event], random: Random) -> None:
+        self.events, self.random = list(events), random
+        self.history: History = history_of(events)
+        self.stored = [text for text, value in self.history.values.items() if value.is_stored]
+        self.live_runs = [run for run in self.history.runs if not is_last(run.client)]
+
+    def pick(self, candidates: Sequence[Candidate]) -> Candidate:
+        """One of them."""
+        if not candidates:
+            raise NothingToSpoilError
+        return self.random.choice(candidates)
+
+    def replace(self, old: Event, new: Event) -> None:
+        """Put one event in another's place."""
+        self.events[self.events.index(old)] = new
+
+    def reread(self, change: Callable[[Read, int, str], str | None]) -> None:
+        """Change what stands in each record that was read; None takes it away."""
+        for at, event in enumerate(self.events):
+            if isinstance(event, Read):
+                texts = [(offset, change(event, offset, text)) for offset, text in event.records]
+                self.events[at] = event._replace(records=[(offset, text) for offset, text in texts if text is not None])
+
+    def append(self, place: Place, text: str) -> None:
+        """Let the last readers find one more record at a partition's end."""
+        end = max(event.end_offset for event in self.events if isinstance(event, Finished) and event.place == place)
+        for at, event in enumerate(self.events):
+            if isinstance(event, Read) and event.place == place and is_last(event.client):
+                self.events[at] = event._replace(records=[*event.records, (end, text)])
+            elif isinstance(event, Finished) and event.place == place:
+                self.events[at] = event._replace(offset=end + 1, end_offset=end + 1)
+
+
+def is_last(client: str) -> bool:
+    """Whether it is one of those that read everything in the end."""
+    return client.startswith("last-")
+
+
+def lose(spoiling: Spoiling) -> None:
+    lost = spoiling.pick(spoiling.stored)
+    spoiling.reread(lambda _, __, text: None if text == lost else text)
+
+
+def lose_for_read_committed(spoiling: Spoiling) -> None:
+    lost = spoiling.pick(spoiling.stored)
+    spoiling.reread(lambda read, _, text: None if text == lost and read.isolation == READ_COMMITTED else text)
+
+
+def vanish(spoiling: Spoiling) -> None:
+    run = spoiling.pick([run for run in spoiling.live_runs if run.records])
+    gone = spoiling.pick(run.records)[1]
+    spoiling.reread(lambda read, _, text: None if text == gone and is_last(read.client) else text)
+
+
+def corrupt(spoiling: Spoiling) -> None:
+    run = spoiling.pick([run for run in spoiling.history.runs if run.records])
+    old = spoiling.pick(run.records)[1]
+    spoiling.reread(lambda read, _, text: "\ufffd" if text == old and read.client == run.client else text)
+
+
+def misplace(spoiling: Spoiling) -> None:
+    text = spoiling.pick(spoiling.stored)
+    place = spoiling.history.values[text].place
+    spoiling.append(Place(place.topic, 1 - place.partition) if place != COPIES else Place("records", 0), text)
+
+
+def show_another(spoiling: Spoiling) -> None:
+    run = spoiling.pick([run for run in spoiling.live_runs if len(run.records) > 1])
+    (old_offset, old), (_, other) = spoiling.random.sample(run.records, 2)
+    spoiling.reread(
+        lambda read, offset, text: other if (read.client, offset, text) == (run.client, old_offset, old) else text
+    )
+
+
+def acknowledge_elsewhere(spoiling: Spoiling) -> None:
+    place = spoiling.pick([run for run in spoiling.history.runs if len(run.records) > 1]).place
+    told = [
+        event
+        for event in spoiling.events
+        if isinstance(event, Acknowledged)
+        and event.offset > 0
+        and spoiling.history.values[text_of(event.client, event.number)].place == place
+    ]
+    first = spoiling.pick(told)
+    second = spoiling.pick([event for event in told if event is not first])
+    spoiling.replace(first, first._replace(offset=second.offset))
+
+
+def double(spoiling: Spoiling) -> None:
+    text = spoiling.pick(spoiling.stored)
+    spoiling.append(spoiling.history.values[text].place, text)
+
+
+def disorder(spoiling: Spoiling) -> None:
+    values = spoiling.history.values
+    (_, place), records = spoiling.pick(
+        [item for item in spoiling.history.final.items() if item[0][0] == READ_UNCOMMITTED]
+    )
+    first = spoiling.pick(list(records.values()))
+    second = spoiling.pick(
+        [text for text in records.values() if text != first and values[text].client == values[first].client]
+    )
+    spoiling.events = [
+        event._replace(offset=-1) if isinstance(event, Acknowledged) else event for event in spoiling.events
+    ]
+    swapped = {first: second, second: first}
+    spoiling.reread(lambda read, _, text: swapped.get(text, text) if read.place == place else text)
+
+
+def read_again(spoiling: Spoiling) -> None:
+    event = spoiling.pick([event for event in spoiling.events if isinstance(event, Read) and event.records])
+    spoiling.events.insert(spoiling.events.index(event), event)
+
+
+def skip(spoiling: Spoiling) -> None:
+    run = spoiling.pick([run for run in spoiling.live_runs if len(run.records) > 1 and run.isolation])
+    skipped = spoiling.pick(run.records[:-1])
+    spoiling.reread(
+        lambda read, offset, text: None if read.client == run.client and (offset, text) == skipped else text
+    )
+
+
+def get_stuck(spoiling: Spoiling) -> None:
+    event = spoiling.pick([event for event in spoiling.events if isinstance(event, Finished) and event.end_offset])
+    spoiling.replace(event, event._replace(offset=spoiling.random.randrange(event.end_offset)))
+
+
+def show_the_aborted(spoiling: Spoiling) -> None:
+    aborted = [
+        (place, offset, text)
+        for (isolation, place), records in spoiling.history.final.items()
+        for offset, text in records.items()
+        if isolation == READ_UNCOMMITTED
+        and (transaction := spoiling.history.values[text].transaction) is not None
+        and not transaction.may_be_committed
+    ]
+    place, offset, text = spoiling.pick(aborted)
+    finals = (
+        event for event in spoiling.events if isinstance(event, Read) and event.place == place and is_last(event.client)
+    )
+    event = next(event for event in finals if event.isolation == READ_COMMITTED)
+    spoiling.replace(event, event._replace(records=sorted([*event.records, (offset, text)])))
+
+
+def show_too_early(spoiling: Spoiling) -> None:
+    reads = [
+        event
+        for event in spoiling.events
+        if isinstance(event, Read)
+        and event.isolation == READ_COMMITTED
+        and any(spoiling.history.values[text].transaction is not None for _, text in event.records)
+    ]
+    event = spoiling.pick(reads)
+    spoiling.replace(event, event._replace(time_ns=0))
+
+
+def tear(spoiling: Spoiling) -> None:
+    large = [each for each in spoiling.history.transactions.values() if each.may_be_committed and len(each.values) > 1]
+    torn = spoiling.pick(spoiling.pick(large).values)
+    spoiling.reread(lambda read, _, text: None if text == torn and read.isolation == READ_COMMITTED else text)
+
+
+def go_back(spoiling: Spoiling) -> None:
+    spoiled = []
+    for event in spoiling.events:
+        if isinstance(event, Fetched):
+            commits = spoiling.history.commits[event.group, event.place]
+            held = (commit for commit in commits if commit.acknowledged_ns is not None)
+            if floors := [commit.offset for commit in held if (commit.acknowledged_ns or 0) <= event.asked_ns]:
+                spoiled.append((event, max(floors)))
+    event, floor = spoiling.pick(spoiled)
+    spoiling.replace(event, event._replace(offset=spoiling.random.randrange(-1, floor)))
+
+
+def go_ahead(spoiling: Spoiling) -> None:
+    event = spoiling.pick([event for event in spoiling.events if isinstance(event, Fetched)])
+    spoiling.replace(event, event._replace(offset=event.offset + 1000))
+
+
+def commit_what_was_aborted(spoiling: Spoiling) -> None:
+    aborted = [
+        (place, commit)
+        for (group, place), commits in spoiling.history.commits.items()
+        for commit in commits
+        if group == COPIERS
+        and commit.asked_ns is None
+        and all(other.offset != commit.offset or other.asked_ns is None for other in commits)
+    ]
+    place, commit = spoiling.pick(aborted)
+    fetches = (event for event in spoiling.events if isinstance(event, Fetched) and event.group == COPIERS)
+    event = [event for event in fetches if event.place == place][-1]
+    spoiling.replace(event, event._replace(offset=commit.offset))
+
+
+def withhold_from_a_group(spoiling: Spoiling) -> None:
+    (_, place), _ = spoiling.pick([item for item in spoiling.history.commits.items() if item[0][0] == MEMBERS])
+    end = spoiling.history.last_committed(MEMBERS, place)
+    final = spoiling.history.final[READ_UNCOMMITTED, place]
+    gone = spoiling.pick([text for offset, text in final.items() if offset < end])
+    spoiling.reread(lambda read, _, text: None if text == gone and read.client.startswith("member-") else text)
+
+
+def copy_again(spoiling: Spoiling) -> None:
+    copies = [text for text in spoiling.stored if spoiling.history.values[text].source is not None]
+    value = spoiling.history.values[spoiling.pick(copies)]
+    assert value.transaction is not None
+    client, transaction = value.transaction.name
+    send = Send(len(spoiling.events), client, 10**6, COPIES, transaction, value.source)
+    spoiling.events.insert(0, send)
+    spoiling.append(COPIES, text_of(client, send.number))
+
+
+def copy_nothing(spoiling: Spoiling) -> None:
+    copies = [text for text in spoiling.stored if spoiling.history.values[text].source is not None]
+    gone = spoiling.pick(copies)
+    spoiling.reread(lambda _, __, text: None if text == gone else text)
+
+
+def forget_what_was_copied(spoiling: Spoiling) -> None:
+    copied = {Place(*value.source[:2]) for text in spoiling.stored if (value := spoiling.history.values[text]).source}
+    place = spoiling.pick(sorted(copied))
+    fetches = (event for event in spoiling.events if isinstance(event, Fetched) and event.group == COPIERS)
+    event = [event for event in fetches if event.place == place][-1]
+    spoiling.replace(event, event._replace(offset=0))
+
+
+ANOMALIES: list[tuple[str, Callable[[Spoiling], None]]] = [
+    ("lost", lose),
+    ("lost", lose_for_read_committed),
+    ("vanished", vanish),
+    ("unknown", corrupt),
+    ("unknown", misplace),
+    ("different", show_another),
+    ("different", acknowledge_elsewhere),
+    ("doubled", double),
+    ("out of order", disorder),
+    ("read backwards", read_again),
+    ("skipped", skip),
+    ("stuck", get_stuck),
+    ("aborted read", show_the_aborted),
+    ("aborted read", show_too_early),
+    ("torn", tear),
+    ("offset back", go_back),
+    ("offset ahead", go_ahead),
+    ("offset ahead", commit_what_was_aborted),
+    ("group skipped", withhold_from_a_group),
+    ("copied again", copy_again),
+    ("miscopied", copy_nothing),
+    ("miscopied", forget_what_was_copied),
+]

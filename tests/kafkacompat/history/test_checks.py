@@ -1,0 +1,86 @@
+"""Every check finds what it is there for, and says nothing of what is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kafkacompat.history.checks import CHECKS, SHOWN, judge
+from kafkacompat.history.events import (
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Event,
+    Finished,
+    HistoryError,
+    Place,
+    Positioned,
+    Read,
+    Send,
+)
+from kafkacompat.history.index import counts_of
+from tests.kafkacompat.history.anomalies import ANOMALIES, NothingToSpoilError, Spoiling
+from tests.kafkacompat.history.simulation import sound_history
+
+SEEDS = st.integers(0, 2**32)
+
+
+def found(events: list[Event]) -> dict[str, list[str]]:
+    """What is found, by the names of the checks."""
+    return {verdict.check.name: verdict.first for verdict in judge(events)[1] if verdict.found}
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_nothing_is_found_in_what_is_sound(seed: int) -> None:
+    assert found(sound_history(seed)) == {}
+
+
+def test_sound_histories_have_something_of_everything() -> None:
+    total: dict[str, int] = {}
+    for seed in range(5):
+        for what, count in counts_of(judge(sound_history(seed))[0]).items():
+            total[what] = total.get(what, 0) + count
+    assert all(count > 10 for count in total.values()), total
+
+
+def test_there_is_an_anomaly_for_every_check() -> None:
+    assert {name for name, _ in ANOMALIES} == {check.name for check in CHECKS}
+
+
+@pytest.mark.parametrize(("name", "spoil"), ANOMALIES, ids=[spoil.__name__ for _, spoil in ANOMALIES])
+@settings(max_examples=12, deadline=None)
+@given(seed=SEEDS)
+def test_what_is_planted_is_found(name: str, spoil: Callable[[Spoiling], None], seed: int) -> None:
+    spoiling = Spoiling(sound_history(seed), Random(seed))
+    try:
+        spoil(spoiling)
+    except NothingToSpoilError:
+        assume(False)
+    assert name in found(spoiling.events)
+
+
+def test_all_findings_are_counted_and_the_first_are_told() -> None:
+    place = Place("t", 0)
+    events: list[Event] = []
+    for isolation in (READ_UNCOMMITTED, READ_COMMITTED):
+        events.append(Positioned(1, isolation, place, 0))
+        events.append(Read(2, isolation, isolation, place, [(offset, f"x:{offset}") for offset in range(50)]))
+        events.append(Finished(3, isolation, isolation, place, 50, 50))
+    _, verdicts = judge(events)
+    (verdict,) = (verdict for verdict in verdicts if verdict.found)
+    assert (verdict.check.name, verdict.found, len(verdict.first)) == ("unknown", 100, SHOWN)
+
+
+def test_a_history_without_its_end_is_refused() -> None:
+    events = [event for event in sound_history(1) if not isinstance(event, Finished)]
+    with pytest.raises(HistoryError, match="nobody read copies-0 to the end"):
+        judge(events)
+
+
+def test_an_answer_without_a_question_is_refused() -> None:
+    with pytest.raises(HistoryError, match="answers what nobody asked"):
+        judge([event for event in sound_history(1) if not isinstance(event, Send)])
