@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import batches, read_header
-from tests.handlers.data_node import EPOCH, T_ID, U_ID, DataNode, batch
+from kafkacompat.wire.record_batch import batches, build_batch, read_header
+from tests.handlers.data_node import EPOCH, NOW_MS, T_ID, U_ID, DataNode, batch
 from tests.kafkacompat.metadata.deferreds import has_fired
 from tests.kafkacompat.replication.node import topic
 
@@ -78,6 +80,45 @@ def test_read_committed_is_told_that_no_transaction_was_aborted() -> None:
     node.append("t", 0)
     response = ask(node, request(wanted(), wanted(9, index=1), isolation_level=1))
     assert [each.aborted_transactions for each in response.responses[0].partitions] == [[], []]
+
+
+def test_read_committed_ends_where_a_transaction_is_open_and_is_told_which_were_aborted() -> None:
+    node = DataNode()
+    write(node, 7)
+    node.append("t", 0)
+    first = ask(node, request(wanted(), isolation_level=1, session_epoch=0), 7)
+    (data,) = first.responses[0].partitions
+    assert (data.high_watermark, data.last_stable_offset, data.records, data.aborted_transactions) == (2, 0, b"", [])
+    assert offsets(ask(node, request(wanted()))) == [("t", 0, [0, 1])]
+    end(node, 7, commit=False)
+    asked = request(isolation_level=1, session_id=first.session_id, session_epoch=1)
+    response = ask(node, asked, 7)
+    assert offsets(response) == [("t", 0, [0, 1, 2])]
+    (data,) = response.responses[0].partitions
+    assert (data.high_watermark, data.last_stable_offset) == (3, 3)
+    assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()] == [(7, 0)]
+    assert ask(node, request(wanted())).responses[0].partitions[0].aborted_transactions is None
+
+
+def test_old_readers_know_no_transactions() -> None:
+    node = DataNode()
+    write(node, 7)
+    pending = node.send(request(wanted()), 3)
+    node.node.work()
+    (data,) = node.read(pending, FetchResponse, 3).responses[0].partitions
+    assert data.high_watermark == 1 and data.records
+
+
+def write(node: DataNode, producer_id: int) -> None:
+    """A batch of a transaction."""
+    record: Any = (NOW_MS, b"k", b"v", ())
+    sent = build_batch([record], producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+    node.node.replicas.find("t", 0).append(sent, NOW_MS, guard=NOT_VERIFIED)
+
+
+def end(node: DataNode, producer_id: int, *, commit: bool) -> None:
+    """Its end."""
+    node.node.replicas.find("t", 0).append_marker(Marker(producer_id, 0, 0, commit, 0), NOW_MS)
 
 
 # Errors

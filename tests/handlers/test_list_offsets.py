@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -15,6 +16,7 @@ from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsTopic,
 )
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.record_batch import build_batch
 from tests.handlers.data_node import EPOCH, NOW_MS, DataNode, batch
 from tests.kafkacompat.metadata.deferreds import has_fired
 
@@ -220,3 +222,15 @@ def test_version_0_says_that_a_log_is_offline() -> None:
     node = filled()
     node.node.replicas.find("t", 0).log.offline = True
     assert listed(node, LATEST) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
+
+
+@pytest.mark.parametrize(("isolation_level", "offsets"), [(0, [7, 6, 6]), (1, [6, -1, -1])])
+def test_readers_of_committed_records_find_nothing_that_is_undecided(isolation_level: int, offsets: list[int]) -> None:
+    node = filled()
+    record: Any = (NOW_MS + 200, b"k", b"v", ())
+    sent = build_batch([record], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    node.node.replicas.find("t", 0).append(sent, NOW_MS, guard=NOT_VERIFIED)
+    for timestamp, offset in zip((LATEST, NOW_MS + 200, MAX_TIMESTAMP), offsets, strict=True):
+        asked = request(timestamp)
+        asked.isolation_level = isolation_level
+        assert [each.offset for each in ask(node, asked)] == [offset]
