@@ -15,6 +15,7 @@ from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records
 from tests.crash.machine import PATHS, start
 from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
+from tests.crash.transactions import Fates, read_committed
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import Survivors
 from tests.kafkacompat.replication.node import Node
@@ -50,6 +51,9 @@ class State(NamedTuple):
     producers: dict[int, tuple[int, tuple[int, int] | None]]
     """Id -> epoch, and the sequence number and the offset that its last batch ends with."""
     epochs: list[tuple[int, int]]
+    stable_offset: int
+    committed: tuple[int, ...]
+    """The offsets of batches for readers of committed records."""
 
 
 def state_of(partition: Partition) -> State:
@@ -63,7 +67,15 @@ def state_of(partition: Partition) -> State:
         for each in log.producer_state.producers.values()
     }
     found = tuple(_read(partition))
-    return State(log.log_start_offset, log.log_end_offset, found, producers, list(log.leader_epochs.entries))
+    return State(
+        log.log_start_offset,
+        log.log_end_offset,
+        found,
+        producers,
+        list(log.leader_epochs.entries),
+        partition.last_stable_offset,
+        tuple(read_committed(partition)),
+    )
 
 
 def _read(partition: Partition) -> Iterator[Found]:
@@ -155,6 +167,7 @@ def check(name: tuple[str, int], promise: Promise, state: State) -> None:
     expect(state.end_offset <= max(last_sent, promise.start_at_most), f"{what} should end by {last_sent}")
     (_check_compacted if promise.is_compacted else _check_batches)(what, sent, state)
     _check_producers(what, promise, state)
+    _check_transactions(what, promise, state)
     _check_epochs(what, state)
 
 
@@ -187,17 +200,35 @@ def _check_compacted(what: str, sent: Sequence[Batch], state: State) -> None:
 
 def _check_producers(what: str, promise: Promise, state: State) -> None:
     """Of each producer the last batch that is left, whatever is known of those whose batches are gone."""
-    last: dict[int, Batch] = {}
+    last: dict[int, Batch | None] = {}
     for batch in promise.batches:
         if batch.header.producer_id >= 0 and batch.last_offset < state.end_offset:
-            last[batch.header.producer_id] = batch
-    for producer_id, batch in last.items():
+            if batch.header.is_control:
+                last.setdefault(batch.header.producer_id, None)
+            else:
+                last[batch.header.producer_id] = batch
+    for producer_id, known in last.items():
         found = state.producers.get(producer_id)
-        expected = batch.header.producer_epoch, (batch.last_sequence, batch.last_offset)
-        may_be_forgotten = batch.last_offset < state.start_offset
+        expected = 0, None if known is None else (known.last_sequence, known.last_offset)
+        may_be_forgotten = known is None or known.last_offset < state.start_offset
         told = f"{what} remembers of producer {producer_id} {found}, not {expected}"
-        expect(found == expected or (found is None and may_be_forgotten), told)
+        expect(found == expected or (may_be_forgotten and found in (None, (0, None))), told)
     expect(state.producers.keys() <= last.keys(), f"{what} remembers producers {state.producers}, not {last.keys()}")
+
+
+def _check_transactions(what: str, promise: Promise, state: State) -> None:
+    """Nothing that is open or was aborted is seen, and everything else is."""
+    fates = Fates([each for each in promise.batches if each.last_offset < state.end_offset], state.start_offset)
+    first, last = fates.stable_offsets(state.end_offset)
+    expect(first <= state.stable_offset <= last, f"{what} is stable up to {state.stable_offset}, not {first} to {last}")
+    committed = [
+        found.header.base_offset
+        for found in state.batches
+        if not found.header.is_control
+        and found.header.last_offset < state.stable_offset
+        and found.header.base_offset not in fates.aborted
+    ]
+    expect(list(state.committed) == committed, f"{what} shows {state.committed} as committed, not {committed}")
 
 
 def _check_epochs(what: str, state: State) -> None:

@@ -14,8 +14,11 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kafkacompat.replication.held_appends import Appended
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.transaction_marker import Marker, marker_batch
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.record_batch import build_batch
 from tests.crash.examination import LONGER_THAN_DELETION_S
 from tests.crash.machine import COMPACTED_TOPIC, PATHS
@@ -24,6 +27,8 @@ from tests.crash.world import World
 from tests.fakes.power_failures import Survivors
 
 PRODUCERS = (-1, 1, 2, 3)
+TRANSACTIONAL = (4, 5)
+"""Producers of topics that are not compacted."""
 KEYS = 5
 
 
@@ -41,6 +46,7 @@ class Life(World):
         steps_of: dict[Callable[[], None], int] = {
             self.append: 70,
             self.append_again: 5,
+            self.end_transaction: 15,
             self.work_a_little: 60,
             self.turn: 25,
             self.work: 6,
@@ -106,15 +112,29 @@ class Life(World):
         """Send a batch."""
         partition = self.partition()
         model = self.models[partition.topic, partition.index]
-        producer_id = self.random.choice(PRODUCERS)
-        sent = [each for each in model.batches if each.header.producer_id == producer_id]
+        producer_id = self.random.choice(PRODUCERS if model.is_compacted else PRODUCERS + TRANSACTIONAL)
+        sent = [each for each in model.batches if each.header.producer_id == producer_id and not each.header.is_control]
         sequence = sent[-1].last_sequence + 1 if sent else 0
         producer: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
         records: list[Any] = [
             (self.node.now_ms, b"%d" % self.random.randrange(KEYS), self._value(), [])
             for _ in range(self.random.randint(1, 3))
         ]
-        data = build_batch(records, **(producer if producer_id >= 0 else {}))
+        data = build_batch(
+            records, transactional=producer_id in TRANSACTIONAL, **(producer if producer_id >= 0 else {})
+        )
+        self._send(partition, model, data, lambda: partition.append(data, self.node.now_ms, guard=NOT_VERIFIED))
+
+    def end_transaction(self) -> None:
+        """Send a marker, also where no transaction is open, as a coordinator that was killed may do."""
+        partition = self.partition()
+        model = self.models[partition.topic, partition.index]
+        if not model.is_compacted:
+            marker = Marker(self.random.choice(TRANSACTIONAL), 0, 0, self.random.random() < 0.4, 0)
+            data = marker_batch(marker, partition.log.config, self.node.now_ms).joined()
+            self._send(partition, model, data, lambda: partition.append_marker(marker, self.node.now_ms))
+
+    def _send(self, partition: Partition, model: PartitionModel, data: bytes, append: Callable[[], Appended]) -> None:
         expected = model.send(data, self.leader_epoch)
 
         def answered(result: AppendResult | Failure) -> None:
@@ -124,7 +144,7 @@ class Life(World):
             elif self.models.get((partition.topic, partition.index)) is model:
                 self._wrong_answers.append(f"{partition} was not deleted but answers {result.value}")
 
-        self._when_appended(partition, data, answered)
+        _when_appended(append(), answered)
 
     def _expect(self, result: AppendResult, expected: tuple[int, bool]) -> None:
         if (result.base_offset, result.duplicate) != expected:
@@ -146,16 +166,7 @@ class Life(World):
             if isinstance(result, AppendResult):
                 self._expect(result, (again.base_offset, True))
 
-        self._when_appended(partition, again.records(), answered)
-
-    def _when_appended(
-        self, partition: Partition, data: bytes, answered: Callable[[AppendResult | Failure], None]
-    ) -> None:
-        appended = partition.append(data, self.node.now_ms)
-        if isinstance(appended, Deferred):
-            appended.addBoth(answered)
-        else:
-            answered(appended)
+        _when_appended(partition.append(again.records(), self.node.now_ms), answered)
 
     def let_time_pass(self) -> None:
         """Files are removed for good, and compaction looks for work."""
@@ -232,3 +243,10 @@ class Life(World):
             self._deleting = self.node.replicas.delete_partitions(image)
         elif self._deleting is None or self._deleting.called:
             self.create("passing", 1)
+
+
+def _when_appended(appended: Appended, answered: Callable[[AppendResult | Failure], None]) -> None:
+    if isinstance(appended, Deferred):
+        appended.addBoth(answered)
+    else:
+        answered(appended)

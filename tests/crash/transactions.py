@@ -1,0 +1,52 @@
+"""What a reader of committed records gets of a partition, and what it should get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.transaction_replay import ABORT, marker_type
+from kafkacompat.wire.record_batch import batches, read_header
+from tests.crash.model import Batch
+
+
+def read_committed(partition: Partition) -> Iterator[int]:
+    """The offsets of the batches that a consumer keeps; it fetches one at a time."""
+    log, end = partition.log, partition.high_watermark
+    offset = log.log_start_offset
+    while (found := log.read_committed(offset, 1, end)).region is not None:
+        for data in batches(found.region.pread(0, found.region.size_bytes)):
+            header = read_header(data)
+            aborted = [
+                each
+                for each in found.aborted
+                if each.producer_id == header.producer_id and each.first_offset <= header.last_offset
+            ]
+            if not header.is_control and not (header.is_transactional and aborted):
+                yield header.base_offset
+            offset = header.last_offset + 1
+        found.region.release()
+
+
+class Fates:
+    """What became of the transactions that *sent* belongs to, of a log that begins at *start*."""
+
+    def __init__(self, sent: Sequence[Batch], start: int) -> None:
+        self._start = start
+        self._open: dict[int, list[Batch]] = {}
+        self.aborted: set[int] = set()
+        """The offsets of batches that are not to be seen."""
+        for batch in sent:
+            header = batch.header
+            if header.is_control:
+                ended = self._open.pop(header.producer_id, [])
+                if marker_type(batch.records()) == ABORT:
+                    self.aborted.update(each.base_offset for each in ended)
+            elif header.is_transactional:
+                self._open.setdefault(header.producer_id, []).append(batch)
+
+    def stable_offsets(self, end: int) -> tuple[int, int]:
+        """Between which offsets a log that ends at *end* is stable: what is deleted may be forgotten, or not."""
+        known = [max(each[0].base_offset, self._start) for each in self._open.values()]
+        left = [batch.base_offset for each in self._open.values() for batch in each if batch.last_offset >= self._start]
+        return min([end, *known]), max(self._start, min([end, *left]))
