@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.brokers import Broker
+from compat_tests.group_members import ConfluentMember
 from compat_tests.test_java_tools import TOOLS, console_produce, create, refused, tool
+from compat_tests.waiting import until
 
 pytestmark = pytest.mark.tools
 
@@ -83,6 +85,31 @@ def test_groups_of_every_kind(broker: Broker, name: str) -> None:
     assert re.search(rf"^{name}\s+0\s+Successful", deleted, re.MULTILINE)
     for other in ("consumer.group.ShareGroupCommand", "streams.StreamsGroupCommand"):
         assert tool(broker, f"{TOOLS}.{other}", "--list").strip() == ""
+
+
+def test_a_consumer_group_and_its_members(broker: Broker, name: str) -> None:
+    create(broker, name, partitions=3)
+    console_produce(broker, name, ["a", "b"])
+    member = ConfluentMember(broker, name, **{"client.id": "mine"})
+    member.subscribe(name)
+    read: list[str] = []
+    until(lambda: len(read) == 2 or read.extend(member.poll()), every_seconds=0)
+    member.commit()
+    group = ("--group", name)
+    state = tool(broker, CONSUMER_GROUPS, "--describe", *group, "--state", "--verbose").split()
+    assert {"uniform", "Stable"} < set(state)
+    members = tool(broker, CONSUMER_GROUPS, "--describe", *group, "--members", "--verbose")
+    assert re.search(rf"^{name}\s+\S+\s+/127.0.0.1\s+mine\s+3\s", members, re.MULTILINE)
+    assert f"{name}:0,1,2" in members
+    offsets = tool(broker, CONSUMER_GROUPS, "--describe", *group)
+    assert len(re.findall(rf"^{name}\s+{name}\s+[012]\s.*mine", offsets, re.MULTILINE)) == 3
+    listed = tool(broker, CONSUMER_GROUPS, "--list", "--state", "--type", "consumer")
+    assert re.search(rf"^{name}\s+Consumer\s+Stable", listed, re.MULTILINE)
+    assert "GroupNotEmptyException" in tool(broker, CONSUMER_GROUPS, "--delete", *group)
+    member.close()
+    reset = (*group, "--reset-offsets", "--topic", name, "--to-earliest", "--execute")
+    assert len(re.findall(rf"^{name}\s+{name}\s+[012]\s+0", tool(broker, CONSUMER_GROUPS, *reset), re.MULTILINE)) == 3
+    assert "was successful" in tool(broker, CONSUMER_GROUPS, "--delete", *group)
 
 
 def test_streams_resetter(broker: Broker, name: str) -> None:
