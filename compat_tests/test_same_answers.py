@@ -32,6 +32,7 @@ from compat_tests.same_answers import (
     records,
     security,
     topics,
+    transactions,
 )
 from compat_tests.same_answers.transcript import Difference, Transcript, differences
 
@@ -51,6 +52,7 @@ SCRIPTS: dict[str, Script] = {
         odd_questions,
         quotas,
         security,
+        transactions,
     )
     for script in kind.SCRIPTS
 }
@@ -94,9 +96,6 @@ ALLOWED = {
         "ours is no quorum: it counts changes of its metadata, holds no elections, and its controller has no listener"
     ),
     r"^offsets_of_members: fetch without a member .*\.error_code": UNEXPECTED,
-    r"^transactions: describe (unknown|twice) .*\.error_code": (
-        "Kafka makes its transactions topic when first asked for a coordinator; ours has no transactions and says so"
-    ),
 }
 
 

@@ -61,6 +61,10 @@ SERVED = {
     21: "0-2",  # DeleteRecords
     22: "0-5",  # InitProducerId; 6 is not released
     23: "0-4",  # OffsetForLeaderEpoch
+    24: "0-5",  # AddPartitionsToTxn
+    25: "0-4",  # AddOffsetsToTxn
+    26: "0-5",  # EndTxn
+    27: "0-2",  # WriteTxnMarkers
     29: "0-3",  # DescribeAcls
     30: "0-3",  # CreateAcls
     31: "0-3",  # DeleteAcls

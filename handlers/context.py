@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.fetch_sessions import FetchSessions
     from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.transactions.coordinator import TransactionCoordinator
     from kafkacompat.wire.releases import Release
 
 
@@ -67,6 +68,7 @@ class Services:
     fetch_sessions: FetchSessions
     group_coordinator: GroupCoordinator
     stored_offsets: StoredOffsets
+    transactions: TransactionCoordinator
     conversions: Conversions
     served: Mapping[int, Versions] = field(default_factory=dict)
     features: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10), v0-6: which broker coordinates a group.
+"""FindCoordinator (key 10), v0-6: which broker coordinates a group or a transactional id.
 
 v1     key types: 0 a group, 1 a transactional id
 v3     flexible
@@ -6,64 +6,82 @@ v4     several keys of one type (KIP-699)
 v5     transactions may answer TRANSACTION_ABORTABLE
 v6     key type 2: share groups (KIP-932)
 
-The offsets topic is created when it is first asked for. The answer waits for it, so that a client's first join
+A coordinator's topic is created when it is first asked for. The answer waits for it, so that a client's first request
 does not have to come back after a pause; Kafka answers COORDINATOR_NOT_AVAILABLE instead.
-Key types 1 and 2 are not served: like a type that Kafka does not know they are an INVALID_REQUEST, which clients
-report instead of asking again for ever.
+Key type 2 is not served: like a type that Kafka does not know it is an INVALID_REQUEST, which clients report instead of
+asking again for ever.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import NamedTuple
 
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.metadata.advertised import address
+from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
 SEVERAL_KEYS_VERSION = 4
-GROUP_KEY_TYPE = 0
-NOT_SERVED = {1: "transactions are not served", 2: "share groups are not served"}
+NOT_SERVED = {2: "share groups are not served"}
 NO_NODE = -1
+
+
+class _Kind(NamedTuple):
+    """Where the keys of one type are kept: a topic, how it is made, and a key's partition of it."""
+
+    topic: str
+    ensure: Callable[[], Deferred[None]]
+    partition_for: Callable[[str], int]
+
+
+def _kind(key_type: int, services: Services) -> _Kind | None:
+    groups, transactions = services.group_coordinator, services.transactions
+    if key_type == 0:
+        return _Kind(OFFSETS_TOPIC, groups.ensure_offsets_topic, groups.partition_for)
+    if key_type == 1:
+        return _Kind(TRANSACTION_TOPIC, transactions.ensure_topic, transactions.partition_for)
+    return None
 
 
 def handle_find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, services: Services
 ) -> FindCoordinatorResponse | Pending[FindCoordinatorResponse]:
-    """Name the leader of the offsets partition that each group belongs to."""
+    """Name the leader of the partition that each key belongs to."""
     keys = request.coordinator_keys if context.api_version >= SEVERAL_KEYS_VERSION else [request.key]
-    if request.key_type != GROUP_KEY_TYPE:
+    kind = _kind(request.key_type, services)
+    if kind is None:
         message = NOT_SERVED.get(request.key_type, f"there is no coordinator of type {request.key_type}")
         return _response([_nobody(key, ErrorCode.INVALID_REQUEST, message) for key in keys], context)
-    if OFFSETS_TOPIC in services.metadata.image.topics:
-        return _find(keys, context, services)
-    created = services.group_coordinator.ensure_offsets_topic().addErrback(_not_created)
-    return Pending(created.addCallback(lambda _: _find(keys, context, services)))
+    if kind.topic in services.metadata.image.topics:
+        return _find(keys, kind, context, services)
+    created = kind.ensure().addErrback(_not_created, kind.topic)
+    return Pending(created.addCallback(lambda _: _find(keys, kind, context, services)))
 
 
-def _not_created(failure: Failure) -> None:
-    log.error("the topic %s cannot be created: %s", OFFSETS_TOPIC, failure.getErrorMessage())
+def _not_created(failure: Failure, topic: str) -> None:
+    log.error("the topic %s cannot be created: %s", topic, failure.getErrorMessage())
 
 
-def _find(keys: list[str], context: RequestContext, services: Services) -> FindCoordinatorResponse:
-    return _response([_coordinator(key, context, services) for key in keys], context)
+def _find(keys: list[str], kind: _Kind, context: RequestContext, services: Services) -> FindCoordinatorResponse:
+    return _response([_coordinator(key, kind, context, services) for key in keys], context)
 
 
-def _coordinator(key: str, context: RequestContext, services: Services) -> Coordinator:
-    topic = services.metadata.image.topics.get(OFFSETS_TOPIC)
-    if topic is None:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader = topic.partitions[services.group_coordinator.partition_for(key)].leader
-    broker = services.metadata.image.brokers.get(leader)
-    if broker is None:
+def _coordinator(key: str, kind: _Kind, context: RequestContext, services: Services) -> Coordinator:
+    partition = services.metadata.image.partition(kind.topic, kind.partition_for(key))
+    broker = services.metadata.image.brokers.get(partition.leader) if partition is not None else None
+    if partition is None or broker is None:
         return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     host, port = address(broker, context.peer)
-    return Coordinator(key=key, node_id=leader, host=host, port=port)
+    return Coordinator(key=key, node_id=partition.leader, host=host, port=port)
 
 
 def _nobody(key: str, code: ErrorCode, message: str = "") -> Coordinator:

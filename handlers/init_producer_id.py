@@ -1,11 +1,9 @@
-"""InitProducerId (key 22), v0-5: an id for an idempotent producer.
+"""InitProducerId (key 22), v0-5: a producer id and epoch, for idempotent or transactional writes.
 
 v2     flexible
 v3     the client may tell the id and epoch it has (KIP-360)
 v4     PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
-
-Transactions are not served: a transactional id is answered UNSUPPORTED_VERSION, which clients take for final.
-COORDINATOR_NOT_AVAILABLE would let them ask again until their time is up, a minute for most.
+v5     as v4; the client knows TRANSACTION_ABORTABLE (KIP-890)
 """
 
 from __future__ import annotations
@@ -13,29 +11,43 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.fencing import in_words_of
+from kafkacompat.transactions.answers import NOBODY, ProducerAnswer
+from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+PRODUCER_FENCED_VERSION = 4
 NONE = -1
 
 
 def handle_init_producer_id(
     request: InitProducerIdRequest, context: RequestContext, services: Services
 ) -> InitProducerIdResponse | Pending[InitProducerIdResponse]:
-    """Give a new id with epoch 0; an idempotent producer that had one before gets another."""
+    """Give a new id with epoch 0, or what the coordinator gives to a transactional id.
+
+    An idempotent producer that had an id before gets another.
+    """
     if (request.producer_id == NONE) != (request.producer_epoch == NONE) or request.transactional_id == "":
-        return _refuse(ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        return _refuse(ErrorCode.UNSUPPORTED_VERSION)
-    return Pending(Deferred.fromCoroutine(_allocate(services)))
+        return _response(ProducerAnswer(ErrorCode.INVALID_REQUEST))
+    if request.transactional_id is None:
+        return Pending(Deferred.fromCoroutine(_allocate(services)))
+    if not 0 < request.transaction_timeout_ms <= services.transactions.settings.transaction_max_timeout_ms:
+        return _response(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
+    claimed = Producer(request.producer_id, request.producer_epoch)
+    expected = None if claimed == NOBODY else claimed
+    answer = services.transactions.initialize(request.transactional_id, request.transaction_timeout_ms, expected)
+    return Pending(answer.addCallback(_response, context.api_version))
 
 
 async def _allocate(services: Services) -> InitProducerIdResponse:
     try:
         return InitProducerIdResponse(producer_id=await services.controller.producer_ids.next())
     except KafkaError as problem:
-        return _refuse(problem.code)
+        return _response(ProducerAnswer(problem.code))
 
 
-def _refuse(code: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=code, producer_id=NONE, producer_epoch=NONE)
+def _response(answer: ProducerAnswer, version: int = PRODUCER_FENCED_VERSION) -> InitProducerIdResponse:
+    producer_id, producer_epoch = answer.producer
+    code = in_words_of(answer.error_code, version, PRODUCER_FENCED_VERSION)
+    return InitProducerIdResponse(error_code=code, producer_id=producer_id, producer_epoch=producer_epoch)

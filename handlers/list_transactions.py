@@ -1,52 +1,39 @@
-"""ListTransactions (key 66), v0-2: the transactions that this broker coordinates (KIP-664).
+"""ListTransactions (key 66), v0-2: the transactional ids that this broker coordinates (KIP-664).
 
-v1     only those that have lasted for some time (KIP-994)
-v2     only those whose transactional id matches a pattern (KIP-1152)
-
-There are none; a filter is judged all the same.
+v1     only those whose transaction has lasted for some time (KIP-994)
+v2     only those that match a pattern (KIP-1152)
 """
 
 from __future__ import annotations
 
-import re
+from twisted.internet.defer import Deferred
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.patterns import Pattern, PatternError
+from kafkacompat.transactions.administration import Filters
+from kafkacompat.transactions.state import NAMES
 from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkacompat.wire.errors import ErrorCode
 
-STATES = {
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-}
-
-MAX_PATTERN_LENGTH = 10_000
-"""A longer one is not even read, for that takes time."""
-
-# What RE2, by whose syntax Kafka reads patterns, has no word for: looking around, back references.
-_NOT_RE2 = re.compile(r"\(\?(?:<?[=!]|>|\(|P=)|(?<!\\)(?:\\\\)*\\[1-9]")
+STATES = {name: state for state, name in NAMES.items()}
 
 
 def handle_list_transactions(
     request: ListTransactionsRequest, context: RequestContext, services: Services
-) -> ListTransactionsResponse:
-    """List none, and name the states asked for that are no states."""
-    if not _is_pattern(request.transactional_id_pattern or ""):
-        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-    unknown = [state for state in request.state_filters if state not in STATES]
-    return ListTransactionsResponse(unknown_state_filters=list(dict.fromkeys(unknown)))
-
-
-def _is_pattern(text: str) -> bool:
-    if len(text) > MAX_PATTERN_LENGTH:
-        return False
+) -> ListTransactionsResponse | Pending[ListTransactionsResponse]:
+    """List those that every filter leaves, and name the states asked for that are no states."""
     try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return not _NOT_RE2.search(text)
+        pattern = Pattern(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except PatternError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    states = {STATES[name] for name in request.state_filters if name in STATES} if request.state_filters else None
+    filters = Filters(states, frozenset(request.producer_id_filters), request.duration_filter, pattern)
+    return Pending(Deferred.fromCoroutine(_list(request, filters, services)))
+
+
+async def _list(request: ListTransactionsRequest, filters: Filters, services: Services) -> ListTransactionsResponse:
+    found = await services.transactions.list(filters)
+    if isinstance(found, ErrorCode):
+        return ListTransactionsResponse(error_code=found)
+    unknown = dict.fromkeys(name for name in request.state_filters if name not in STATES)
+    return ListTransactionsResponse(unknown_state_filters=list(unknown), transaction_states=list(found))

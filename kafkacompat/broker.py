@@ -190,6 +190,7 @@ class Broker:
             fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
             group_coordinator=self.coordinators.groups,
             stored_offsets=self.coordinators.stored_offsets,
+            transactions=self.coordinators.transactions,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
             features=self.coordinators.features,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compat_tests import batches
 from compat_tests.raw_client import produce_request
+from compat_tests.same_answers.transactions import wait_for_coordinator as wait_for_transaction_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis import (
     alter_partition_reassignments as reassign,
@@ -164,6 +165,7 @@ def producers(script: Transcript, name: str) -> None:
 
 
 def transactions(script: Transcript, name: str) -> None:
+    wait_for_transaction_coordinator(script, name)
     for version in range(3):
         script.ask("list", ListTransactionsRequest(), ListTransactionsResponse, version)
         filtered = ListTransactionsRequest(state_filters=["Ongoing", "Frobnicated", "ongoing", ""])

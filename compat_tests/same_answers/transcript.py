@@ -51,6 +51,9 @@ MADE_UP = {
 }
 NOTHING = (None, "", -1, 0, ZERO_UUID)
 
+# Times of which it is compared that there is one.
+TIMES = {"transaction_start_time_ms"}
+
 # What an error says in words is ours to choose; that it says something is not.
 IN_WORDS = {"error_message", "batch_index_error_message", "documentation"}
 
@@ -69,6 +72,11 @@ UNORDERED = {
     "credential_infos": ["mechanism"],
     "groups": ["group_id"],
     "replica_election_results": ["topic"],
+    "transaction_states": ["transactional_id"],
+    "results_by_transaction": ["transactional_id"],
+    "results_by_topic_v3_and_below": ["name"],
+    "topic_results": ["name"],
+    "results_by_partition": ["partition_index"],
 }
 
 # The APIs of which Apache Kafka 4.3.1 no longer serves the first versions (KIP-896).
@@ -164,11 +172,13 @@ class Transcript:
         if isinstance(value, Struct):
             return {field: self._plain(field, content) for field, content in vars(value).items()}
         if isinstance(value, list):
-            return self._in_order(name, [self._plain(name, item) for item in value])
+            return self._in_order(name, [self._plain(name, item) for item in _by_name(name, value)])
         if isinstance(value, memoryview):
             return bytes(value)
         if name in IN_WORDS:
             return "in words" if value else value
+        if name in TIMES and value not in NOTHING:
+            return "a time"
         if name in MADE_UP and value not in NOTHING:
             return self._label(MADE_UP[name], value)
         return value
@@ -183,6 +193,14 @@ class Transcript:
     def _label(self, kind: str, value: Any) -> str:
         known = sum(1 for other, _ in self._labels if other == kind)
         return self._labels.setdefault((kind, value), f"{kind} {known + 1}")
+
+
+def _by_name(name: str, items: list[Any]) -> list[Any]:
+    """In an order of ours before anything is labelled by where it comes first."""
+    for key in UNORDERED.get(name, ()):
+        if items and isinstance(getattr(items[0], key, None), str):
+            return sorted(items, key=lambda item: str(getattr(item, key)))
+    return items
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class AdminNode:
             fetch_sessions=ABSENT,
             group_coordinator=ABSENT,
             stored_offsets=ABSENT,
+            transactions=ABSENT,
             conversions=ABSENT,
             features={TRANSACTION_VERSION: 2},
         )

@@ -62,6 +62,7 @@ class DataNode:
             fetch_sessions=self.sessions,
             group_coordinator=ABSENT,
             stored_offsets=ABSENT,
+            transactions=ABSENT,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
         )

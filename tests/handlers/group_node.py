@@ -49,6 +49,7 @@ class GroupNode:
             fetch_sessions=ABSENT,
             group_coordinator=self.world.coordinator,
             stored_offsets=StoredOffsets(self.store, 4096),
+            transactions=ABSENT,
             conversions=ABSENT,
         )
 

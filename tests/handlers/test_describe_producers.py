@@ -1,8 +1,6 @@
-"""DescribeProducers, ListTransactions and DescribeTransactions."""
+"""DescribeProducers."""
 
 from __future__ import annotations
-
-import pytest
 
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,
@@ -10,8 +8,6 @@ from kafkacompat.wire.apis.describe_producers import (
     PartitionResponse,
     TopicRequest,
 )
-from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
-from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.handlers.data_node import NOW_MS, DataNode
@@ -48,33 +44,3 @@ def test_producers_of_what_is_not_there() -> None:
     assert producers(node, "no/slashes", 0)[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     node.node.replicas.directory_failed(node.node.directories[0], OSError("gone"))
     assert producers(node, "t", 0)[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-
-
-def test_no_transactions_are_listed_and_unknown_states_named() -> None:
-    request = ListTransactionsRequest(state_filters=["Ongoing", "PrepareEpochFence", "ongoing", "", "ongoing"])
-    response = DataNode().ask(request, ListTransactionsResponse, 2)
-    assert (response.error_code, response.transaction_states) == (0, [])
-    assert response.unknown_state_filters == ["ongoing", ""]
-
-
-@pytest.mark.parametrize(
-    "pattern", ["a(", "*", "(?<=a)b", "(?!a)", r"(a)\1", "(?P=x)", "a" * 40 + "(" * 9_000, "a" * 10_001]
-)
-def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
-    response = DataNode().ask(ListTransactionsRequest(transactional_id_pattern=pattern), ListTransactionsResponse, 2)
-    assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
-@pytest.mark.parametrize("pattern", [None, "", "a.*", r"\\1", "(?i)x|y", "(?P<x>a)"])
-def test_a_pattern_is_taken(pattern: str | None) -> None:
-    response = DataNode().ask(ListTransactionsRequest(transactional_id_pattern=pattern), ListTransactionsResponse, 2)
-    assert response.error_code == ErrorCode.NONE
-
-
-def test_no_transactional_id_is_known() -> None:
-    request = DescribeTransactionsRequest(transactional_ids=["x", "", "x"])
-    states = DataNode().ask(request, DescribeTransactionsResponse, 0).transaction_states
-    unknown = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-    assert [(each.transactional_id, each.error_code) for each in states] == [
-        ("x", unknown), ("", ErrorCode.INVALID_REQUEST), ("x", unknown),
-    ]  # fmt: skip

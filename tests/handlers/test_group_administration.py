@@ -94,7 +94,7 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
 @pytest.mark.parametrize("version", [1, 3, 4, 6])
 @pytest.mark.parametrize(
     ("key_type", "words"),
-    [(1, "transactions are not served"), (2, "share groups are not served"), (9, "there is no coordinator of type 9")],
+    [(2, "share groups are not served"), (9, "there is no coordinator of type 9")],
 )
 def test_what_is_not_served_is_said(version: int, key_type: int, words: str) -> None:
     (found,) = find(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)

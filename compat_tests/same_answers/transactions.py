@@ -1,0 +1,440 @@
+"""Scripts about transactions: producers with epochs, transactions in every state, and what administrators ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkacompat.wire.apis.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkacompat.wire.apis.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kafkacompat.wire.errors import ErrorCode
+
+Who = tuple[int, int]
+"""A producer id and its epoch."""
+
+NOT_READY = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+PASSING = (*NOT_READY, ErrorCode.CONCURRENT_TRANSACTIONS)
+OWN_EPOCHS = 5
+"""The version of EndTxn from which on every transaction has an epoch of its own."""
+
+
+def wait_for_coordinator(script: Transcript, name: str) -> None:
+    """Ask until the broker has created and loaded its transactions topic; note nothing of it."""
+
+    def is_ready() -> bool:
+        wanted = FindCoordinatorRequest(key=name, key_type=1)
+        found = script.client.call(wanted, FindCoordinatorResponse, 1)
+        answer = script.client.call(init(f"{name}-ready"), InitProducerIdResponse, 4)
+        return not found.error_code and answer.error_code not in PASSING
+
+    until(is_ready)
+
+
+def init(name: str | None, who: Who = (-1, -1), timeout_ms: int = 60_000) -> InitProducerIdRequest:
+    return InitProducerIdRequest(
+        transactional_id=name, transaction_timeout_ms=timeout_ms, producer_id=who[0], producer_epoch=who[1]
+    )
+
+
+def a_producer(script: Transcript, name: str) -> Who:
+    """A transactional id's next producer; note nothing of it."""
+
+    def asked() -> InitProducerIdResponse | None:
+        answer = script.client.call(init(name), InitProducerIdResponse, 4)
+        assert answer.error_code in (0, *PASSING), answer
+        return None if answer.error_code else answer
+
+    answer = until(asked)
+    assert answer is not None
+    return answer.producer_id, answer.producer_epoch
+
+
+def topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
+    grouped: dict[str, list[int]] = {}
+    for name, index in partitions:
+        grouped.setdefault(name, []).append(index)
+    return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in grouped.items()]
+
+
+def adding(name: str, who: Who, *partitions: tuple[str, int]) -> AddPartitionsToTxnRequest:
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=who[0],
+        v3_and_below_producer_epoch=who[1],
+        v3_and_below_topics=topics(*partitions),
+    )
+
+
+def one(name: str, who: Who, *partitions: tuple[str, int], verify_only: bool = False) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        transactional_id=name,
+        producer_id=who[0],
+        producer_epoch=who[1],
+        verify_only=verify_only,
+        topics=topics(*partitions),
+    )
+
+
+def ending(name: str, who: Who, committed: bool = True) -> EndTxnRequest:
+    return EndTxnRequest(transactional_id=name, producer_id=who[0], producer_epoch=who[1], committed=committed)
+
+
+def describe(*names: str) -> DescribeTransactionsRequest:
+    return DescribeTransactionsRequest(transactional_ids=list(names))
+
+
+def settled(script: Transcript, name: str) -> str:
+    """Wait until a transaction is not being ended any more, which Kafka answers before it does it; its state."""
+
+    def state() -> str:
+        (described,) = script.client.call(describe(name), DescribeTransactionsResponse, 0).transaction_states
+        return "" if described.transaction_state.startswith("Prepare") else described.transaction_state or "none"
+
+    return until(state)
+
+
+def note_state(script: Transcript, label: str, name: str) -> None:
+    settled(script, name)
+    answer = script.client.call(describe(name), DescribeTransactionsResponse, 0)
+    for topic in answer.transaction_states[0].topics:
+        topic.partitions.sort()  # Kafka tells them in no order.
+    script.note(f"{label}: described", answer)
+
+
+# The scripts
+
+
+def coordinators(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    for version in range(1, 7):
+        keys = [name, ""] if version >= 4 else []
+        asked = FindCoordinatorRequest(key=name, key_type=1, coordinator_keys=keys)
+        script.ask("find", asked, FindCoordinatorResponse, version)
+
+
+def producer_ids(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    for version in range(6):
+        for label, request in {
+            "new": init(f"{name}-{version}"),
+            "again": init(f"{name}-{version}"),
+            "no name": init(""),
+            "no time": init(f"{name}-{version}", timeout_ms=0),
+            "too much time": init(f"{name}-{version}", timeout_ms=900_001),
+            "much time": init(f"{name}-{version}", timeout_ms=900_000),
+            "described": describe(f"{name}-{version}"),
+        }.items():
+            if isinstance(request, InitProducerIdRequest):
+                script.ask(f"{label}", request, InitProducerIdResponse, version)
+            else:
+                script.ask(f"{label} {version}", request, DescribeTransactionsResponse, 0)
+
+
+def producers_that_say_who_they_are(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    for version in (3, 4, 5):
+        mine = f"{name}-{version}"
+        producer_id, epoch = a_producer(script, mine)
+        for label, who in {
+            "first": (producer_id, epoch),
+            "repeated": (producer_id, epoch),
+            "next": (producer_id, epoch + 1),
+            "old": (producer_id, epoch),
+            "future": (producer_id, epoch + 9),
+            "somebody else": (producer_id + 100_000, 0),
+            "no epoch": (producer_id, -1),
+            "no id": (-1, epoch),
+            "end of epochs": (producer_id, 32766),
+        }.items():
+            script.ask(label, init(mine, who), InitProducerIdResponse, version)
+        unknown = init(f"{mine}-unknown", (producer_id, epoch))
+        script.ask("unknown id", unknown, InitProducerIdResponse, version)
+
+
+def transactions_of_old(script: Transcript, name: str) -> None:
+    """From the first partition to the end, without an epoch for each."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 2)
+    for version in range(5):
+        for committed in (True, False):
+            mine, label = f"{name}-{version}-{committed}", f"commit {committed}"
+            who = a_producer(script, mine)
+            offsets = AddOffsetsToTxnRequest(
+                transactional_id=mine, producer_id=who[0], producer_epoch=who[1], group_id=name
+            )
+            for _ in range(2):
+                script.ask(
+                    f"{label} {version} first {_}",
+                    adding(mine, who, (name, 0)),
+                    AddPartitionsToTxnResponse,
+                    min(version, 3),
+                )
+            script.ask(
+                f"{label} {version} second",
+                adding(mine, who, (name, 0), (name, 1)),
+                AddPartitionsToTxnResponse,
+                min(version, 3),
+            )
+            script.ask(f"{label} offsets", offsets, AddOffsetsToTxnResponse, version)
+            script.ask(f"{label} end", ending(mine, who, committed), EndTxnResponse, version)
+            note_state(script, f"{label} {version}", mine)
+            script.ask(f"{label} end again", ending(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} end otherwise", ending(mine, who, not committed), EndTxnResponse, version)
+            script.ask(
+                f"{label} {version} next", adding(mine, who, (name, 1)), AddPartitionsToTxnResponse, min(version, 3)
+            )
+            note_state(script, f"{label} {version} next", mine)
+            script.ask(f"{label} next end", ending(mine, who, committed), EndTxnResponse, version)
+
+
+def transactions_with_own_epochs(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 1)
+    for committed in (True, False):
+        mine, label = f"{name}-{committed}", f"commit {committed}"
+        who = a_producer(script, mine)
+        step = partial(_own_epochs_step, script, mine)
+        step(f"{label} of nothing", ending(mine, who, committed))
+        who = a_producer(script, mine)
+        request = AddPartitionsToTxnRequest(transactions=[one(mine, who, (name, 0))])
+        script.ask(f"{label} add", request, AddPartitionsToTxnResponse, 5)
+        step(f"{label} end", ending(mine, who, committed))
+        for otherwise in (committed, not committed):
+            step(f"{label} repeated {otherwise}", ending(mine, who, otherwise))
+        following = (who[0], who[1] + 1)
+        step(f"{label} abort of nothing", ending(mine, following, False))
+        step(f"{label} abort of nothing repeated", ending(mine, following, False))
+        step(f"{label} commit of nothing", ending(mine, (who[0], who[1] + 2), True))
+        step(f"{label} old epoch", ending(mine, who, committed))
+        note_state(script, f"{label} at last", mine)
+
+
+def _own_epochs_step(script: Transcript, name: str, label: str, request: EndTxnRequest) -> None:
+    script.ask(label, request, EndTxnResponse, OWN_EPOCHS)
+    settled(script, name)
+
+
+STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
+    "Empty": lambda script, name, topic, who: None,
+    "Ongoing": lambda script, name, topic, who: _add(script, name, topic, who),
+    "CompleteCommit": lambda script, name, topic, who: _end(script, name, topic, who, True),
+    "CompleteAbort": lambda script, name, topic, who: _end(script, name, topic, who, False),
+}
+
+
+def _add(script: Transcript, name: str, topic: str, who: Who) -> None:
+    script.client.call(adding(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+
+
+def _end(script: Transcript, name: str, topic: str, who: Who, committed: bool) -> None:
+    _add(script, name, topic, who)
+    answer = script.client.call(ending(name, who, committed), EndTxnResponse, 4)
+    assert answer.error_code == 0, answer
+    settled(script, name)
+
+
+def every_request_in_every_state(script: Transcript, name: str) -> None:
+    """Each with the right producer, an older and a newer epoch, another producer id and another transactional id."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 2)
+    numbers = count()
+    for state, reach in STATES.items():
+        for kind in ("right", "older", "newer", "another id", "another name"):
+            for asked in (
+                "add 1",
+                "add 3",
+                "offsets 1",
+                "offsets 4",
+                "commit 1",
+                "commit 4",
+                "commit 5",
+                "abort 1",
+                "abort 4",
+                "abort 5",
+                "verify 5",
+                "init 5",
+            ):
+                mine = f"{name}-{next(numbers)}"
+                a_producer(script, mine)
+                who = a_producer(script, mine)
+                reach(script, mine, name, who)
+                assert settled(script, mine) == state
+                given = {
+                    "right": who,
+                    "older": (who[0], who[1] - 1),
+                    "newer": (who[0], who[1] + 1),
+                    "another id": (who[0] + 500_000, who[1]),
+                    "another name": who,
+                }[kind]
+                label = f"{state}: {kind}: {asked}"
+                _ask(script, label, asked, f"{mine}-unknown" if kind == "another name" else mine, name, given)
+                note_state(script, label, mine)
+
+
+def _ask(script: Transcript, label: str, asked: str, name: str, topic: str, who: Who) -> None:
+    word, version = asked.split()
+    number = int(version)
+    if word == "add":
+        script.ask(label, adding(name, who, (topic, 1)), AddPartitionsToTxnResponse, number)
+    elif word == "offsets":
+        offsets = AddOffsetsToTxnRequest(
+            transactional_id=name, producer_id=who[0], producer_epoch=who[1], group_id=topic
+        )
+        script.ask(label, offsets, AddOffsetsToTxnResponse, number)
+    elif word == "verify":
+        request = AddPartitionsToTxnRequest(transactions=[one(name, who, (topic, 0), (topic, 1), verify_only=True)])
+        script.ask(label, request, AddPartitionsToTxnResponse, number)
+    elif word == "init":
+        script.ask(label, init(name, who), InitProducerIdResponse, number)
+    else:
+        script.ask(label, ending(name, who, word == "commit"), EndTxnResponse, number)
+
+
+def partitions_of_transactions(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 2)
+    who = a_producer(script, name)
+    for version in range(4):
+        for label, partitions in {
+            "none": [],
+            "unknown topic": [(name, 0), (f"{name}-absent", 0)],
+            "unknown partition": [(name, 0), (name, 2)],
+            "negative": [(name, -1)],
+            "internal": [(name, 0), ("__transaction_state", 0)],
+            "no name": [("", 0)],
+            "both": [(name, 0), (name, 1)],
+        }.items():
+            script.ask(label, adding(name, who, *partitions), AddPartitionsToTxnResponse, version)
+        script.ask("no id", adding("", who, (name, 0)), AddPartitionsToTxnResponse, version)
+    for version in (4, 5):
+        second = a_producer(script, f"{name}-second")
+        several = [
+            one(name, who, (name, 0), verify_only=True),
+            one(f"{name}-second", second, (name, 0), (name, 1)),
+            one(f"{name}-unknown", who, (name, 0)),
+            one(f"{name}-unknown-2", who, (name, 0), verify_only=True),
+            one("", who, (name, 0)),
+        ]
+        script.ask("several", AddPartitionsToTxnRequest(transactions=several), AddPartitionsToTxnResponse, version)
+        bad = [one(name, who, (name, 0), ("absent", 7), verify_only=True)]
+        script.ask("one is unknown", AddPartitionsToTxnRequest(transactions=bad), AddPartitionsToTxnResponse, version)
+    note_state(script, "at last", name)
+
+
+def fencing(script: Transcript, name: str) -> None:
+    """Who comes anew ends what is open: the next epoch is that of the abort, the one after it his own."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 1)
+    for version in (3, 4, 5):
+        mine = f"{name}-{version}"
+        who = a_producer(script, mine)
+        _add(script, mine, name, who)
+        script.ask("anew", init(mine), InitProducerIdResponse, version)
+        note_state(script, f"anew {version}", mine)
+        script.ask("once more", init(mine), InitProducerIdResponse, version)
+        for end_version in (1, 4, 5):
+            script.ask(f"old {version} end", ending(mine, who), EndTxnResponse, end_version)
+        note_state(script, f"at last {version}", mine)
+
+
+def administrators_of_transactions(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    script.create_topic(name, 1)
+    for state, reach in STATES.items():
+        mine = f"{name}-{state}"
+        reach(script, mine, name, a_producer(script, mine))
+        note_state(script, state, mine)
+    for label, filters in {
+        "all": {},
+        "empty": {"state_filters": ["Empty"]},
+        "ended": {"state_filters": ["CompleteCommit", "CompleteAbort", "Frobnicated"]},
+        "of nobody": {"producer_id_filters": [987_654_321]},
+        "long open": {"state_filters": ["Ongoing"], "duration_filter": 600_000},
+        "open": {"state_filters": ["Ongoing"], "duration_filter": 0},
+    }.items():
+        listed = ListTransactionsRequest(transactional_id_pattern=f"{name}-.*", **filters)  # type: ignore[arg-type]
+        script.ask(f"list {label}", listed, ListTransactionsResponse, 2)
+    for label, pattern in {
+        "whole": f"{name}-E",
+        "classes": f"{name}-[E-O]\\w+y?",
+        "either": f"({name}-Empty|x)",
+    }.items():
+        listed = ListTransactionsRequest(transactional_id_pattern=pattern)
+        script.ask(f"list {label}", listed, ListTransactionsResponse, 2)
+
+
+def markers(script: Transcript, name: str) -> None:
+    script.create_topic(name, 2)
+    for version in (1, 2):
+        for label, marker in {
+            "abort": _marker(name, 70_000 + version, 0),
+            "again": _marker(name, 70_000 + version, 0),
+            "newer": _marker(name, 70_000 + version, 3, coordinator_epoch=2),
+            "older epoch": _marker(name, 70_000 + version, 1, coordinator_epoch=2),
+            "older coordinator": _marker(name, 70_000 + version, 3, coordinator_epoch=1),
+            "unknown partition": _marker(name, 70_000 + version, 3, 0, 5),
+            "unknown topic": _marker(f"{name}-absent", 70_000 + version, 3),
+            "own epoch": _marker(name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)),
+            "own epoch again": _marker(
+                name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)
+            ),
+        }.items():
+            _write(script, f"{label} v{version}", version, marker)
+        two = [_marker(name, 80_000, 0, 0), _marker(name, 80_000, 0, 1), _marker(name, 80_001, 0, 1)]
+        _write(script, f"several v{version}", version, *two)
+        _write(script, f"none v{version}", version)
+
+
+def _write(script: Transcript, label: str, version: int, *markers: WritableTxnMarker) -> None:
+    answer = script.client.call(WriteTxnMarkersRequest(markers=list(markers)), WriteTxnMarkersResponse, version)
+    answer.markers.sort(key=lambda marker: marker.producer_id)  # Kafka tells them in no order.
+    for marker in answer.markers:
+        for topic in marker.topics:
+            topic.partitions.sort(key=lambda partition: partition.partition_index)
+    script.note(label, answer)
+
+
+def _marker(
+    topic: str, producer_id: int, epoch: int, *partitions: int, coordinator_epoch: int = 1, transaction_version: int = 0
+) -> WritableTxnMarker:
+    return WritableTxnMarker(
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=list(partitions) or [0])],
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=transaction_version,
+    )
+
+
+SCRIPTS = (
+    coordinators,
+    producer_ids,
+    producers_that_say_who_they_are,
+    transactions_of_old,
+    transactions_with_own_epochs,
+    every_request_in_every_state,
+    partitions_of_transactions,
+    fencing,
+    administrators_of_transactions,
+    markers,
+)

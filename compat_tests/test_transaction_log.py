@@ -1,0 +1,147 @@
+"""`__transaction_state`: Kafka reads what this broker wrote in it, and this broker what Kafka wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
+from compat_tests.dumps import complaints, kafkas_dump, kafkas_records
+from compat_tests.java_tools import run_java
+from compat_tests.same_answers.transactions import (
+    OWN_EPOCHS,
+    STATES,
+    Who,
+    a_producer,
+    adding,
+    describe,
+    ending,
+    settled,
+    wait_for_coordinator,
+)
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.add_partitions_to_txn import AddPartitionsToTxnResponse
+from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsResponse, TransactionState
+from kafkacompat.wire.apis.end_txn import EndTxnResponse
+
+CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
+TOPIC = "t"
+OWN = "own epochs"
+
+
+def transactions_in_every_state(broker: Broker) -> dict[str, Who]:
+    """Transactional ids named like the state they are in, and one of a client whose transactions have epochs of their own."""
+    with closing(Transcript(broker.port)) as script:
+        wait_for_coordinator(script, "any")
+        script.create_topic(TOPIC, 2)
+        producers = {name: a_producer(script, name) for name in (*STATES, OWN)}
+        for name, reach in STATES.items():
+            reach(script, name, TOPIC, producers[name])
+        added = script.client.call(adding(OWN, producers[OWN], (TOPIC, 1)), AddPartitionsToTxnResponse, 3)
+        assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0
+        ended = script.client.call(ending(OWN, producers[OWN]), EndTxnResponse, OWN_EPOCHS)
+        producers[OWN] = (ended.producer_id, ended.producer_epoch)
+        for name in producers:
+            settled(script, name)
+    return producers
+
+
+def described(broker: Broker) -> dict[str, TransactionState]:
+    with closing(Transcript(broker.port)) as script:
+        answer = script.client.call(describe(*STATES, OWN), DescribeTransactionsResponse, 0)
+    return {each.transactional_id: each for each in answer.transaction_states}
+
+
+def shown(broker: Broker) -> dict[str, list[dict[str, Any]]]:
+    """The values of each transactional id as Kafka's formatter shows them, but for what every broker makes up."""
+    from_start = ("--topic", "__transaction_state", "--from-beginning", "--timeout-ms", "8000")
+    options = ("--bootstrap-server", broker.bootstrap, "--formatter", FORMATTER, *from_start)
+    values: dict[str, list[dict[str, Any]]] = {}
+    for record in _objects(run_java(CONSUMER, options).stdout):
+        values.setdefault(record["key"]["data"]["transactionalId"], []).append(_comparable(record["value"]))
+    values.pop("any-ready")
+    return values
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Objects in JSON that follow each other without a line's end."""
+    decoder = json.JSONDecoder()
+    while text.startswith("{"):
+        found, end = decoder.raw_decode(text)
+        text = text[end:]
+        yield found
+
+
+def _comparable(value: Mapping[str, Any]) -> dict[str, Any]:
+    data = dict(value["data"])
+    assert data.pop("transactionLastUpdateTimestampMs") > 0
+    started = data.pop("transactionStartTimestampMs")
+    same = data.get("previousProducerId", -1) == data.pop("producerId")
+    data.pop("previousProducerId", None)
+    return {"version": value["version"], **data, "was the producer before": same, "has started": started > 0}
+
+
+def test_kafkas_formatter_shows_the_same_of_both(tmp_path: Path) -> None:
+    values = []
+    for broker in (KafkaBroker(tmp_path / "kafka"), KafkacompatBroker(tmp_path / "ours")):
+        with broker:
+            transactions_in_every_state(broker)
+            values.append(shown(broker))
+    kafkas, ours = values
+    assert [each["transactionStatus"] for each in ours["CompleteCommit"]] == [0, 1, 2, 4]
+    assert ours == kafkas
+
+
+def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
+    with KafkacompatBroker(tmp_path / "ours") as broker:
+        producers = transactions_in_every_state(broker)
+    files = sorted(broker.data_folder.glob("__transaction_state-*/*.log"))
+    output, errors = kafkas_dump([each for each in files if each.stat().st_size], "--transaction-log-decoder")
+    assert complaints(errors) == []
+    keys = {json.loads(record["key"])["data"]["transactionalId"] for record in kafkas_records(output)}
+    assert keys == {*producers, "any-ready"}
+
+
+def test_what_kafka_wrote_is_taken_over_in_every_state(tmp_path: Path) -> None:
+    kafka = KafkaBroker(tmp_path / "kafka")
+    with kafka:
+        producers = transactions_in_every_state(kafka)
+        before = described(kafka)
+        kafka.kill()
+    ours = KafkacompatBroker(tmp_path / "ours", {"transaction.max.timeout.ms": "900000"})
+    ours.folder.mkdir()
+    kafka.data_folder.rename(ours.data_folder)
+    with ours:
+        until(lambda: not any(each.error_code for each in described(ours).values()))
+        assert described(ours) == before
+        with closing(Transcript(ours.port)) as script:
+            ended = script.client.call(ending("Ongoing", producers["Ongoing"]), EndTxnResponse, 4)
+            assert ended.error_code == 0
+            assert settled(script, "Ongoing") == "CompleteCommit"
+            assert a_producer(script, "Empty") == (producers["Empty"][0], producers["Empty"][1] + 1)
+            again = script.client.call(
+                ending(OWN, (producers[OWN][0], producers[OWN][1] - 1)), EndTxnResponse, OWN_EPOCHS
+            )
+            assert (again.error_code, again.producer_id, again.producer_epoch) == (0, *producers[OWN])
+
+
+def test_what_was_open_and_what_was_ended_survives_a_kill(tmp_path: Path) -> None:
+    broker = KafkacompatBroker(tmp_path / "ours")
+    with broker:
+        producers = transactions_in_every_state(broker)
+        before = described(broker)
+        broker.kill()
+        broker.start()
+        until(lambda: not any(each.error_code for each in described(broker).values()))
+        assert described(broker) == before
+        with closing(Transcript(broker.port)) as script:
+            for committed, name in ((True, "CompleteCommit"), (False, "CompleteAbort")):
+                assert script.client.call(ending(name, producers[name], committed), EndTxnResponse, 4).error_code == 0
+            assert script.client.call(ending("Ongoing", producers["Ongoing"]), EndTxnResponse, 4).error_code == 0
+        assert not re.search(r"ERROR|Traceback", broker.stderr())

@@ -1,0 +1,36 @@
+"""EndTxn (key 26), v0-5: commit or abort a transaction.
+
+v2     PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
+v3     flexible
+v4     as v3; the client knows TRANSACTION_ABORTABLE (KIP-890)
+v5     transaction version 2: every transaction has an epoch of its own, and the answer names the next one
+"""
+
+from __future__ import annotations
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.fencing import in_words_of
+from kafkacompat.transactions.answers import ProducerAnswer
+from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
+from kafkacompat.transactions.transaction import Producer
+from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
+
+PRODUCER_FENCED_VERSION = 2
+OWN_EPOCHS_VERSION = 5
+
+
+def handle_end_txn(request: EndTxnRequest, context: RequestContext, services: Services) -> Pending[EndTxnResponse]:
+    """End the transaction; the answer comes when it is durable how it ends."""
+    ended = services.transactions.end(
+        request.transactional_id,
+        Producer(request.producer_id, request.producer_epoch),
+        Ending.COMMIT if request.committed else Ending.ABORT,
+        EPOCH_BUMP_VERSION if context.api_version >= OWN_EPOCHS_VERSION else 0,
+    )
+    return Pending(ended.addCallback(_response, context.api_version))
+
+
+def _response(answer: ProducerAnswer, version: int) -> EndTxnResponse:
+    producer_id, producer_epoch = answer.producer
+    code = in_words_of(answer.error_code, version, PRODUCER_FENCED_VERSION)
+    return EndTxnResponse(error_code=code, producer_id=producer_id, producer_epoch=producer_epoch)

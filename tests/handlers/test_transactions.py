@@ -1,0 +1,307 @@
+"""What producers ask the transaction coordinator, in every version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from kafkacompat.handlers.add_partitions_to_txn import SEVERAL_TRANSACTIONS_VERSION
+from kafkacompat.transactions.topic import TRANSACTION_TOPIC
+from kafkacompat.transactions.transaction import Producer
+from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkacompat.wire.apis.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
+from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.handlers.transaction_node import TransactionNode
+from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, is_waiting
+
+FENCED = ErrorCode.PRODUCER_FENCED
+OLD_FENCED = ErrorCode.INVALID_PRODUCER_EPOCH
+MAPPING = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+NOT_ATTEMPTED = ErrorCode.OPERATION_NOT_ATTEMPTED
+
+
+def init(
+    node: TransactionNode,
+    version: int = 5,
+    name: str = ID,
+    timeout_ms: int = TIMEOUT_MS,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+) -> InitProducerIdResponse:
+    request = InitProducerIdRequest(
+        transactional_id=name,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+    )
+    return node.ask(request, InitProducerIdResponse, version)
+
+
+def a_producer(node: TransactionNode) -> Producer:
+    answer = init(node)
+    return Producer(answer.producer_id, answer.producer_epoch)
+
+
+# FindCoordinator
+
+
+def find(node: TransactionNode, version: int) -> Coordinator:
+    request = FindCoordinatorRequest(key_type=1, key=ID, coordinator_keys=[ID] if version >= 4 else [])
+    response = node.ask(request, FindCoordinatorResponse, version)
+    if version >= 4:
+        return response.coordinators[0]
+    code, message = response.error_code, response.error_message
+    return Coordinator(node_id=response.node_id, host=response.host, error_code=code, error_message=message)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_the_coordinator_is_the_leader_of_the_ids_partition(version: int) -> None:
+    found = find(TransactionNode(), version)
+    assert (found.error_code, found.node_id) == (0, 1)
+
+
+def test_the_topic_is_made_for_the_first_who_asks() -> None:
+    node = TransactionNode()
+    node.set_topics(t=1, __consumer_offsets=4)
+    node.making = Deferred()
+    waiting = node.send(FindCoordinatorRequest(key_type=1, coordinator_keys=[ID]), 6)
+    assert is_waiting(waiting)
+    node.set_topics(**{TRANSACTION_TOPIC: 4})
+    node.making.callback(None)
+    (found,) = node.read(waiting, FindCoordinatorResponse, 6).coordinators
+    assert (found.error_code, found.node_id) == (0, 1)
+
+
+def test_if_the_topic_cannot_be_made_there_is_no_coordinator(caplog: pytest.LogCaptureFixture) -> None:
+    node = TransactionNode()
+    node.set_topics(t=1)
+    node.making = Deferred()
+    node.making.errback(Failure(KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "3 replicas, 1 broker")))
+    found = find(node, 6)
+    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    assert "the topic __transaction_state cannot be created: INVALID_REPLICATION_FACTOR: 3 replicas, 1 broker" in caplog.text
+
+
+# InitProducerId
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_transactional_id_gets_its_producer(version: int) -> None:
+    node = TransactionNode()
+    answers = [init(node, version) for _ in range(2)]
+    assert [(each.error_code, each.producer_id, each.producer_epoch) for each in answers] == [(0, 100, 0), (0, 100, 1)]
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "code"),
+    [
+        (0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        (-1, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        (900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        (900_000, ErrorCode.NONE),
+        (1, ErrorCode.NONE),
+    ],
+)
+def test_a_timeout_has_its_bounds(timeout_ms: int, code: ErrorCode) -> None:
+    answer = init(TransactionNode(), timeout_ms=timeout_ms)
+    assert answer.error_code == code
+    assert (answer.producer_id == -1) == bool(code)
+
+
+@pytest.mark.parametrize(("version", "code"), [(3, OLD_FENCED), (4, FENCED), (5, FENCED)])
+def test_who_is_fenced_is_told_in_the_words_of_its_version(version: int, code: ErrorCode) -> None:
+    node = TransactionNode()
+    init(node)
+    answer = init(node, version, producer_id=5, producer_epoch=0)
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
+    assert init(node, version, producer_id=100, producer_epoch=0).producer_epoch == 1
+
+
+def test_an_id_without_an_epoch_says_nothing() -> None:
+    assert init(TransactionNode(), producer_id=100).error_code == ErrorCode.INVALID_REQUEST
+    assert init(TransactionNode(), producer_epoch=0).error_code == ErrorCode.INVALID_REQUEST
+
+
+# AddPartitionsToTxn
+
+
+def topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
+    return [AddPartitionsToTxnTopic(name=name, partitions=[index]) for name, index in partitions]
+
+
+def codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, int], int]:
+    return {
+        (topic.name, each.partition_index): each.partition_error_code
+        for topic in results
+        for each in topic.results_by_partition
+    }
+
+
+def add(
+    node: TransactionNode,
+    producer: Producer,
+    *partitions: tuple[str, int],
+    version: int = 3,
+    verify_only: bool = False,
+    name: str = ID,
+) -> dict[tuple[str, int], int]:
+    if version < SEVERAL_TRANSACTIONS_VERSION:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=producer.producer_id,
+            v3_and_below_producer_epoch=producer.producer_epoch,
+            v3_and_below_topics=topics(*partitions),
+        )
+        return codes(node.ask(request, AddPartitionsToTxnResponse, version).results_by_topic_v3_and_below)
+    one = AddPartitionsToTxnTransaction(
+        transactional_id=name,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        verify_only=verify_only,
+        topics=topics(*partitions),
+    )
+    response = node.ask(AddPartitionsToTxnRequest(transactions=[one]), AddPartitionsToTxnResponse, version)
+    (result,) = response.results_by_transaction
+    assert (response.error_code, result.transactional_id) == (0, name)
+    return codes(result.topic_results)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_partitions_are_added(version: int) -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    assert add(node, producer, P0, ("u", 1), P1, P0, version=version) == {P0: 0, ("u", 1): 0, P1: 0}
+    (first, second) = node.world.coordinator.describe(ID).topics
+    assert (first.topic, first.partitions, second.topic, second.partitions) == ("t", [0, 1], "u", [1])
+    node.world.end(producer, version=2)
+    assert node.world.partitions.all[P0].markers[0].transaction_version == 2
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_if_one_cannot_be_added_none_is(version: int) -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    assert add(node, producer, P0, ("t", 2), ("absent", 0), version=version) == {
+        P0: NOT_ATTEMPTED, ("t", 2): UNKNOWN, ("absent", 0): UNKNOWN,
+    }  # fmt: skip
+    offsets = ("__consumer_offsets", 0)
+    refused = {offsets: ErrorCode.TOPIC_AUTHORIZATION_FAILED, P0: NOT_ATTEMPTED}
+    assert add(node, producer, offsets, P0, version=version) == (refused if version < 4 else {offsets: 0, P0: 0})
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_who_may_not_add_is_told_for_each_partition(version: int) -> None:
+    node = TransactionNode()
+    producer_id, epoch = a_producer(node)
+    fenced = OLD_FENCED if version < 2 else FENCED
+    assert add(node, Producer(producer_id, epoch + 1), P0, P1, version=version) == {P0: fenced, P1: fenced}
+    assert add(node, Producer(5, 0), P0, version=version) == {P0: MAPPING}
+    assert add(node, Producer(5, 0), P0, version=version, name="") == {P0: ErrorCode.INVALID_REQUEST}
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_broker_may_only_ask(version: int) -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    add(node, producer, P0)
+    asked = add(node, producer, P0, P1, ("absent", 0), version=version, verify_only=True)
+    assert asked == {P0: NOT_ATTEMPTED, P1: NOT_ATTEMPTED, ("absent", 0): UNKNOWN}
+    asked = add(node, producer, P0, P1, version=version, verify_only=True)
+    assert asked == {P0: 0, P1: ErrorCode.TRANSACTION_ABORTABLE}
+
+
+def test_several_transactions_at_a_time_each_have_their_answer() -> None:
+    node = TransactionNode()
+    producers = {name: init(node, name=name) for name in ("a", "b")}
+    node.world.log.hold = True
+    transactions = [
+        AddPartitionsToTxnTransaction(transactional_id=name, producer_id=each.producer_id, topics=topics(P0))
+        for name, each in [*producers.items(), ("unknown", producers["a"])]
+    ]
+    waiting = node.send(AddPartitionsToTxnRequest(transactions=transactions), 5)
+    assert is_waiting(waiting)
+    for held in node.world.log.held:
+        held.succeed()
+    results = node.read(waiting, AddPartitionsToTxnResponse, 5).results_by_transaction
+    assert {each.transactional_id: codes(each.topic_results)[P0] for each in results} == {
+        "a": 0, "b": 0, "unknown": MAPPING,
+    }  # fmt: skip
+
+
+def test_an_answer_waits_for_the_log() -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    node.world.log.hold = True
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=ID, v3_and_below_producer_id=producer.producer_id, v3_and_below_topics=topics(P0)
+    )
+    waiting = node.send(request, 3)
+    assert is_waiting(waiting)
+    node.world.log.held.pop().fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    answer = node.read(waiting, AddPartitionsToTxnResponse, 3)
+    assert codes(answer.results_by_topic_v3_and_below) == {P0: ErrorCode.COORDINATOR_NOT_AVAILABLE}
+
+
+# AddOffsetsToTxn
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_the_offsets_of_a_group_are_added(version: int) -> None:
+    node = TransactionNode()
+    producer_id, epoch = a_producer(node)
+    request = AddOffsetsToTxnRequest(transactional_id=ID, producer_id=producer_id, producer_epoch=epoch, group_id="g")
+    assert node.ask(request, AddOffsetsToTxnResponse, version).error_code == 0
+    (topic,) = node.world.coordinator.describe(ID).topics
+    assert (topic.topic, topic.partitions) == ("__consumer_offsets", [node.groups.coordinator.partition_for("g")])
+    assert node.ask(request, AddOffsetsToTxnResponse, version).error_code == 0
+    request.producer_epoch += 1
+    fenced = OLD_FENCED if version < 2 else FENCED
+    assert node.ask(request, AddOffsetsToTxnResponse, version).error_code == fenced
+
+
+# EndTxn
+
+
+def end(node: TransactionNode, producer: Producer, committed: bool = True, version: int = 5) -> EndTxnResponse:
+    request = EndTxnRequest(
+        transactional_id=ID,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        committed=committed,
+    )
+    return node.ask(request, EndTxnResponse, version)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("version", range(6))
+def test_a_transaction_is_ended(version: int, committed: bool) -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    add(node, producer, P0)
+    answer = end(node, producer, committed, version)
+    assert answer.error_code == 0
+    assert (answer.producer_id, answer.producer_epoch) == ((100, 1) if version == 5 else (-1, -1))
+    assert node.world.markers() == [(100, 1 if version == 5 else 0, committed)]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
+    node = TransactionNode()
+    producer_id, epoch = a_producer(node)
+    fenced = end(node, Producer(producer_id, epoch + 5), version=version)
+    assert fenced.error_code == (OLD_FENCED if version < 2 else FENCED)
+    assert (fenced.producer_id, fenced.producer_epoch) == (-1, -1)
+    assert end(node, Producer(producer_id, epoch), version=version).error_code == ErrorCode.INVALID_TXN_STATE
