@@ -6,6 +6,8 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump, kafkas_records, our_fields, our_rows
 from compat_tests.raw_client import RawClient
@@ -89,6 +91,7 @@ def goes_on(broker: Broker, name: str, left: DescribedGroup) -> None:
     assert (back.error_code, back.assignment is not None) == (0, True)
 
 
+@pytest.mark.migration
 def test_groups_go_from_kafka_to_ours_and_back(tmp_path: Path) -> None:
     kafka, ours = KafkaBroker(tmp_path / "kafka"), KafkacompatBroker(tmp_path / "ours")
     with kafka:

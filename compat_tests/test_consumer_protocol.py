@@ -18,7 +18,7 @@ QUICK = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "100",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "5000",
+    "group.consumer.session.timeout.ms": "30000",
     "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
 }
@@ -33,7 +33,7 @@ def quick(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield running
 
 
-@pytest.fixture(params=sorted(MEMBERS))
+@pytest.fixture(params=["librdkafka", pytest.param("java", marks=pytest.mark.tools)])
 def new_member(request: pytest.FixtureRequest) -> Iterator[NewMember]:
     """Make members of one client, which are gone after the test."""
     made: list[Member] = []
