@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -20,8 +21,10 @@ from compat_tests.waiting import until
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log import Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.wire.record_batch import NewRecord, build_batch
 from spark_integration.maven import BUILD
 
 NOW_MS = 1_700_000_000_000
@@ -49,10 +52,10 @@ def write_log(folder: Path) -> Log:
 
 def append(log: Log, batch: bytes, leader_epoch: int) -> None:
     try:
-        log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True)
+        log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True, guard=NOT_VERIFIED)
     except RollNeededError:
         log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
-        log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True)
+        log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True, guard=NOT_VERIFIED)
 
 
 @pytest.fixture(scope="module", params=["closed", "recovered"])
@@ -148,6 +151,46 @@ def test_our_dump_shows_the_same_of_every_batch_and_record(folder: Path) -> None
         ours = our_rows(path, "--deep-iteration")
         assert our_fields(ours, "batch") == kafkas_batches(output) != []
         assert our_fields(ours, "record") == kafkas_records(output) != []
+
+
+def test_transactions_are_read_as_they_were_written(tmp_path: Path) -> None:
+    log = write_transactions(tmp_path / "t-0")
+    log.close()
+    files = sorted((tmp_path / "t-0").glob("*.log"))
+    output, errors = kafkas_dump(files, "--deep-iteration")
+    ours = [row for path in files for row in our_rows(path, "--deep-iteration")]
+    assert complaints(errors) == []
+    assert our_fields(ours, "batch") == kafkas_batches(output)
+    assert our_fields(ours, "record") == kafkas_records(output)
+    assert output.count("endTxnMarker: ABORT coordinatorEpoch: 5") == output.count("endTxnMarker: COMMIT") == 20
+    indexes = sorted((tmp_path / "t-0").glob("*.txnindex"))
+    output, errors = kafkas_dump(indexes)
+    assert complaints(errors) == [] and len(indexes) > 1
+    numbers = r"^version: 0 producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)"
+    found = [tuple(map(int, each)) for each in re.findall(numbers, output, re.MULTILINE)]
+    assert found == [(11, begin, begin + 4, begin + 5) for begin in range(0, 100, 5)]
+
+
+def write_transactions(folder: Path) -> Log:
+    """Rounds of a transaction that is aborted around one that is committed, in several segments."""
+    log = Log.create(OsFiles(), str(folder), "t", 0, bytes(range(16)), LogConfig(segment_bytes=3000))
+    for index in range(20):
+        for producer_id in (11, 12, -1):
+            given: dict[str, Any] = {"producer_epoch": 2, "base_sequence": index, "transactional": True}
+            record: NewRecord = (NOW_MS, b"k", b"v" * 50, [])
+            batch = build_batch([record], producer_id=producer_id, **(given if producer_id > 0 else {}))
+            append(log, batch, leader_epoch=0)
+        for producer_id, is_commit in ((12, True), (11, False)):
+            finish(log, Marker(producer_id, 2, 5, is_commit, 0))
+    return log
+
+
+def finish(log: Log, marker: Marker) -> None:
+    try:
+        log.append_marker(marker, leader_epoch=0, now_ms=NOW_MS)
+    except RollNeededError:
+        log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
+        log.append_marker(marker, leader_epoch=0, now_ms=NOW_MS)
 
 
 @pytest.fixture(scope="module")

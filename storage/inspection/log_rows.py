@@ -131,8 +131,9 @@ def _metadata(record: Record, stretch: Stretch) -> dict[str, object]:
 def _control_fields(record: Record) -> dict[str, object]:
     kind = int.from_bytes((record.key or b"")[2:4], "big")
     name = CONTROL_TYPES.get(kind, f"UNKNOWN({kind})")
-    epoch = int.from_bytes((record.value or b"")[2:6], "big", signed=True) if name in _END_MARKERS else None
-    return {"controlType": name, "coordinatorEpoch": epoch}
+    if name not in _END_MARKERS:
+        return {"controlType": name}
+    return {"endTxnMarker": name, "coordinatorEpoch": int.from_bytes((record.value or b"")[2:6], "big", signed=True)}
 
 
 def stretch_records(file: File, stretch: Stretch) -> Iterator[Record]:

@@ -87,7 +87,7 @@ def test_control_records_show_their_type(memory: Store) -> None:
     data = build_batch([marker], producer_id=1, producer_epoch=0, transactional=True, control=True)
     put(memory, name(0, ".log"), data)
     _, record = rows(memory, name(0, ".log"), CONTENTS)
-    assert (record.fields["controlType"], record.fields["coordinatorEpoch"]) == ("COMMIT", 7)
+    assert (record.fields["endTxnMarker"], record.fields["coordinatorEpoch"]) == ("COMMIT", 7)
     assert "payload" not in record.fields
 
 
