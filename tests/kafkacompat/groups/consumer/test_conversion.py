@@ -401,6 +401,7 @@ def test_a_static_classic_member_is_replaced_by_one_of_the_new_protocol(world: C
     assert classic.has == ALL
     back = world.come("n", "t", instance_id="i")
     assert (back.error_code, world.read(back)) == (0, ALL)
+    assert world.contents().members["n"].classic is None
     assert world.heartbeat(classic.member_id, classic.generation, instance="i") == ErrorCode.FENCED_INSTANCE_ID
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.groups.consumer.member import MemberState
+from kafkacompat.groups.consumer.records import GroupKey, MemberCurrentKey, MemberKey, TargetKey
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import (
@@ -333,6 +334,16 @@ def test_a_change_that_the_log_refuses_is_taken_back(world: ConsumerWorld) -> No
     assert (member.beat().epoch, list(world.contents().members["m"].topics)) == (2, ["t"])
 
 
+def test_topics_whose_change_the_log_refuses_to_note_are_looked_at_again(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", "t").join()
+    world.wait(1)
+    world.set_topics(t=5)
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.beat("m", 2).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.log.refuse_with = None
+    assert member.beat().has == {"t": {0, 1, 2, 3, 4}}
+
+
 def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.wait(1)
@@ -345,8 +356,21 @@ def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: 
     second.succeed()
     assert now(answers[0]).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.turn(20)
-    assert "m2" not in world.contents().members
+    assert world.contents().members.keys() == {"m1", "m3"}
     assert world.beat("m1", 2).error_code == 0
+
+
+def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
+    members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
+    settle(world, *members)
+    before = len(world.log.records())
+    for member in members:
+        member.beat()
+    assert len(world.log.records()) == before
+    world.beat("m2", 3, subscribed_topic_names=["t", "v"])
+    kinds = [int.from_bytes(bytes(record.key or b"")[:2], "big") for record in world.log.records()[before:]]
+    # It said something new, so there is an epoch more, with the same targets, and it is in that epoch.
+    assert kinds == [MemberKey.TYPE, GroupKey.TYPE, TargetKey.TYPE, MemberCurrentKey.TYPE]
 
 
 def test_a_group_goes_on_after_a_restart_with_nobody_noticing(world: ConsumerWorld) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.groups.consumer import patterns
+from kafkacompat.groups.consumer.records import PatternKey
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
@@ -161,9 +162,41 @@ def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkey
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
 
 
+def looked_up(world: ConsumerWorld) -> int:
+    """How often the log was told what a pattern matches."""
+    kind = PatternKey.TYPE.to_bytes(2, "big")
+    return sum(bytes(record.key or b"").startswith(kind) and record.value is not None for record in world.log.records())
+
+
+def test_patterns_are_matched_once_for_all_members_and_all_heartbeats(world: ConsumerWorld) -> None:
+    members = [Consumer(world, name, **PATTERN).join() for name in ("m1", "m2")]
+    assert looked_up(world) == 1
+    for count in range(2, 4):
+        world.wait(LEAST_S + 1)
+        world.set_topics(t=4, u=2, **{f"x{number}": 1 for number in range(count)})
+        for member in members:
+            member.beat()
+        turned(world)
+        assert looked_up(world) == count
+        world.wait(LEAST_S + 1)
+        settle(world, *members)
+        assert looked_up(world) == count
+    assert world.contents().patterns["[tx].*"].topics == {"t", "x0", "x1", "x2"}
+
+
 def test_a_group_that_is_gone_meanwhile_is_left_alone(world: ConsumerWorld) -> None:
-    world.come("m", **PATTERN)
+    world.come("m", "t")
+    world.beat("m", 2, **PATTERN)
     world.beat("m", -1)
     world.coordinator.delete("g")
     turned(world)
     assert not world.coordinator._registry.groups
+
+
+def test_a_pattern_that_was_given_up_meanwhile_is_forgotten(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.beat("m", 2, **PATTERN)
+    world.beat("m", 2, subscribed_topic_regex="")
+    turned(world)
+    assert not world.contents().patterns
+    assert looked_up(world) == 0
