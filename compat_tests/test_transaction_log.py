@@ -9,9 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump, kafkas_records
 from compat_tests.java_tools import run_java
+from compat_tests.raw_client import RawClient
 from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
     STATES,
@@ -25,9 +28,16 @@ from compat_tests.same_answers.transactions import (
 )
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
+from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.apis.add_partitions_to_txn import AddPartitionsToTxnResponse
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsResponse, TransactionState
 from kafkacompat.wire.apis.end_txn import EndTxnResponse
+from kafkacompat.wire.apis.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
@@ -58,10 +68,19 @@ def described(broker: Broker) -> dict[str, TransactionState]:
     return {each.transactional_id: each for each in answer.transaction_states}
 
 
+def record_count(broker: Broker) -> int:
+    parts = [ListOffsetsPartition(partition_index=number, timestamp=-1) for number in range(50)]
+    asked = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=TRANSACTION_TOPIC, partitions=parts)])
+    with RawClient(broker.port) as client:
+        (topic,) = client.call(asked, ListOffsetsResponse, 5).topics
+    assert not any(each.error_code for each in topic.partitions)
+    return sum(each.offset for each in topic.partitions)
+
+
 def shown(broker: Broker) -> dict[str, list[dict[str, Any]]]:
     """The values of each transactional id as Kafka's formatter shows them, but for what every broker makes up."""
-    from_start = ("--topic", "__transaction_state", "--from-beginning", "--timeout-ms", "8000")
-    options = ("--bootstrap-server", broker.bootstrap, "--formatter", FORMATTER, *from_start)
+    everything = ("--topic", TRANSACTION_TOPIC, "--from-beginning", "--max-messages", str(record_count(broker)))
+    options = ("--bootstrap-server", broker.bootstrap, "--formatter", FORMATTER, *everything)
     values: dict[str, list[dict[str, Any]]] = {}
     for record in _objects(run_java(CONSUMER, options).stdout):
         values.setdefault(record["key"]["data"]["transactionalId"], []).append(_comparable(record["value"]))
@@ -87,6 +106,7 @@ def _comparable(value: Mapping[str, Any]) -> dict[str, Any]:
     return {"version": value["version"], **data, "was the producer before": same, "has started": started > 0}
 
 
+@pytest.mark.tools
 def test_kafkas_formatter_shows_the_same_of_both(tmp_path: Path) -> None:
     values = []
     for broker in (KafkaBroker(tmp_path / "kafka"), KafkacompatBroker(tmp_path / "ours")):
@@ -98,6 +118,7 @@ def test_kafkas_formatter_shows_the_same_of_both(tmp_path: Path) -> None:
     assert ours == kafkas
 
 
+@pytest.mark.tools
 def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
     with KafkacompatBroker(tmp_path / "ours") as broker:
         producers = transactions_in_every_state(broker)
@@ -108,6 +129,7 @@ def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
     assert keys == {*producers, "any-ready"}
 
 
+@pytest.mark.tools
 def test_what_kafka_wrote_is_taken_over_in_every_state(tmp_path: Path) -> None:
     kafka = KafkaBroker(tmp_path / "kafka")
     with kafka:

@@ -154,7 +154,7 @@ def test_a_transaction_outlives_a_kill_of_the_broker(make_broker: MakeBroker, na
     broker = make_broker()
     create_topic(broker, name, 2)
     producer = producer_of(broker, name)
-    for number in range(4):
+    for number in range(2):
         producer.begin_transaction()
         write(producer, name, [f"{number}-before"], 2)
         broker.kill()
@@ -164,8 +164,8 @@ def test_a_transaction_outlives_a_kill_of_the_broker(make_broker: MakeBroker, na
             producer.abort_transaction(60)
         else:
             producer.commit_transaction(60)
-    wanted = sorted(f"{number}-{word}" for number in (0, 2) for word in ("before", "after-0", "after-1"))
-    assert until(lambda: len(found := committed(broker, name, 2)) == 6 and sorted(found)) == wanted
+    wanted = sorted(f"0-{word}" for word in ("before", "after-0", "after-1"))
+    assert until(lambda: len(found := committed(broker, name, 2)) == 3 and sorted(found)) == wanted
 
 
 # Java
@@ -209,6 +209,7 @@ def test_javas_copier_copies_each_message_once(broker: Broker, name: str, option
     assert until(lambda: len(found := committed(broker, target)) == 1000 and found) == values
 
 
+@pytest.mark.tools
 def test_what_administrators_see_of_transactions(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     producer = producer_of(broker, name)
