@@ -65,6 +65,7 @@ SERVED = {
     25: "0-4",  # AddOffsetsToTxn
     26: "0-5",  # EndTxn
     27: "0-2",  # WriteTxnMarkers
+    28: "0-5",  # TxnOffsetCommit
     29: "0-3",  # DescribeAcls
     30: "0-3",  # CreateAcls
     31: "0-3",  # DeleteAcls

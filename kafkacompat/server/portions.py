@@ -54,6 +54,7 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
     20: [Divisible(("topic_names",), ("responses",)), Divisible(("topics",), ("responses",))],  # DeleteTopics
     21: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
     23: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
+    28: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
     32: [Divisible(("resources",), ("results",), repeats=False)],  # DescribeConfigs
     33: [Divisible(("resources",), ("responses",))],  # AlterConfigs
     34: [Divisible(("dirs", "topics", "partitions"), ("results", "partitions"))],  # AlterReplicaLogDirs

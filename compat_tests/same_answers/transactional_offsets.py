@@ -1,0 +1,463 @@
+"""Scripts about offsets that are committed in transactions: who may, in which state, when they count, and who waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+
+from compat_tests.same_answers.consumer_groups import Group, beat
+from compat_tests.same_answers.consumer_groups import join as join_consumers
+from compat_tests.same_answers.groups import a_stable_member, commit, join, sync, wait_for_coordinator
+from compat_tests.same_answers.transactions import (
+    OWN_EPOCHS,
+    Who,
+    a_producer,
+    adding,
+    ending,
+    init,
+    note_state,
+    settled,
+)
+from compat_tests.same_answers.transactions import wait_for_coordinator as wait_for_transactions
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkacompat.wire.apis.add_partitions_to_txn import AddPartitionsToTxnResponse
+from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kafkacompat.wire.apis.end_txn import EndTxnResponse
+from kafkacompat.wire.apis.init_producer_id import InitProducerIdResponse
+from kafkacompat.wire.apis.join_group import JoinGroupResponse
+from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafkacompat.wire.apis.offset_commit import OffsetCommitResponse
+from kafkacompat.wire.apis.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from kafkacompat.wire.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+)
+from kafkacompat.wire.apis.sync_group import SyncGroupResponse
+from kafkacompat.wire.apis.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from kafkacompat.wire.apis.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from kafkacompat.wire.java_hash import partition_for_key
+
+VERSIONS = range(6)
+ADDING = 5
+"""The version from which on the offsets partition comes to be part of the transaction by itself."""
+MEMBERS = 3
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def committing(
+    name: str, who: Who, group: str, topic: str, *offsets: tuple[int, int], **more: Any
+) -> TxnOffsetCommitRequest:
+    """A commit of (partition, offset)s."""
+    partitions = [
+        TxnOffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offset, committed_leader_epoch=0, committed_metadata="note"
+        )
+        for index, offset in offsets
+    ]
+    request = TxnOffsetCommitRequest(
+        transactional_id=name,
+        group_id=group,
+        producer_id=who[0],
+        producer_epoch=who[1],
+        topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=partitions)],
+    )
+    for field, value in more.items():
+        setattr(request, field, value)
+    return request
+
+
+def ready(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    wait_for_transactions(script, name)
+
+
+def add_offsets(script: Transcript, name: str, who: Who, group: str) -> None:
+    """Have the group's partition be part of the transaction; note nothing of it."""
+    request = AddOffsetsToTxnRequest(transactional_id=name, producer_id=who[0], producer_epoch=who[1], group_id=group)
+    answer = script.client.call(request, AddOffsetsToTxnResponse, 3)
+    assert answer.error_code == 0, answer
+
+
+def begun(script: Transcript, name: str, group: str, topic: str, *offsets: tuple[int, int]) -> Who:
+    """A producer in whose open transaction these offsets are committed; note nothing of it."""
+    who = a_producer(script, name)
+    add_offsets(script, name, who, group)
+    answer = script.client.call(committing(name, who, group, topic, *offsets), TxnOffsetCommitResponse, MEMBERS)
+    assert not any(part.error_code for part in answer.topics[0].partitions), answer
+    return who
+
+
+def end(script: Transcript, name: str, who: Who, committed: bool = True, version: int = 3) -> None:
+    """End a transaction, and wait until that is everywhere; note nothing of it."""
+    answer = script.client.call(ending(name, who, committed), EndTxnResponse, version)
+    assert answer.error_code == 0, answer
+    settled(script, name)
+
+
+def look(script: Transcript, label: str, group: str, topic: str, version: int = 9, topic_id: bytes = bytes(16)) -> None:
+    """Note the group's offsets, the stable ones and all, of some partitions and of those that have any."""
+    for stable in (True, False):
+        for everything in (True, False):
+            old = None if everything else [OffsetFetchRequestTopic(name=topic, partition_indexes=[0, 1, 2])]
+            new = OffsetFetchRequestTopics(name=topic, topic_id=topic_id, partition_indexes=[0, 1, 2])
+            one = OffsetFetchRequestGroup(group_id=group, topics=None if everything else [new])
+            request = OffsetFetchRequest(group_id=group, topics=old, groups=[one], require_stable=stable)
+            answer = script.client.call(request, OffsetFetchResponse, version)
+            for found in answer.groups[0].topics if version >= 8 else answer.topics:
+                found.partitions.sort(key=lambda partition: partition.partition_index)
+            script.note(
+                f"{label}: {'stable' if stable else 'any'} {'all' if everything else 'some'} v{version}", answer
+            )
+
+
+def commits_in_transactions(script: Transcript, name: str) -> None:
+    """From the first commit to the end, in every version."""
+    topic_id = script.create_topic(name, 2)
+    ready(script, name)
+    for version in VERSIONS:
+        for committed in (True, False):
+            mine = f"{name}-{version}-{committed}"
+            who = a_producer(script, mine)
+            if version < ADDING:
+                add_offsets(script, mine, who, mine)
+            for number in range(2):
+                request = committing(mine, who, mine, name, (0, 10 + number), (1, 20 + number))
+                script.ask(f"{committed} {number}", request, TxnOffsetCommitResponse, version)
+            note_state(script, f"{committed} {version} open", mine)
+            described = DescribeGroupsRequest(groups=[mine])
+            script.ask(f"{committed} {version} open", described, DescribeGroupsResponse, 5)
+            for fetch_version in (7, 8, 9, 10):
+                look(script, f"{committed} {version} open", mine, name, fetch_version, topic_id)
+            end(script, mine, who, committed, OWN_EPOCHS if version >= ADDING else 3)
+            look(script, f"{committed} {version} ended", mine, name)
+            script.ask(f"{committed} {version} ended", described, DescribeGroupsResponse, 5)
+
+
+# States
+
+
+def _reach_ongoing(script: Transcript, name: str, group: str, who: Who) -> None:
+    answer = script.client.call(adding(name, who, (group, 0)), AddPartitionsToTxnResponse, 3)
+    assert not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+
+
+def _reach_added(script: Transcript, name: str, group: str, who: Who) -> None:
+    add_offsets(script, name, who, group)
+
+
+def _reach_written(script: Transcript, name: str, group: str, who: Who) -> None:
+    add_offsets(script, name, who, group)
+    script.client.call(committing(name, who, group, group, (0, 3)), TxnOffsetCommitResponse, MEMBERS)
+
+
+def _reach_committed(script: Transcript, name: str, group: str, who: Who) -> None:
+    _reach_written(script, name, group, who)
+    end(script, name, who)
+
+
+def _reach_aborted(script: Transcript, name: str, group: str, who: Who) -> None:
+    _reach_written(script, name, group, who)
+    end(script, name, who, False)
+
+
+STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
+    "Empty": lambda script, name, group, who: None,
+    "Ongoing": _reach_ongoing,
+    "added": _reach_added,
+    "written": _reach_written,
+    "CompleteCommit": _reach_committed,
+    "CompleteAbort": _reach_aborted,
+}
+
+
+def commits_in_every_state(script: Transcript, name: str) -> None:
+    """Each with the right producer, older and newer epochs, another producer id and another transactional id."""
+    script.create_topic(name, 2)
+    ready(script, name)
+    numbers = count()
+    for state, reach in STATES.items():
+        for version in (0, MEMBERS, 4, ADDING):
+            for kind in ("right", "older", "newer", "another id", "another name", "no name", "no id"):
+                mine = f"{name}-{next(numbers)}"
+                a_producer(script, mine)
+                who = a_producer(script, mine)
+                reach(script, mine, name, who)
+                given = {
+                    "older": (who[0], who[1] - 1),
+                    "newer": (who[0], who[1] + 1),
+                    "another id": (who[0] + 500_000, who[1]),
+                    "no id": (-1, -1),
+                }.get(kind, who)
+                called = {"another name": f"{mine}-unknown", "no name": ""}.get(kind, mine)
+                label = f"{state}: {kind}"
+                script.ask(label, committing(called, given, name, name, (1, 7)), TxnOffsetCommitResponse, version)
+                if kind == "right":
+                    note_state(script, f"{label} {version}", mine)
+
+
+def odd_commits_in_transactions(script: Transcript, name: str) -> None:
+    script.create_topic(name, 2)
+    ready(script, name)
+    for version in VERSIONS:
+        mine = f"{name}-{version}"
+        who = a_producer(script, mine)
+        add_offsets(script, mine, who, mine)
+        long_note = committing(mine, who, mine, name, (0, 1), (1, 2))
+        long_note.topics[0].partitions[0].committed_metadata = "x" * 5000
+        no_note = committing(mine, who, mine, name, (0, 1))
+        no_note.topics[0].partitions[0].committed_metadata = None
+        for label, request in {
+            "no group": committing(mine, who, "", name, (0, 1)),
+            "unknown topic": committing(mine, who, mine, f"{name}-absent", (0, 1)),
+            "unknown partition": committing(mine, who, mine, name, (2, 1), (0, 1)),
+            "negative partition": committing(mine, who, mine, name, (-1, 1)),
+            "negative offset": committing(mine, who, mine, name, (0, -5)),
+            "nothing": committing(mine, who, mine, name),
+            "no topics": committing(mine, who, mine, name, topics=[]),
+            "twice": committing(mine, who, mine, name, (0, 5), (0, 6)),
+            "long metadata": long_note,
+            "no metadata": no_note,
+        }.items():
+            script.ask(label, request, TxnOffsetCommitResponse, version)
+        look(script, f"{version} open", mine, name)
+        end(script, mine, who)
+        look(script, f"{version} committed", mine, name)
+
+
+# Members
+
+
+def commits_of_classic_members(script: Transcript, name: str) -> None:
+    """In every state of a classic group."""
+    script.create_topic(name, 2)
+    ready(script, name)
+    member, generation = a_stable_member(script, name)
+    _ask_as_members(script, "stable", name, member, generation)
+    newcomer = script.client.call(join(name), JoinGroupResponse, 4)
+    waiting = Transcript(script.port)
+    waiting.client.send(join(name, newcomer.member_id), 4)
+    _ask_as_members(script, "preparing", name, member, generation)
+    rejoined = script.client.call(join(name, member), JoinGroupResponse, 3)
+    _ask_as_members(script, "completing", name, member, rejoined.generation_id)
+    waiting.close()
+    everybody = [MemberIdentity(member_id=each) for each in (member, newcomer.member_id)]
+    script.client.call(LeaveGroupRequest(group_id=name, members=everybody), LeaveGroupResponse, 3)
+    _ask_as_members(script, "empty", name, member, rejoined.generation_id)
+    _ask_as_members(script, "unknown", f"{name}-absent", member, generation, topic=name)
+
+
+def _ask_as_members(
+    script: Transcript,
+    state: str,
+    group: str,
+    member: str,
+    generation: int,
+    topic: str | None = None,
+    instance: str = "i",
+) -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "nobody": {},
+        "generation -2": {"generation_id": -2},
+        "the member": {"member_id": member, "generation_id": generation},
+        "the member without": {"member_id": member},
+        "older": {"member_id": member, "generation_id": generation - 1},
+        "newer": {"member_id": member, "generation_id": generation + 1},
+        "a stranger": {"member_id": "stranger", "generation_id": generation},
+        "a generation": {"generation_id": generation},
+        "an instance": {"group_instance_id": instance},
+        "by instance": {"member_id": member, "generation_id": generation, "group_instance_id": instance},
+        "another by instance": {"member_id": "other", "generation_id": generation, "group_instance_id": instance},
+    }
+    for version in (2, MEMBERS, 4, ADDING):
+        name = f"{group}-{state}-{version}"
+        who = a_producer(script, name)
+        add_offsets(script, name, who, group)
+        for label, fields in kinds.items() if version >= MEMBERS else [("nobody", {})]:
+            request = committing(name, who, group, topic or group, (0, version), **fields)
+            script.ask(f"{state}: {label}", request, TxnOffsetCommitResponse, version)
+        end(script, name, who, False)
+
+
+def commits_of_static_members(script: Transcript, name: str) -> None:
+    script.create_topic(name, 2)
+    ready(script, name)
+    joined = script.client.call(join(name, group_instance_id="i"), JoinGroupResponse, 5)
+    synced = sync(name, joined.generation_id, joined.member_id, group_instance_id="i")
+    script.client.call(synced, SyncGroupResponse, 5)
+    _ask_as_members(script, "static", name, joined.member_id, joined.generation_id)
+    again = script.client.call(join(name, group_instance_id="i"), JoinGroupResponse, 5)
+    _ask_as_members(script, "replaced", name, joined.member_id, again.generation_id)
+    _ask_as_members(script, "replacing", name, again.member_id, again.generation_id)
+
+
+def commits_of_consumers(script: Transcript, name: str) -> None:
+    """In a group of the consumer protocol, where an epoch stands for a generation."""
+    group = Group(script, name)
+    wait_for_transactions(script, name)
+    group.topic(name, 1)
+    group.topic(f"{name}-other", 1)
+    group.ask("joins", join_consumers(name, "m", name))
+    _ask_as_members(script, "consumer", name, "m", 2)
+    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, f"{name}-other"]))
+    for epoch in (1, 2, 3, 4):
+        for topic in (name, f"{name}-other"):
+            mine = f"{topic}-{epoch}"
+            who = a_producer(script, mine)
+            add_offsets(script, mine, who, name)
+            request = committing(mine, who, name, topic, (0, epoch), member_id="m", generation_id=epoch)
+            script.ask(f"{epoch} for {topic}", request, TxnOffsetCommitResponse, MEMBERS)
+            end(script, mine, who, False)
+    group.ask("leaves", beat(name, "m", -1))
+    _ask_as_members(script, "empty consumer", name, "m", 4)
+
+
+# What else happens
+
+
+def commits_of_both_kinds(script: Transcript, name: str) -> None:
+    """Of commits in transactions and others the last written counts, whenever the transaction ends."""
+    script.create_topic(name, 3)
+    ready(script, name)
+    plain = commit(name, name, 1)
+    script.ask("plain", plain, OffsetCommitResponse, 9)
+    first = begun(script, f"{name}-a", name, name, (0, 2), (1, 2))
+    look(script, "first open", name, name)
+    second = begun(script, f"{name}-b", name, name, (0, 3), (1, 3), (2, 3))
+    script.ask("plain behind", commit(name, name, 4), OffsetCommitResponse, 9)
+    look(script, "both open", name, name)
+    end(script, f"{name}-b", second)
+    look(script, "second committed", name, name)
+    end(script, f"{name}-a", first)
+    look(script, "both committed", name, name)
+    aborted = begun(script, f"{name}-a", name, name, (2, 9))
+    look(script, "third open", name, name)
+    end(script, f"{name}-a", aborted, False)
+    look(script, "third aborted", name, name)
+
+
+def _has_no_offsets(script: Transcript, topic: str) -> bool:
+    """Whether the group of a topic that was deleted has no offsets of it any more: Kafka answers first."""
+    wanted = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=topic, topics=None)], require_stable=True)
+    answer = script.client.call(wanted, OffsetFetchResponse, 9)
+    return topic not in {each.name for each in answer.groups[0].topics}
+
+
+def deleting_what_is_pending(script: Transcript, name: str) -> None:
+    script.create_topic(name, 3)
+    ready(script, name)
+    for what in ("group", "offset", "topic"):
+        group, topic = f"{name}-{what}", f"{name}-{what}"
+        script.create_topic(topic, 3)
+        script.client.call(commit(group, topic, 1), OffsetCommitResponse, 9)
+        who = begun(script, group, group, topic, (0, 5), (1, 5))
+        add_offsets(script, group, who, group)
+        other = committing(group, who, group, name, (0, 6))
+        script.client.call(other, TxnOffsetCommitResponse, MEMBERS)
+        if what == "group":
+            script.ask("delete group", DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse, 2)
+            script.ask("deleted", DescribeGroupsRequest(groups=[group]), DescribeGroupsResponse, 5)
+        elif what == "offset":
+            partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1, 2)]
+            wanted = OffsetDeleteRequestTopic(name=topic, partitions=partitions)
+            script.ask("delete", OffsetDeleteRequest(group_id=group, topics=[wanted]), OffsetDeleteResponse, 0)
+        else:
+            script.client.call(DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000), DeleteTopicsResponse, 4)
+            until(partial(_has_no_offsets, script, topic))
+        look(script, f"{what} deleted", group, topic)
+        look(script, f"{what} deleted, others", group, name)
+        end(script, group, who)
+        look(script, f"{what} committed", group, topic)
+        look(script, f"{what} committed, others", group, name)
+
+
+def fencing_who_commits(script: Transcript, name: str) -> None:
+    """Who comes anew aborts what was committed in the transaction before, and is the only one to commit from then on."""
+    script.create_topic(name, 3)
+    ready(script, name)
+    for version in VERSIONS:
+        mine = f"{name}-{version}"
+        who = begun(script, mine, mine, name, (0, 5))
+        script.client.call(init(mine), InitProducerIdResponse, 4)
+        settled(script, mine)
+        look(script, f"{version} fenced", mine, name)
+        script.ask("old", committing(mine, who, mine, name, (0, 6)), TxnOffsetCommitResponse, version)
+        new = a_producer(script, mine)
+        add_offsets(script, mine, new, mine)
+        script.ask("new", committing(mine, new, mine, name, (0, 7)), TxnOffsetCommitResponse, version)
+        script.ask("old again", committing(mine, who, mine, name, (0, 8)), TxnOffsetCommitResponse, version)
+        end(script, mine, new)
+        look(script, f"{version} at last", mine, name)
+        script.ask("behind", committing(mine, new, mine, name, (0, 9)), TxnOffsetCommitResponse, version)
+        script.client.call(init(mine), InitProducerIdResponse, 4)
+        settled(script, mine)
+
+
+def markers_for_offsets(script: Transcript, name: str) -> None:
+    """What an administrator writes to the offsets topic, where a transaction hangs."""
+    script.create_topic(name, 2)
+    ready(script, name)
+    wanted = MetadataRequest(topics=[MetadataRequestTopic(name=OFFSETS_TOPIC)])
+    found = script.client.call(wanted, MetadataResponse, 12).topics[0]
+    partition = partition_for_key(name, len(found.partitions))
+    for committed in (False, True):
+        mine = f"{name}-{committed}"
+        who = begun(script, mine, name, name, (0, 5))
+        look(script, f"{committed} open", name, name)
+        for label, epoch in (("older", who[1] - 1), ("right", who[1]), ("right again", who[1])):
+            marker = WritableTxnMarker(
+                producer_id=who[0],
+                producer_epoch=epoch,
+                transaction_result=committed,
+                topics=[WritableTxnMarkerTopic(name=OFFSETS_TOPIC, partition_indexes=[partition])],
+                coordinator_epoch=0,
+            )
+            answer = script.client.call(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, 1)
+            answer.markers[0].topics[0].partitions[0].partition_index = 0
+            script.note(f"{committed} {label}", answer)
+            look(script, f"{committed} {label}", name, name)
+        for version in (MEMBERS, ADDING):
+            script.ask(
+                f"{committed} behind", committing(mine, who, name, name, (0, 6)), TxnOffsetCommitResponse, version
+            )
+        look(script, f"{committed} behind", name, name)
+        end(script, mine, who, False)
+        look(script, f"{committed} ended", name, name)
+
+
+SCRIPTS = (
+    commits_in_transactions,
+    commits_in_every_state,
+    odd_commits_in_transactions,
+    commits_of_classic_members,
+    commits_of_static_members,
+    commits_of_consumers,
+    commits_of_both_kinds,
+    deleting_what_is_pending,
+    fencing_who_commits,
+    markers_for_offsets,
+)
