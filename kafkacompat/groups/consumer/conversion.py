@@ -140,10 +140,17 @@ def _classic_member(member: ConsumerMember) -> Member:
 
 
 def classic_assignment(assignment: Assignment, subscription: bytes, image: MetadataImage) -> bytes:
-    """Partitions as a member of the classic protocol is told them, in the version of its own *subscription*."""
+    """Partitions as a member of the classic protocol is told them, in the version of its own *subscription*.
+
+    One whose version cannot be read is told in the first.
+    """
     parts = [
         TopicPartition(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
         if topic_id in image.topics_by_id
     ]
-    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), version_of(subscription))
+    try:
+        version = version_of(subscription)
+    except MalformedError:
+        version = 0
+    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), version)

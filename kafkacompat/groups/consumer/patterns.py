@@ -141,10 +141,8 @@ class Patterns:
                 known = group.contents.patterns.get(pattern)
                 has_new_topics |= resolved.topics != (known.topics if known else frozenset())
                 draft.set_pattern(pattern, resolved)
-        image = self._metadata.image
-        (bump if has_new_topics else bump_if_topics_changed)(draft, image)
+        (bump if has_new_topics else bump_if_topics_changed)(draft, self._metadata.image)
         if draft.changes:
-            group.checked_image = image
             self._storing.store(group, draft, [])
 
 

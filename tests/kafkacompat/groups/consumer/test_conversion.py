@@ -328,6 +328,17 @@ def test_a_group_is_classic_again_when_the_last_member_of_the_new_protocol_leave
     assert now(answer).generation_id == classic.generation + 1
 
 
+def test_it_is_so_even_if_not_all_that_its_members_say_can_be_read(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    protocols = [("range", subscription("t")), ("roundrobin", b"")]
+    joined = now(world.join(protocols=protocols, version=3))
+    again = now(world.join(joined.member_id, protocols=protocols[::-1], version=3))
+    assert (joined.error_code, again.error_code) == (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
+    world.join(protocols=[("roundrobin", subscription("t"))], version=3)
+    world.beat("m", -1)
+    assert world.state() == "PreparingRebalance"
+
+
 def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
     anchor = Consumer(world, "m", "t").join()
     classic = Classic(world, "t").join()
