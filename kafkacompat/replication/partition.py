@@ -79,14 +79,24 @@ class Partition(PartitionWatching):
         """
         if from_client:
             self._space.take(len(records))
-        return self._append(records, now_ms, from_client, guard)
+        if not self._rolling:
+            try:
+                return self._append_now(records, now_ms, from_client, guard)
+            except RollNeededError:
+                pass
+        return self._hold(HeldAppend(records, now_ms, from_client, guard))
 
     def append_marker(self, marker: Marker, now_ms: int) -> Appended:
         """Append the end of a transaction, behind what is in line.
 
         Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or KAFKA_STORAGE_ERROR.
         """
-        return self._append(marker, now_ms, False, None)
+        if not self._rolling:
+            try:
+                return self._append_now(marker, now_ms, False, None)
+            except RollNeededError:
+                pass
+        return self._hold(HeldAppend(marker, now_ms, False, None))
 
     def guard(self, producer_id: int, epoch: int, sequence: int, *, begins_at_zero: bool) -> Guard | None:
         """What a transactional batch has to come with, once the coordinator has vouched for its transaction (KIP-890).
@@ -96,15 +106,7 @@ class Partition(PartitionWatching):
         """
         return self.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
 
-    def _append(
-        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
-    ) -> Appended:
-        if not self._rolling:
-            try:
-                return self._append_now(what, now_ms, from_client, guard)
-            except RollNeededError:
-                pass
-        held = HeldAppend(what, now_ms, from_client, guard)
+    def _hold(self, held: HeldAppend) -> Deferred[AppendResult]:
         self._held.append(held)
         self.roll()
         return held.result
@@ -122,9 +124,8 @@ class Partition(PartitionWatching):
     def _append_now(
         self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
     ) -> Appended:
-        is_marker = isinstance(what, Marker)
         try:
-            if isinstance(what, Marker):
+            if is_marker := isinstance(what, Marker):
                 size_bytes = MARKER_BYTES
                 result = self.log.append_marker(what, leader_epoch=self.leader_epoch, now_ms=now_ms)
             else:

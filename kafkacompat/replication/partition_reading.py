@@ -141,7 +141,8 @@ class PartitionReading:
         diverging: tuple[int, int] | None = None,
         aborted: Sequence[AbortedTransaction] = (),
     ) -> PartitionRead:
-        end, stable = self.high_watermark.offset, self.last_stable_offset
+        end = self.high_watermark.offset
+        stable = end if self.log.producer_state.open.first is None else self.last_stable_offset
         return PartitionRead(region, end, stable, self.log.log_start_offset, diverging, aborted)
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
