@@ -250,6 +250,21 @@ def test_a_classic_member_may_have_to_give_partitions_up(world: ConsumerWorld) -
     assert len(classic.has["t"]) == 2
 
 
+def test_a_classic_member_that_is_to_give_up_joins_again_even_in_the_newest_epoch(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "u").join()
+    world.wait(1)
+    classic = Classic(world, "t", "u").join()
+    settle_all(world, anchor, classic)
+    anchor.beat(subscribed_topic_names=["u", "v"])
+    classic.beat()
+    generation = world.contents().assignment_epoch
+    assert (classic.generation, sorted(classic.has)) == (generation, ["t", "u"])
+    classic.topics = ("u",)
+    joined = classic.ask()
+    assert (joined.generation_id, world.contents().assignment_epoch) == (generation, generation)
+    assert world.heartbeat(classic.member_id, generation) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
 def test_classic_members_are_checked_as_ever(world: ConsumerWorld) -> None:
     Consumer(world, "m", "t").join()
     classic = Classic(world, "t").join()
@@ -286,6 +301,17 @@ def test_a_policy_may_keep_classic_members_out() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(migration_policy="DISABLED"))
     world.come("m", "t")
     assert now(world.join()).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_classic_member_that_does_everything_in_time_stays(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "t").join()
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    for _ in range(REBALANCE_S + 1):
+        world.wait(1)
+        assert classic.beat() == 0
+        anchor.beat()
+    assert world.contents().members.keys() == {"m", classic.member_id}
 
 
 def test_a_classic_member_that_does_not_join_again_in_time_is_taken_out(world: ConsumerWorld) -> None:
