@@ -251,11 +251,11 @@ def test_a_classic_member_may_have_to_give_partitions_up(world: ConsumerWorld) -
 
 
 def test_a_classic_member_that_is_to_give_up_joins_again_even_in_the_newest_epoch(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "u").join()
+    anchor = Consumer(world, "m", "v").join()
     world.wait(1)
     classic = Classic(world, "t", "u").join()
     settle_all(world, anchor, classic)
-    anchor.beat(subscribed_topic_names=["u", "v"])
+    anchor.beat(subscribed_topic_names=["v", "w"])
     classic.beat()
     generation = world.contents().assignment_epoch
     assert (classic.generation, sorted(classic.has)) == (generation, ["t", "u"])
