@@ -29,7 +29,7 @@ def handle_add_offsets_to_txn(
     producer = Producer(request.producer_id, request.producer_epoch)
     code = services.transactions.add_partitions(request.transactional_id, producer, [partition], client_version=0)
     if isinstance(code, Deferred):
-        return Pending(code.addCallback(_response, context.api_version))
+        return Pending(code.addCallback(_response, context.api_version), in_order=True)
     return _response(code, context.api_version)
 
 

@@ -40,10 +40,11 @@ def handle_add_partitions_to_txn(
     """Add all partitions of a transaction or, if one of them cannot be, none."""
     version = context.api_version
     if version < SEVERAL_TRANSACTIONS_VERSION:
-        return respond([_add(_only(request), version, services)], lambda codes: _old_response(codes[0]))
+        added = _add(_only(request), version, services)
+        return respond([added], lambda codes: _old_response(codes[0]), in_order=True)
     names = [each.transactional_id for each in request.transactions]
     parts = [_add(each, version, services) for each in request.transactions]
-    return respond(parts, lambda codes: _response(names, codes))
+    return respond(parts, lambda codes: _response(names, codes), in_order=True)
 
 
 def _only(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:

@@ -27,7 +27,7 @@ def handle_end_txn(request: EndTxnRequest, context: RequestContext, services: Se
         Ending.COMMIT if request.committed else Ending.ABORT,
         EPOCH_BUMP_VERSION if context.api_version >= OWN_EPOCHS_VERSION else 0,
     )
-    return Pending(ended.addCallback(_response, context.api_version))
+    return Pending(ended.addCallback(_response, context.api_version), in_order=True)
 
 
 def _response(answer: ProducerAnswer, version: int) -> EndTxnResponse:

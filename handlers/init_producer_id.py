@@ -37,7 +37,7 @@ def handle_init_producer_id(
     claimed = Producer(request.producer_id, request.producer_epoch)
     expected = None if claimed == NOBODY else claimed
     answer = services.transactions.initialize(request.transactional_id, request.transaction_timeout_ms, expected)
-    return Pending(answer.addCallback(_response, context.api_version))
+    return Pending(answer.addCallback(_response, context.api_version), in_order=True)
 
 
 async def _allocate(services: Services) -> InitProducerIdResponse:

@@ -32,7 +32,7 @@ def handle_write_txn_markers(
     producer_ids = [each.producer_id for each in request.markers]
     written = [services.transactions.markers.write(_marker(each), _partitions(each)) for each in request.markers]
     codes = gatherResults(written, consumeErrors=True)
-    return Pending(codes.addCallback(lambda codes: _response(producer_ids, codes)))
+    return Pending(codes.addCallback(lambda codes: _response(producer_ids, codes)), in_order=True)
 
 
 def _marker(wanted: WritableTxnMarker) -> Marker:

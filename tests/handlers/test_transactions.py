@@ -23,6 +23,7 @@ from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.schema import Request
 from tests.handlers.transaction_node import TransactionNode
 from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, is_waiting
 
@@ -92,7 +93,10 @@ def test_if_the_topic_cannot_be_made_there_is_no_coordinator(caplog: pytest.LogC
     node.making.errback(Failure(KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "3 replicas, 1 broker")))
     found = find(node, 6)
     assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-    assert "the topic __transaction_state cannot be created: INVALID_REPLICATION_FACTOR: 3 replicas, 1 broker" in caplog.text
+    assert (
+        "the topic __transaction_state cannot be created: INVALID_REPLICATION_FACTOR: 3 replicas, 1 broker"
+        in caplog.text
+    )
 
 
 # InitProducerId
@@ -305,3 +309,25 @@ def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
     assert fenced.error_code == (OLD_FENCED if version < 2 else FENCED)
     assert (fenced.producer_id, fenced.producer_epoch) == (-1, -1)
     assert end(node, Producer(producer_id, epoch), version=version).error_code == ErrorCode.INVALID_TXN_STATE
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=1000),
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=ID, v3_and_below_producer_id=100, v3_and_below_topics=topics(P0)
+        ),
+        AddOffsetsToTxnRequest(transactional_id=ID, producer_id=100, group_id="g"),
+        EndTxnRequest(transactional_id=ID, producer_id=100),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_the_next_request_waits_for_what_this_one_does(request_: Request) -> None:
+    node = TransactionNode()
+    producer = a_producer(node)
+    if isinstance(request_, EndTxnRequest):
+        add(node, producer, P0)
+    node.world.log.hold = True
+    assert is_waiting(node.send(request_, 3))
+    assert node.holds_next

@@ -28,7 +28,10 @@ def topic(name: str, partitions: int) -> TopicImage:
 
 
 class TransactionNode:
-    """Node 1 with the topics t and u of two partitions, and those of both coordinators of four."""
+    """Node 1 with the topics t and u of two partitions, and those of both coordinators of four.
+
+    ``holds_next``: the next request of the connection waits for the last answer.
+    """
 
     def __init__(self) -> None:
         self.world = World()
@@ -36,6 +39,7 @@ class TransactionNode:
         self.holder = ImageHolder()
         self.set_topics(t=2, u=2, __consumer_offsets=4, **{TRANSACTION_TOPIC: 4})
         self.making: Deferred[None] = succeed(None)
+        self.holds_next = False
         self.world.coordinator.ensure_topic = lambda: self.making
         self._services = Services(
             node_id=NODE,
@@ -63,6 +67,7 @@ class TransactionNode:
         context = RequestContext(api_version=version, client_id="cli", peer=peer)
         decoded = compiler.decode(type(request), compiler.encode(request, version), version)
         response = Handler(request.API_KEY, request.VERSIONS).handle(decoded, context, self._services)
+        self.holds_next = isinstance(response, Pending) and response.in_order
         return response.response if isinstance(response, Pending) else response
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
