@@ -9,12 +9,13 @@ PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 
-.PHONY: help run test lint crash demo bench spark compare conformance tools migrate matrix clean
+.PHONY: help run test lint crash history demo bench spark compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
-	@echo "make test     lint, unit tests, real clients, Kafka's Java tools, Spark; not what tools, migrate and crash do at length"
+	@echo "make test     lint, unit tests, real clients, Kafka's Java tools, Spark; not what tools, migrate, frameworks and crash do"
 	@echo "make crash    crash at every operation of the file system in random lives, and kill a broker under load 50 times"
+	@echo "make history  clients at work and killed, the broker killed 20 times, and all that they saw checked"
 	@echo "make demo     336,776 flights through confluent-kafka, kafka-python and Spark"
 	@echo "make bench    the same loads on this broker and on Apache Kafka, in turn [ROWS='produce fetch']"
 	@echo "make lint     ruff, mypy --strict, layer contracts"
@@ -23,6 +24,7 @@ help:
 	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
 	@echo "make tools    the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka instead]"
 	@echo "make migrate  on the data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1 and back"
+	@echo "make frameworks  Streams, Connect, MirrorMaker, Karapace, Faust and Quix at work [BROKER=kafka: on Apache Kafka instead]"
 	@echo "make matrix   real clients of every age on this broker and on Apache Kafka, into docs/ [ROWS='java-0.9 kafkajs']"
 	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
 
@@ -42,6 +44,9 @@ lint: $(VENV)/.development
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+history: $(VENV)/.development
+	@$(BIN)/kafkacompat verify history
 
 demo: $(VENV)/.jars
 	@$(BIN)/python -m spark_integration.demo
@@ -63,6 +68,9 @@ tools: $(VENV)/.jars
 
 migrate: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_takeover.py compat_tests/test_consumer_groups_in_the_log.py -m "migration or not migration"
+
+frameworks: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests/frameworks -m frameworks --broker=$(BROKER)
 
 matrix: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.matrix $(ROWS)
@@ -89,7 +97,7 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
+$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven ..."
 	@$(BIN)/python -m spark_integration.maven $^
 	@touch $@

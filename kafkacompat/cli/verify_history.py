@@ -40,23 +40,27 @@ def run(history: Path | None, options: Mapping[str, Any]) -> int:
         return _refuse("verify history needs confluent-kafka: install it by pip install 'kafkacompat[history]'")
     plan = _plan(**options)
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
-    target = history or folder / "history.jsonl"
     try:
-        # What cannot be written is found out before the work.
-        target.touch()
-        with _progress(plan) as show:
-            one = Run(plan, folder, show)
-            one.make_history(target)
-        _tell_left_out(plan, one.tally)
-        code = _judge(read_history(target), _counts(one.tally))
+        code = _run(plan, folder, history or folder / "history.jsonl")
     except (RunError, OSError) as problem:
-        return _refuse(str(problem))
-    click.echo(f"--seed {plan.seed}", err=True)
-    if code == EXIT_SOUND:
-        one.delete_topics()
+        code = _refuse(str(problem))
+    if code == EXIT_SOUND or not any(folder.rglob("*.log")):
         shutil.rmtree(folder)
     else:
-        click.echo(f"the history is kept in {target}, what clients and broker left in {folder}", err=True)
+        click.echo(f"what clients and broker left is kept in {folder}", err=True)
+    return code
+
+
+def _run(plan: Plan, folder: Path, target: Path) -> int:
+    # What cannot be written is found out before the work.
+    target.touch()
+    with _progress(plan) as show:
+        one = Run(plan, folder, show)
+        one.make_history(target)
+    _tell(plan, one.tally)
+    code = _judge(read_history(target), _counts(one.tally))
+    if code == EXIT_SOUND:
+        one.delete_topics()
     return code
 
 
@@ -105,13 +109,16 @@ def _progress(plan: Plan) -> Iterator[Show]:
         yield show
 
 
-def _tell_left_out(plan: Plan, tally: Tally) -> None:
+def _tell(plan: Plan, tally: Tally) -> None:
+    click.echo(f"--seed {plan.seed}", err=True)
     if not tally.serves_transactions and plan.transactional + plan.copiers:
         click.echo(
             "kafkacompat: the broker serves no transactions (it does not announce EndTxn and TxnOffsetCommit): "
             "transactional producers and copiers were left out",
             err=True,
         )
+    if tally.clients_stuck:
+        click.echo(f"these clients did not end when they were told to: {', '.join(tally.clients_stuck)}", err=True)
 
 
 def _counts(tally: Tally) -> dict[str, int]:
@@ -119,6 +126,7 @@ def _counts(tally: Tally) -> dict[str, int]:
         "broker killed": tally.broker_kills,
         "clients killed": tally.client_kills,
         "clients replaced": tally.clients_anew,
+        "clients that did not end": len(tally.clients_stuck),
     }
 
 

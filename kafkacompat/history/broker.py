@@ -50,7 +50,7 @@ class OwnBroker:
         self._folder.mkdir(exist_ok=True)
         options = [word for name, value in self._properties.items() for word in ("--override", f"{name}={value}")]
         command = [sys.executable, "-m", "kafkacompat", "serve", *options]
-        with (self._folder / "log").open("ab") as log:
+        with (self._folder / "broker.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )

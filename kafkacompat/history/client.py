@@ -113,10 +113,14 @@ class Client:
             "bootstrap.servers": orders.bootstrap,
             "client.id": orders.name,
             "log_level": 0,
+            # With the default a call that waits for a coordinator may wait for good once all brokers were away
+            # (librdkafka 2.16): the broker that it waits for is given up, and nobody tells it.
+            "metadata.recovery.strategy": "none",
             "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 500,
+            "reconnect.backoff.max.ms": 200,
         }
         self._stopped_at: float | None = None
+        self._told = ""
         # Not buffered: what is recorded outlives a kill.
         self._part = os.open(orders.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         signal.signal(signal.SIGTERM, self._stop)
@@ -147,9 +151,16 @@ class Client:
                 error = problem.args[0]
                 if not (error.retriable() if passes is None else passes(error)):
                     raise
+                self.tell(f"again, as {error}")
             if not self.goes_on() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
                 raise AnewError(f"{call} does not come to an end")
             pause(PAUSE_S)
+
+    def tell(self, text: str) -> None:
+        """Write to the client's log, unless it said so just now."""
+        if text != self._told:
+            print(f"{now_ns()} {self.name}: {text}", file=sys.stderr, flush=True)
+        self._told = text
 
 
 def unless_fatal(error: Any) -> bool:
@@ -177,6 +188,6 @@ def main(arguments: list[str]) -> int:
     try:
         getattr(import_module(module), function)(client)
     except (AnewError, KafkaException) as problem:
-        print(f"{orders.name} ends: {problem}", file=sys.stderr)
+        client.tell(f"ends, as {problem}")
         return EXIT_ANEW
     return 0

@@ -11,7 +11,7 @@ from kafkacompat.history.client import AnewError, Client, now_ns
 from kafkacompat.history.events import Acknowledged, End, Ended, Place, Send
 from kafkacompat.history.index import text_of
 
-MOST_IN_FLIGHT = 500
+MOST_IN_FLIGHT = 200
 LARGEST_TRANSACTION = 20
 ABORTED_SHARE = 0.2
 DELIVERY_TIMEOUT_MS = 120_000

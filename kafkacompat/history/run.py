@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -63,6 +63,8 @@ class Tally:
     client_kills: int = 0
     clients_anew: int = 0
     """Clients that could not go on, as one that another one of its name fenced, and were replaced."""
+    clients_stuck: list[str] = field(default_factory=list)
+    """Clients that did not come to an end when they were told to, and were killed."""
     serves_transactions: bool = True
 
 
@@ -225,25 +227,31 @@ class Run:
             slot.start()
         self._warm_up()
         self.tally.phase = "at work"
-        seconds, started = self._plan.seconds, time.monotonic()
-        broker_kills = self._moments(self._plan.kills)
-        client_kills = self._moments(int(seconds / SECONDS_A_CLIENT_KILL))
-        while (now := time.monotonic() - started) < seconds or broker_kills:
-            self.tally.seconds = now
+        started = time.monotonic()
+        broker_kill = self._soon(self._life_s())
+        client_kill = self._soon(SECONDS_A_CLIENT_KILL)
+        while (now := time.monotonic()) < started + self._plan.seconds or self.tally.broker_kills < self._plan.kills:
+            self.tally.seconds = now - started
             self._show(self.tally)
-            if broker_kills and now >= broker_kills[0]:
-                broker_kills.pop(0)
+            if self.tally.broker_kills < self._plan.kills and now >= broker_kill:
                 self._restart_broker()
-            if client_kills and now >= client_kills[0]:
-                client_kills.pop(0)
-                self._random.choice([slot for slot in self._slots if slot.role != "reader"]).kill()
-                self.tally.client_kills += 1
+                broker_kill = self._soon(self._life_s())
+            if now >= client_kill:
+                self._kill_client()
+                client_kill = self._soon(SECONDS_A_CLIENT_KILL)
             self._replace()
             pause(TICK_S)
 
-    def _moments(self, count: int) -> list[float]:
-        """That many random moments of the run, one in each of as many parts."""
-        return [(index + self._random.random()) * self._plan.seconds / count for index in range(count)]
+    def _life_s(self) -> float:
+        """How long the broker lives from when it is ready, on average."""
+        return self._plan.seconds / max(self._plan.kills, 1)
+
+    def _soon(self, average_s: float) -> float:
+        return time.monotonic() + self._random.uniform(0.1, 1.9) * average_s
+
+    def _kill_client(self) -> None:
+        self._random.choice([slot for slot in self._slots if slot.role != "reader"]).kill()
+        self.tally.client_kills += 1
 
     def _warm_up(self) -> None:
         deadline = time.monotonic() + LONGEST_WARM_UP_S
@@ -283,7 +291,8 @@ class Run:
         for slot in self._slots:
             slot.stop()
         for slot in self._slots:
-            slot.wait(LONGEST_END_S + 30)
+            if slot.wait(LONGEST_END_S + 10) == -signal.SIGKILL and slot.was_killed:
+                self.tally.clients_stuck.append(slot.part.stem)
             slot.ended()
 
     def _read_all(self) -> None:

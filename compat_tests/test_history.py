@@ -1,0 +1,54 @@
+"""A sample of `make history`: stock clients at work and killed, the broker killed, and nothing wrong in what they saw."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from compat_tests.brokers import ROOT, Broker
+
+FEW = (
+    "--producers",
+    "1",
+    "--transactional",
+    "1",
+    "--copiers",
+    "1",
+    "--members",
+    "1",
+    "--throughput",
+    "100",
+    "--seed",
+    "1",
+)
+
+
+def test_nothing_is_wrong_in_what_clients_saw(broker_kind: str, broker: Broker, tmp_path: Path) -> None:
+    own = ("--kills", "2", "--seconds", "6")
+    given = ("--bootstrap-server", broker.bootstrap, "--seconds", "5")
+    history = tmp_path / "history.jsonl"
+    command = [sys.executable, "-m", "kafkacompat", "verify", "history", *FEW, "--history", str(history)]
+    done = subprocess.run(
+        [*command, *(own if broker_kind == "kafkacompat" else given)],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    counts = {what: int(count) for what, count in re.findall(r"^(\S.*?)\s+(\d+)$", done.stdout, re.MULTILINE)}
+    for what in (
+        "values acknowledged",
+        "of them copies",
+        "transactions committed",
+        "records read",
+        "offsets committed",
+    ):
+        assert counts[what] > 0, done.stdout
+    assert counts["broker killed"] == (2 if broker_kind == "kafkacompat" else 0)
+    assert history.stat().st_size > 10_000

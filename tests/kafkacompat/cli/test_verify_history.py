@@ -1,0 +1,107 @@
+"""`kafkacompat verify history` beside its runs: what it says of a recorded history, and what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kafkacompat.cli import main
+from kafkacompat.history.events import Event, line_of
+from tests.kafkacompat.history.anomalies import Spoiling, lose
+from tests.kafkacompat.history.simulation import sound_history
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["verify", "history", *arguments])
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs have their folders."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def write(path: Path, events: Iterable[Event]) -> str:
+    path.write_bytes(b"".join(map(line_of, events)))
+    return str(path)
+
+
+def test_a_sound_history(tmp_path: Path) -> None:
+    result = run("--check", write(tmp_path / "history", sound_history(1)))
+    assert result.exit_code == 0
+    assert "transactions committed" in result.stdout and "aborted read" in result.stdout
+    assert result.stderr == "0 findings\n"
+
+
+def test_a_history_with_a_finding(tmp_path: Path) -> None:
+    spoiling = Spoiling(sound_history(1), Random(1))
+    lose(spoiling)
+    result = run("--check", write(tmp_path / "history", spoiling.events))
+    assert result.exit_code == 1
+    assert "lost: " in result.stdout and "but read_committed does not find it" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nothing\n", "history, line 1: b'nothing\\n' is no event of a history"),
+        ("", "nothing was acknowledged, so there is nothing to judge"),
+    ],
+)
+def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "history"
+    path.write_text(text)
+    result = run("--check", str(path))
+    assert (result.exit_code, why in result.stderr.replace("\\\\", "\\")) == (2, True), result.stderr
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    result = run("--check", str(tmp_path / "none"))
+    assert result.exit_code == 2 and "No such file" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--bootstrap-server", "localhost:1", "--kills", "3"], "needs a --restart-command"),
+        (["--restart-command", "true"], "is for the broker of a --bootstrap-server"),
+        (["--producers", "0"], "0 is not in the range"),
+        (["--override", "x"], "'x' is not of the form name=value"),
+    ],
+)
+def test_options_that_make_no_sense(arguments: list[str], why: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2 and why in result.stderr
+
+
+def test_nobody_answers(temporary: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        result = run("--bootstrap-server", address)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"kafkacompat: no broker answers at {address}: ")
+    assert not any(temporary.iterdir())
+
+
+def test_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    result = run()
+    assert result.exit_code == 2
+    assert "needs confluent-kafka: install it by pip install 'kafkacompat[history]'" in result.stderr
+
+
+def test_events_are_lines_of_json(tmp_path: Path) -> None:
+    lines = Path(write(tmp_path / "history", sound_history(1))).read_text().splitlines()
+    assert {"event", "time_ns", "client"} <= set(json.loads(lines[0]))
