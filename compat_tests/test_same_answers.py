@@ -33,6 +33,7 @@ from compat_tests.same_answers import (
     security,
     topics,
     transactional_offsets,
+    transactional_records,
     transactions,
 )
 from compat_tests.same_answers.transcript import Difference, Transcript, differences
@@ -55,6 +56,7 @@ SCRIPTS: dict[str, Script] = {
         security,
         transactions,
         transactional_offsets,
+        transactional_records,
     )
     for script in kind.SCRIPTS
 }
@@ -98,6 +100,9 @@ ALLOWED = {
         "ours is no quorum: it counts changes of its metadata, holds no elections, and its controller has no listener"
     ),
     r"^offsets_of_members: fetch without a member .*\.error_code": UNEXPECTED,
+    r"^repetition_of_an_aborted_batch: again ": (
+        "Kafka takes what has the sequence numbers of an aborted batch for that batch, and loses it"
+    ),
     r"^markers_for_offsets: \w+ older\..*\.error_code": UNEXPECTED,
 }
 

@@ -194,8 +194,8 @@ def _partition_data(each: FetchedPartition, committed: bool) -> PartitionData:
             partition_index=index,
             error_code=each.error_code,
             high_watermark=-1,
-            # As in Kafka: null for readers of everything, but not where there is no partition.
-            aborted_transactions=[] if committed or each.partition is None else None,
+            # As in Kafka.
+            aborted_transactions=[] if each.partition is None else None,
             records=b"",
         )
     return _data(index, each.read, committed)

@@ -147,9 +147,9 @@ class _Produce:
         try:
             if self._refusal is not None:
                 raise self._refusal
+            guard = self._guard(topic, data.index)
             partition = self._replicas.find(topic, data.index)
-            records = self._checked(partition, data.records)
-            result = self._append(partition, records, self._guard(topic, data.index))
+            result = self._append(partition, self._checked(partition, data.records), guard)
         except Exception as problem:
             refused(response, problem, partition)
         else:

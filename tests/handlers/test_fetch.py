@@ -78,8 +78,8 @@ def test_partitions_are_grouped_by_topic_in_the_order_asked() -> None:
 def test_read_committed_is_told_that_no_transaction_was_aborted() -> None:
     node = DataNode()
     node.append("t", 0)
-    response = ask(node, request(wanted(), wanted(9, index=1), isolation_level=1))
-    assert [each.aborted_transactions for each in response.responses[0].partitions] == [[], []]
+    response = ask(node, request(wanted(), wanted(1), wanted(9, index=1), wanted(index=7), isolation_level=1))
+    assert [each.aborted_transactions for each in response.responses[0].partitions] == [[], [], None, []]
 
 
 def test_read_committed_ends_where_a_transaction_is_open_and_is_told_which_were_aborted() -> None:

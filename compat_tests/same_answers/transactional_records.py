@@ -1,0 +1,190 @@
+"""Scripts about records in transactions: what partitions take, up to where they are stable, and what readers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.raw_client import produce_request
+from compat_tests.same_answers.records import fetch_of, list_offsets_of
+from compat_tests.same_answers.transactions import (
+    OWN_EPOCHS,
+    Who,
+    a_producer,
+    adding,
+    ending,
+    settled,
+    wait_for_coordinator,
+)
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.add_partitions_to_txn import AddPartitionsToTxnResponse
+from kafkacompat.wire.apis.describe_producers import DescribeProducersRequest, DescribeProducersResponse, TopicRequest
+from kafkacompat.wire.apis.end_txn import EndTxnResponse
+from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse
+from kafkacompat.wire.apis.list_offsets import ListOffsetsResponse
+from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
+from kafkacompat.wire.record_batch import NewRecord, batches, build_batch, read_header
+
+ADDING = 12
+"""The version of Produce from which on a partition comes to be part of the transaction by itself."""
+
+
+def sent(who: Who, sequence: int, *, count: int = 2, transactional: bool = True, at_ms: int = 0) -> bytes:
+    """A batch of a producer."""
+    records: list[NewRecord] = [(RECENT_MS + at_ms + index, b"k", b"value", []) for index in range(count)]
+    return build_batch(
+        records, producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=transactional
+    )
+
+
+def producing(topic: str, name: str | None, *batches_of: bytes) -> ProduceRequest:
+    request = produce_request(topic, dict(enumerate(batches_of)))
+    request.transactional_id = name
+    return request
+
+
+def note_partition(script: Transcript, label: str, topic: str) -> None:
+    """What readers, and administrators, see of it."""
+    for isolation in (0, 1):
+        for offset in (0, 1, 3, 5, 8):
+            asked = fetch_of(topic, offset)
+            asked.isolation_level = isolation
+            note_fetched(script, f"{label}: {isolation} from {offset}", asked)
+        for timestamp in (-1, -2, RECENT_MS, RECENT_MS + 500):
+            listing = list_offsets_of(topic, timestamp)
+            listing.isolation_level = isolation
+            listed = script.client.call(listing, ListOffsetsResponse, 8)
+            for part in listed.topics[0].partitions:
+                part.timestamp = _comparable(part.timestamp)
+            script.note(f"{label}: {isolation} at {max(timestamp - RECENT_MS, -9)}", listed)
+    described = script.client.call(
+        DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[0])]), DescribeProducersResponse, 0
+    )
+    for producer in described.topics[0].partitions[0].active_producers:
+        producer.last_timestamp = _comparable(producer.last_timestamp)
+    described.topics[0].partitions[0].active_producers.sort(key=lambda each: each.producer_id)
+    script.note(f"{label}: producers", described)
+
+
+def _comparable(timestamp: int) -> int:
+    """That of a marker is the broker's time."""
+    return 1 if timestamp > RECENT_MS + 1000 else timestamp
+
+
+def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: int = 11) -> None:
+    """An answer with what its batches are in place of their bytes: a marker has the time of the broker."""
+    answer = script.client.call(asked, FetchResponse, version)
+    for topic in answer.responses:
+        for part in topic.partitions:
+            headers = [read_header(each) for each in batches(bytes(part.records or b""))]  # type: ignore[arg-type]
+            fields = [(each.base_offset, each.last_offset, each.attributes, each.base_sequence) for each in headers]
+            part.records = repr([fields, [each.producer_epoch for each in headers]]).encode()
+    script.note(label, answer)
+
+
+def add(script: Transcript, name: str, who: Who, topic: str) -> None:
+    """Have partition 0 in the transaction; note nothing of it."""
+
+    def is_added() -> bool:
+        answer = script.client.call(adding(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+        return not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+
+    until(is_added)
+
+
+def end(script: Transcript, name: str, who: Who, committed: bool, version: int = 4) -> None:
+    """End a transaction in all its partitions; note nothing of it."""
+    assert script.client.call(ending(name, who, committed), EndTxnResponse, version).error_code == 0
+    settled(script, name)
+
+
+Send = Callable[[str, str, bytes], None]
+
+
+def produce_in_transactions(script: Transcript, name: str) -> None:
+    """By clients that add partitions themselves."""
+    wait_for_coordinator(script, name)
+    for version in (3, 9, 10, 11):
+        topic, mine, other = f"{name}-{version}", f"{name}-{version}-a", f"{name}-{version}-b"
+        script.create_topic(topic)
+        a_producer(script, mine)
+        who, another = a_producer(script, mine), a_producer(script, other)
+        send = partial(_send, script, topic, version)
+        send("not added", mine, sent(who, 0))
+        add(script, mine, who, topic)
+        send("first", mine, sent(who, 0))
+        send("first again", mine, sent(who, 0))
+        send("second", mine, sent(who, 2))
+        send("gap", mine, sent(who, 9))
+        send("not in the transaction", mine, sent(who, 4, transactional=False))
+        send("older epoch", mine, sent((who[0], who[1] - 1), 4))
+        send("newer epoch", mine, sent((who[0], who[1] + 1), 0))
+        send("unknown producer", mine, sent((who[0] + 500_000, 0), 0))
+        send("unknown transactional id", f"{mine}-unknown", sent(another, 0))
+        script.ask(f"no transactional id {version}", producing(topic, None, sent(who, 4)), ProduceResponse, version)
+        note_partition(script, f"{version} open", topic)
+        add(script, other, another, topic)
+        send("another one", other, sent(another, 0, at_ms=500))
+        end(script, other, another, True)
+        note_partition(script, f"{version} first still open", topic)
+        end(script, mine, who, False)
+        note_partition(script, f"{version} aborted", topic)
+        send("late", mine, sent(who, 4))
+        add(script, mine, who, topic)
+        send("next transaction", mine, sent(who, 4))
+        note_partition(script, f"{version} next", topic)
+
+
+def repetition_of_an_aborted_batch(script: Transcript, name: str) -> None:
+    """What a client sends that gave up a batch, which was stored all the same, and goes on with its sequence numbers."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name)
+    who = a_producer(script, name)
+    send = partial(_send, script, name, 11)
+    add(script, name, who, name)
+    send("first", name, sent(who, 0))
+    end(script, name, who, False)
+    add(script, name, who, name)
+    send("again", name, sent(who, 0))
+
+
+def produce_with_own_epochs(script: Transcript, name: str) -> None:
+    """By clients that leave adding partitions to the broker."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name)
+    who = a_producer(script, name)
+    send = partial(_send, script, name, ADDING)
+    send("not at zero", name, sent(who, 3))
+    send("unknown producer", name, sent((who[0] + 500_000, 0), 0))
+    send("newer epoch", name, sent((who[0], who[1] + 1), 0))
+    send("unknown transactional id", f"{name}-unknown", sent(who, 0))
+    for committed in (True, False):
+        send(f"first {committed}", name, sent(who, 0))
+        send(f"again {committed}", name, sent(who, 0))
+        send(f"second {committed}", name, sent(who, 2))
+        note_partition(script, f"open {committed}", name)
+        end(script, name, who, committed, OWN_EPOCHS)
+        note_partition(script, f"ended {committed}", name)
+        send(f"late {committed}", name, sent(who, 4))
+        send(f"late repetition {committed}", name, sent(who, 2))
+        who = (who[0], who[1] + 1)
+        send(f"new epoch not at zero {committed}", name, sent(who, 4))
+
+
+def _send(script: Transcript, topic: str, version: int, label: str, name: str, batch: bytes) -> None:
+    """Send, again while the last transaction is being completed; note the answer."""
+
+    def answered() -> ProduceResponse | None:
+        answer = script.client.call(producing(topic, name, batch), ProduceResponse, version)
+        code = answer.responses[0].partition_responses[0].error_code
+        return None if code in PASSING else answer
+
+    script.note(f"{label} v{version}", until(answered))
+
+
+PASSING = (51, 19)
+"""CONCURRENT_TRANSACTIONS, and what older clients are told in place of it."""
+
+SCRIPTS = (produce_in_transactions, repetition_of_an_aborted_batch, produce_with_own_epochs)
