@@ -11,8 +11,9 @@ import pytest
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump, kafkas_records, our_fields, our_rows
 from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.consumer_groups import Group, beat, classic_join, join
+from compat_tests.same_answers.consumer_groups import Group, beat, join
 from compat_tests.same_answers.groups import commit
+from compat_tests.same_answers.migrating_groups import classic_join
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.consumer_group_describe import (

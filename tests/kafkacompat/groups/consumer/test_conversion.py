@@ -1,4 +1,4 @@
-"""Groups that change from one protocol to the other, and members of the classic protocol in consumer groups."""
+"""Groups that change from one protocol to the other while they are used."""
 
 from __future__ import annotations
 
@@ -8,19 +8,11 @@ import pytest
 
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.group import Group
-from kafkacompat.wire.apis.join_group import JoinGroupResponse
-from kafkacompat.wire.apis.leave_group import MemberIdentity
-from kafkacompat.wire.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    TopicPartition,
-    read_assignment,
-    write_assignment,
-    write_subscription,
-)
+from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, write_assignment
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
-from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, now
+from tests.kafkacompat.groups.consumer.classic_support import Classic, assignment, settle_all, subscription, told
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld
+from tests.kafkacompat.groups.support import GROUP, now
 from tests.kafkacompat.groups.support import SESSION_S as SESSION_TIMEOUT_S
 
 ALL = {"t": {0, 1, 2, 3}}
@@ -29,68 +21,6 @@ ALL = {"t": {0, 1, 2, 3}}
 @pytest.fixture
 def world() -> ConsumerWorld:
     return ConsumerWorld()
-
-
-def subscription(*topics: str, **owned: set[int]) -> bytes:
-    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in owned.items()]
-    return write_subscription(ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts), 1)
-
-
-def assignment(**partitions: set[int]) -> bytes:
-    parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in partitions.items()]
-    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
-
-
-def told(data: bytes) -> dict[str, set[int]]:
-    return {part.topic: set(part.partitions) for part in read_assignment(data).assigned_partitions}
-
-
-class Classic:
-    """A member of the classic protocol in a consumer group."""
-
-    def __init__(self, world: ConsumerWorld, *topics: str, instance: str | None = None, member_id: str = "") -> None:
-        self.world = world
-        self.topics = topics
-        self.instance = instance
-        self.member_id = member_id
-        self.generation = -1
-        self.has: dict[str, set[int]] = {}
-
-    def ask(self) -> JoinGroupResponse:
-        metadata = subscription(*self.topics, **self.has)
-        return now(self.world.join(self.member_id, protocols=[("range", metadata)], instance=self.instance))
-
-    def join(self) -> Classic:
-        answer = self.ask()
-        if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self.member_id = answer.member_id
-            answer = self.ask()
-        assert not answer.error_code, answer
-        self.member_id, self.generation = answer.member_id, answer.generation_id
-        assert (answer.protocol_type, answer.protocol_name, answer.members) == ("consumer", "range", [])
-        return self.sync()
-
-    def sync(self) -> Classic:
-        answer = now(self.world.sync(self.member_id, self.generation, instance=self.instance))
-        if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
-            return self.join()
-        assert not answer.error_code, answer
-        self.has = told(answer.assignment)
-        return self
-
-    def beat(self) -> ErrorCode:
-        """A heartbeat, and what a consumer does if it is to join again."""
-        code = self.world.heartbeat(self.member_id, self.generation, instance=self.instance)
-        if code == ErrorCode.REBALANCE_IN_PROGRESS:
-            self.join()
-        return code
-
-
-def settle_all(world: ConsumerWorld, *members: Any) -> None:
-    for _ in range(8):
-        world.wait(1)
-        for member in members:
-            member.beat()
 
 
 def classic_world(count: int = 2, **options: Any) -> tuple[ConsumerWorld, list[str]]:
@@ -220,122 +150,6 @@ def test_a_conversion_that_the_log_refuses_leaves_a_classic_group() -> None:
     world.turn(20)
     assert world.state() == "Stable"
     assert world.heartbeat(members[0], 1) == 0
-
-
-# Members of the classic protocol
-
-
-def test_classic_members_come_and_go_in_a_consumer_group(world: ConsumerWorld) -> None:
-    first = Consumer(world, "m", "t").join()
-    world.wait(1)
-    second = Classic(world, "t").join()
-    assert (second.has, len(second.member_id)) == ({}, 22)
-    settle_all(world, first, second)
-    assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
-    assert world.coordinator.describe_consumer_group(GROUP).members[1].member_type == 0
-    world.leave(second.member_id)
-    settle(world, first)
-    assert first.has == ALL
-
-
-def test_a_classic_member_may_have_to_give_partitions_up(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "u").join()
-    world.wait(1)
-    classic = Classic(world, "t").join()
-    settle_all(world, anchor, classic)
-    assert classic.has == ALL
-    newcomer = Consumer(world, "n", "t").join()
-    settle_all(world, anchor, newcomer, classic)
-    assert classic.has["t"] | newcomer.has["t"] == ALL["t"]
-    assert len(classic.has["t"]) == 2
-
-
-def test_a_classic_member_that_is_to_give_up_joins_again_even_in_the_newest_epoch(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "v").join()
-    world.wait(1)
-    classic = Classic(world, "t", "u").join()
-    settle_all(world, anchor, classic)
-    anchor.beat(subscribed_topic_names=["v", "w"])
-    classic.beat()
-    generation = world.contents().assignment_epoch
-    assert (classic.generation, sorted(classic.has)) == (generation, ["t", "u"])
-    classic.topics = ("u",)
-    joined = classic.ask()
-    assert (joined.generation_id, world.contents().assignment_epoch) == (generation, generation)
-    assert world.heartbeat(classic.member_id, generation) == ErrorCode.REBALANCE_IN_PROGRESS
-
-
-def test_classic_members_are_checked_as_ever(world: ConsumerWorld) -> None:
-    Consumer(world, "m", "t").join()
-    classic = Classic(world, "t").join()
-    generation = classic.generation
-    assert world.heartbeat("m", 2) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert world.heartbeat("x", 2) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert world.heartbeat(classic.member_id, generation + 1) == ErrorCode.ILLEGAL_GENERATION
-    sync = now(world.sync(classic.member_id, generation, protocol_type="connect"))
-    assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    sync = now(world.sync(classic.member_id, generation, protocol_name="roundrobin"))
-    assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert now(world.sync("m", 2)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    codes = now(world.coordinator.leave(GROUP, [MemberIdentity(member_id="x")]))
-    assert codes == [ErrorCode.UNKNOWN_MEMBER_ID]
-    assert now(world.commit(member_id=classic.member_id, generation=generation + 1)) == [ErrorCode.ILLEGAL_GENERATION]
-
-
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-        ({"protocols": []}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-        ({"protocols": [("range", b"")], "version": 3}, ErrorCode.UNKNOWN_SERVER_ERROR),
-        ({"session_s": 1}, ErrorCode.INVALID_SESSION_TIMEOUT),
-        ({"instance": "i", "member_id": "x"}, ErrorCode.UNKNOWN_MEMBER_ID),
-    ],
-)
-def test_not_every_classic_member_may_join(world: ConsumerWorld, options: dict[str, Any], code: ErrorCode) -> None:
-    world.come("m", "t")
-    assert now(world.join(**options)).error_code == code
-
-
-def test_a_policy_may_keep_classic_members_out() -> None:
-    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(migration_policy="DISABLED"))
-    world.come("m", "t")
-    assert now(world.join()).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-
-
-def test_a_classic_member_that_does_everything_in_time_stays(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "t").join()
-    classic = Classic(world, "t").join()
-    settle_all(world, anchor, classic)
-    for _ in range(REBALANCE_S + 1):
-        world.wait(1)
-        assert classic.beat() == 0
-        anchor.beat()
-    assert world.contents().members.keys() == {"m", classic.member_id}
-
-
-def test_a_classic_member_that_does_not_join_again_in_time_is_taken_out(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "t").join()
-    classic = Classic(world, "t").join()
-    settle_all(world, anchor, classic)
-    anchor.beat(subscribed_topic_names=["t", "u"])
-    for _ in range(REBALANCE_S + 1):
-        world.wait(1)
-        world.heartbeat(classic.member_id, classic.generation)
-        anchor.beat()
-    assert world.contents().members.keys() == {"m"}
-
-
-def test_a_classic_member_that_does_not_sync_in_time_is_taken_out(world: ConsumerWorld) -> None:
-    anchor = Consumer(world, "m", "t").join()
-    classic = Classic(world, "t")
-    classic.member_id = classic.ask().member_id
-    answer = classic.ask()
-    for _ in range(REBALANCE_S + 1):
-        world.wait(1)
-        world.heartbeat(classic.member_id, answer.generation_id)
-        anchor.beat()
-    assert world.contents().members.keys() == {"m"}
 
 
 # Down
