@@ -244,6 +244,14 @@ def test_a_static_member_that_comes_back_with_the_classic_protocol_makes_it_clas
     assert world.state() == "Stable"
 
 
+def test_a_policy_may_keep_it_a_consumer_group_of_one_that_speaks_the_classic_protocol() -> None:
+    world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(migration_policy="UPGRADE"))
+    world.come("m", "t", instance_id="i")
+    world.beat("m", -2, instance_id="i")
+    back = Classic(world, "t", instance="i").join()
+    assert (back.has, world.group().state_name) == (ALL, "Stable")
+
+
 def test_a_static_classic_member_is_replaced_by_one_of_the_new_protocol(world: ConsumerWorld) -> None:
     anchor = Consumer(world, "m", "u").join()
     world.wait(1)

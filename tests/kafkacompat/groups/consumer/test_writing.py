@@ -112,6 +112,19 @@ def test_a_member_in_the_middle_of_giving_up_goes_on_after_a_restart(world: Cons
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
 
 
+def test_a_member_that_is_to_give_up_has_its_rebalance_timeout_after_a_restart(world: ConsumerWorld) -> None:
+    world.come("m1", "t", rebalance_timeout_ms=5000)
+    world.wait(1)
+    Consumer(world, "m2", "t").join()
+    world.beat("m1", 2)
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    after.wait(4)
+    assert after.beat("m1", 2).error_code == 0
+    after.wait(2)
+    assert after.beat("m1", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_members_that_do_not_come_back_after_a_restart_are_taken_out(world: ConsumerWorld) -> None:
     world.come("m", "t")
     after = ConsumerWorld(world.log)
