@@ -1,0 +1,118 @@
+"""Programmes that run until they are told to end: Java's over the frameworks' jars, Python's over packages of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from compat_tests.brokers import Broker
+from compat_tests.java_tools import compile_java, java_command
+from compat_tests.raw_client import RawClient
+from compat_tests.waiting import until
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from spark_integration.maven import BUILD, build_once
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Value = TypeVar("Value")
+
+FOLDER = Path(__file__).resolve().parent
+POM = FOLDER / "pom.xml"
+# AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, TxnOffsetCommit
+TRANSACTIONAL = {24, 25, 26, 28}
+SHOWN_CHARACTERS = 4000
+# A JVM that runs for a minute beside a broker, on two cores.
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+class Programme:
+    """One process; what it says goes to *log*. Used as a context it leaves nothing running."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self._log = log
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def log(self) -> str:
+        """What it said so far, and what earlier ones said to the same file."""
+        return self._log.read_text(errors="replace")
+
+    def refuse_ended(self) -> None:
+        """Raise AssertionError with the end of its log if it runs no more."""
+        code = self._process.poll()
+        assert code is None, f"{self._process.args!r} ended with code {code}:\n{self.log[-SHOWN_CHARACTERS:]}"
+
+    def until(self, check: Callable[[], Value], timeout_seconds: float = 120) -> Value:
+        """Ask *check* until its answer is true, as long as the programme runs, and return that answer."""
+
+        def still_runs() -> Value:
+            self.refuse_ended()
+            return check()
+
+        try:
+            return until(still_runs, timeout_seconds=timeout_seconds)
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}\n{self.log[-SHOWN_CHARACTERS:]}") from problem
+
+    def wait(self, timeout_seconds: float) -> int:
+        """Wait until it ends by itself and return its exit code."""
+        return self._process.wait(timeout_seconds)
+
+    def stop(self, timeout_seconds: float = 60) -> int:
+        """Ask it to end (SIGTERM) and return its exit code."""
+        self._process.terminate()
+        return self.wait(timeout_seconds)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, unless it has ended."""
+        self._process.kill()
+        self._process.wait()
+
+
+def java(
+    main_class: str, arguments: Sequence[str], log: Path, *, source: Path | None = None, heap: str = "256m"
+) -> Programme:
+    """Start a class of the frameworks' jars, or of a source file of ours."""
+    extra = [compile_java(source, pom=POM)] if source else []
+    command = java_command(main_class, arguments, jvm=JVM, heap=heap, extra_class_path=extra, pom=POM)
+    return Programme(command, log)
+
+
+def python_of(interpreter: str, requirements: Sequence[str], *options: str) -> Path:
+    """Return the Python of a virtual environment with *requirements*, made the first time."""
+    digest = hashlib.sha256(" ".join([interpreter, *requirements, *options]).encode()).hexdigest()[:12]
+    target = BUILD / "frameworks" / f"python-{digest}"
+
+    def make(partial: Path) -> None:
+        subprocess.run([interpreter, "-m", "venv", str(partial)], check=True)
+        pip = [str(partial / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, *options, *requirements], check=True)
+
+    build_once(target, make)
+    return target / "bin" / "python"
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
+    """Write a properties file and return its path."""
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return path
+
+
+def serves_transactions(broker: Broker) -> bool:
+    """Whether the broker says that it serves what a transaction of records and offsets takes."""
+    with RawClient(broker.port) as client:
+        answer = client.call(ApiVersionsRequest(), ApiVersionsResponse, 0)
+    return {each.api_key for each in answer.api_keys} >= TRANSACTIONAL

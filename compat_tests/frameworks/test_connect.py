@@ -1,0 +1,232 @@
+"""Kafka Connect, distributed: a file goes through a topic into another file, while workers come and go."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic
+from compat_tests.frameworks.programme import java, write_properties
+from compat_tests.frameworks.reading import Reader
+from compat_tests.processes import free_port
+from compat_tests.waiting import until
+
+pytestmark = pytest.mark.frameworks
+
+FILE = "org.apache.kafka.connect.file.FileStream"
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+ANSWER_SECONDS = 60
+REBALANCE_SECONDS = 120
+
+
+class Worker:
+    """One Connect worker and its REST API."""
+
+    def __init__(self, broker: Broker, group: str, folder: Path) -> None:
+        self._url = f"http://127.0.0.1:{free_port()}"
+        properties = {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": group,
+            "listeners": self._url,
+            "key.converter": STRING,
+            "value.converter": STRING,
+            # Killed workers and sinks are missed after six seconds and not after ten and 45.
+            **{f"{whose}session.timeout.ms": "6000" for whose in ("", "consumer.")},
+            **{f"{whose}heartbeat.interval.ms": "1000" for whose in ("", "consumer.")},
+            # What a worker that went held is given away at once, not after five minutes.
+            "scheduled.rebalance.max.delay.ms": "0",
+            "offset.flush.interval.ms": "500",
+            **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
+            **{f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")},
+            "offset.storage.partitions": "3",
+            "status.storage.partitions": "3",
+        }
+        folder.mkdir()
+        file = write_properties(folder / "worker.properties", properties)
+        main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
+        self.programme = java(main_class, [str(file)], folder / "log", heap="512m")
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Send one request and return what its answer holds; raises HTTPError."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def get(self, path: str) -> Any:
+        return self.ask("GET", path)
+
+    def is_refused(self, method: str, path: str, code: int, body: object = None) -> bool:
+        """Whether the request is answered with this code."""
+        try:
+            self.ask(method, path, body)
+        except urllib.error.HTTPError as problem:
+            return problem.code == code
+        return False
+
+    def serves(self) -> bool:
+        """Whether the worker is in the group: it answers 500 or nothing before."""
+        try:
+            return isinstance(self.get("/connectors"), list)
+        except OSError:
+            return False
+
+    def put(self, connector: str, kind: str, **settings: str) -> None:
+        """Create a connector of files or change its settings, as soon as no rebalance is on."""
+        config = {"connector.class": f"{FILE}{kind}Connector", "tasks.max": "1", **settings}
+        if kind == "Source":
+            # What a batch leaves of the lines that were read waits until the file grows again.
+            config["batch.size"] = "100000"
+        # 409: a rebalance is on.
+        until(lambda: not self.is_refused("PUT", f"/connectors/{connector}/config", HTTPStatus.CONFLICT, config))
+
+    def states(self, connector: str) -> list[str]:
+        """The state of a connector and of its tasks; none while nobody knows it."""
+        try:
+            status = self.get(f"/connectors/{connector}/status")
+        except urllib.error.HTTPError:
+            return []
+        return [each["state"] for each in (status["connector"], *status["tasks"])]
+
+
+NewWorker = Callable[[], Worker]
+
+
+@pytest.fixture
+def new_worker(broker: Broker, name: str, tmp_path: Path) -> Iterator[NewWorker]:
+    """Start a worker of the test's group; none is left running."""
+    workers: list[Worker] = []
+
+    def start() -> Worker:
+        workers.append(Worker(broker, name, tmp_path / f"worker{len(workers)}"))
+        workers[-1].programme.until(workers[-1].serves)
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.programme.kill()
+
+
+def append(path: Path, first: int, count: int) -> list[str]:
+    """Add numbered lines to a file and return them."""
+    lines = [f"line {number}" for number in range(first, first + count)]
+    with path.open("a") as file:
+        file.writelines(line + "\n" for line in lines)
+    return lines
+
+
+def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
+    """Wait until a file has so many lines and return them."""
+
+    def has_come() -> list[str]:
+        found = path.read_text().splitlines() if path.exists() else []
+        return found if len(found) >= count else []
+
+    return worker.programme.until(has_come, REBALANCE_SECONDS)
+
+
+def offset_of(worker: Worker, connector: str) -> Any:
+    """What a connector has stored of the one file or partition it reads; None before."""
+    offsets = worker.get(f"/connectors/{connector}/offsets")["offsets"]
+    return offsets[0]["offset"] if len(offsets) == 1 else None
+
+
+def test_a_file_goes_through_a_topic_into_a_file(
+    broker: Broker, name: str, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
+    from_file, to_file = f"{name}-from-file", f"{name}-to-file"
+    create_topic(broker, name)
+    wanted = append(source, 0, 2000)
+    first, second = new_worker(), new_worker()
+    assert first.get("/")["version"] == "4.3.1"
+    plugins = {plugin["class"] for plugin in first.get("/connector-plugins")}
+    assert {f"{FILE}SourceConnector", f"{FILE}SinkConnector"} <= plugins
+    first.put(from_file, "Source", file=str(source), topic=name)
+    first.put(to_file, "Sink", file=str(sink), topics=name)
+    assert wait_for_lines(first, sink, 2000) == wanted
+    # Either worker knows both, whoever runs them.
+    assert sorted(second.get("/connectors")) == [from_file, to_file]
+    until(lambda: second.states(from_file) == second.states(to_file) == ["RUNNING", "RUNNING"])
+
+    # One goes as it should and the other takes over: nothing is missing, nothing comes twice.
+    first.programme.stop()
+    wanted += append(source, 2000, 2000)
+    assert wait_for_lines(second, sink, 4000) == wanted
+    with closing(Reader(broker, name, 1)) as reader:
+        until(lambda: len(reader.read()) >= 4000)
+        assert [record.texts[1] for record in reader.records] == wanted
+
+    # One is killed: nothing is missing, what was not committed may come again.
+    second.programme.kill()
+    third = new_worker()
+    wanted += append(source, 4000, 2000)
+    third.programme.until(lambda: set(sink.read_text().splitlines()) == set(wanted), REBALANCE_SECONDS)
+
+    until(lambda: offset_of(third, from_file) == {"position": source.stat().st_size})
+    assert third.get(f"/connectors/{from_file}/topics") == {from_file: {"topics": [name]}}
+
+
+def test_the_rest_api_administers_connectors(broker: Broker, name: str, new_worker: NewWorker, tmp_path: Path) -> None:
+    source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
+    from_file, to_file = f"{name}-from-file", f"{name}-to-file"
+    create_topic(broker, name)
+    worker = new_worker()
+    assert worker.get("/")["kafka_cluster_id"]
+    assert worker.is_refused("GET", "/connectors/nobody", HTTPStatus.NOT_FOUND)
+    incomplete = {"name": "x", "connector.class": f"{FILE}SourceConnector", "tasks.max": "1"}
+    validated = worker.ask("PUT", "/connector-plugins/FileStreamSourceConnector/config/validate", incomplete)
+    wrong = [each["value"]["name"] for each in validated["configs"] if each["value"]["errors"]]
+    assert (validated["error_count"], wrong) == (1, ["topic"])
+
+    lines = append(source, 0, 100)
+    worker.put(from_file, "Source", file=str(source), topic=name)
+    worker.put(to_file, "Sink", file=str(sink), topics=name)
+    assert wait_for_lines(worker, sink, 100) == lines
+    worker.ask("PUT", f"/connectors/{to_file}/pause")
+    until(lambda: worker.states(to_file) == ["PAUSED", "PAUSED"])
+    lines += append(source, 100, 100)
+    with closing(Reader(broker, name, 1)) as reader:
+        until(lambda: len(reader.read()) == 200)
+    assert len(sink.read_text().splitlines()) == 100
+    worker.ask("PUT", f"/connectors/{to_file}/resume")
+    assert wait_for_lines(worker, sink, 200) == lines
+    worker.ask("POST", f"/connectors/{to_file}/restart?includeTasks=true")
+    until(lambda: worker.states(to_file) == ["RUNNING", "RUNNING"])
+
+    # A sink's offsets are those of a consumer group; taken back to 150, it writes the last 50 lines again.
+    worker.ask("PUT", f"/connectors/{to_file}/stop")
+    until(lambda: worker.states(to_file) == ["STOPPED"])
+    until(lambda: offset_of(worker, to_file) == {"kafka_offset": 200})
+    partition = {"kafka_topic": name, "kafka_partition": 0}
+    offsets = [{"partition": partition, "offset": {"kafka_offset": 150}}]
+    altered = until(lambda: try_patch(worker, to_file, {"offsets": offsets}))
+    assert re.search("altered successfully", altered["message"])
+    worker.ask("PUT", f"/connectors/{to_file}/resume")
+    assert Counter(wait_for_lines(worker, sink, 250)) == Counter(lines + lines[150:])
+
+    worker.ask("DELETE", f"/connectors/{to_file}")
+    worker.ask("DELETE", f"/connectors/{from_file}")
+    until(lambda: worker.get("/connectors") == [])
+
+
+def try_patch(worker: Worker, connector: str, offsets: object) -> Any:
+    """Alter the sink's offsets, or return None while its consumers have not left their group."""
+    try:
+        return worker.ask("PATCH", f"/connectors/{connector}/offsets", offsets)
+    except urllib.error.HTTPError as problem:
+        assert problem.code in (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT), problem.read()
+        return None

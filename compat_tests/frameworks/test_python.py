@@ -1,0 +1,100 @@
+"""Stream processing in Python: a word count of Faust and of Quix Streams, stopped in the middle, then counted again."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic, produce
+from compat_tests.frameworks.programme import FOLDER, Programme, python_of, serves_transactions
+from compat_tests.frameworks.reading import Reader
+from compat_tests.frameworks.test_streams import by_key
+
+pytestmark = pytest.mark.frameworks
+
+FAUST = "faust-streaming==0.15.3"
+QUIX = "quixstreams==3.28.1"
+PARTITIONS = 3
+LINES = 1000
+WORDS_PER_LINE = 4
+WORDS = LINES * WORDS_PER_LINE
+DONE_SECONDS = 150
+
+Start = Callable[..., Programme]
+
+
+@pytest.fixture
+def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[Start]:
+    """Start a programme with a package; none is left running."""
+    started: list[Programme] = []
+
+    def begin(package: str, script: str, *arguments: str, **environment: str) -> Programme:
+        given = {"BOOTSTRAP": broker.bootstrap, "NAME": name, "PARTITIONS": str(PARTITIONS)}
+        given |= {"STATE": str(tmp_path / "state"), **environment}
+        inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        command = [str(python_of(sys.executable, [package])), str(FOLDER / "python" / script), *arguments]
+        started.append(Programme(command, tmp_path / "log", {**inherited, **given}))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.kill()
+
+
+def run_stopped(
+    broker: Broker, name: str, begin: Callable[[], Programme], stop: Callable[[Programme], object], after: int
+) -> None:
+    """Count the words of half of some lines, *stop* after so many, count all, and compare with a count by hand."""
+    chosen = random.Random(3)
+    lines = [" ".join(f"word{chosen.randrange(100)}" for _ in range(WORDS_PER_LINE)) for _ in range(LINES)]
+    produce(broker, name, lines[: LINES // 2])
+    with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
+        with begin() as first:
+            first.until(lambda: len(reader.read()) >= after, DONE_SECONDS)
+            stop(first)
+        assert len(reader.read()) < WORDS
+        produce(broker, name, lines[LINES // 2 :])
+        with begin() as second:
+            second.until(lambda: len(reader.read()) >= WORDS, DONE_SECONDS)
+            second.stop()
+        assert by_key(reader.read()) == counted(lines)
+
+
+def counted(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Every count of each word: one, two, three ..."""
+    totals = Counter(word for line in lines for word in line.split())
+    return {word: [str(number + 1) for number in range(total)] for word, total in totals.items()}
+
+
+def test_faust(broker: Broker, name: str, start: Start, tmp_path: Path) -> None:
+    for topic in (name, f"{name}-words", f"{name}-out"):
+        create_topic(broker, topic, PARTITIONS)
+    arguments = ("--datadir", str(tmp_path / "data"), "worker", "--loglevel=info")
+
+    def begin() -> Programme:
+        return start(FAUST, "word_count_of_faust.py", *arguments)
+
+    # It promises to read every line at least once; it is stopped between two of them.
+    run_stopped(broker, name, begin, Programme.stop, WORDS // 2)
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_quix_streams(broker: Broker, name: str, start: Start, guarantee: str) -> None:
+    exactly = guarantee == "exactly-once"
+    if exactly and not serves_transactions(broker):
+        pytest.skip("the broker does not serve transactions yet")
+    for topic in (name, f"{name}-out"):
+        create_topic(broker, topic, PARTITIONS)
+
+    def begin() -> Programme:
+        return start(QUIX, "word_count_of_quix.py", GUARANTEE=guarantee)
+
+    run_stopped(broker, name, begin, Programme.kill if exactly else Programme.stop, WORDS // 10)

@@ -1,0 +1,171 @@
+"""Kafka Streams: a word count and a windowed join, stopped or killed in the middle; the results counted again."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic
+from compat_tests.frameworks.programme import FOLDER, Programme, java, serves_transactions
+from compat_tests.frameworks.reading import Read, Reader
+
+pytestmark = pytest.mark.frameworks
+
+SOURCE = FOLDER / "java" / "StreamsJob.java"
+PARTITIONS = 3
+LINES = 6000
+WORDS_PER_LINE = 4
+SIDE = 1500
+APART_MS = 1000
+BEGIN_MS = 1_700_000_000_000
+
+SETTINGS = {
+    "num.stream.threads": "2",
+    "commit.interval.ms": "100",
+    # Every new count goes out, so that one that is missing or comes twice is seen.
+    "statestore.cache.max.bytes": "0",
+    "auto.offset.reset": "earliest",
+    # A killed member is missed after six seconds and not after 45.
+    "session.timeout.ms": "6000",
+    "heartbeat.interval.ms": "1000",
+}
+
+Start = Callable[[str], Programme]
+
+
+@pytest.fixture(params=["at_least_once", "exactly_once_v2"])
+def guarantee(request: pytest.FixtureRequest, broker: Broker) -> str:
+    """What the job promises."""
+    wanted: str = request.param
+    if wanted == "exactly_once_v2" and not serves_transactions(broker):
+        pytest.skip("the broker does not serve transactions yet")
+    return wanted
+
+
+@pytest.fixture
+def start(broker: Broker, name: str, guarantee: str, tmp_path: Path) -> Iterator[Start]:
+    """Start a job, again over the state that an earlier one left; none is left running."""
+    started: list[Programme] = []
+
+    def begin(job: str) -> Programme:
+        own = {
+            "bootstrap.servers": broker.bootstrap,
+            "application.id": name,
+            "state.dir": str(tmp_path / "state"),
+            "processing.guarantee": guarantee,
+        }
+        settings = [f"{key}={value}" for key, value in {**SETTINGS, **own}.items()]
+        started.append(java("StreamsJob", [job, name, *settings], tmp_path / "log", source=SOURCE))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.kill()
+
+
+def interrupt(programme: Programme, guarantee: str) -> None:
+    """End it in the middle: what promises exactly once is killed; what does not may count twice then, and is stopped."""
+    if guarantee == "exactly_once_v2":
+        programme.kill()
+    else:
+        assert programme.stop() in (0, 143), programme.log
+
+
+def run_interrupted(
+    start: Start, job: str, reader: Reader, guarantee: str, count: int, more: Callable[[], None]
+) -> None:
+    """Run a job until it has written something, interrupt it, add *more* input and let it finish."""
+    with start(job) as first:
+        first.until(reader.read)
+        interrupt(first, guarantee)
+    assert len(reader.read()) < count, "it was done before it was interrupted"
+    more()
+    with start(job) as second:
+        second.until(lambda: len(reader.read()) >= count)
+        assert second.stop() in (0, 143), second.log
+    # Nothing more may follow.
+    assert len(reader.read()) == count
+
+
+def lines() -> list[str]:
+    chosen = random.Random(1)
+    words = [f"word{number}" for number in range(200)]
+    return [" ".join(chosen.choices(words, k=WORDS_PER_LINE)) for _ in range(LINES)]
+
+
+def test_word_count(broker: Broker, name: str, guarantee: str, start: Start) -> None:
+    for topic in (name, f"{name}-out"):
+        create_topic(broker, topic, PARTITIONS)
+    text = lines()
+    events = [(name, None, line, BEGIN_MS) for line in text]
+    send(broker, events[: LINES // 2])
+    with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
+        run_interrupted(
+            start, "count", reader, guarantee, LINES * WORDS_PER_LINE, lambda: send(broker, events[LINES // 2 :])
+        )
+        counts = by_key(reader.records)
+    wanted = Counter(word for line in text for word in line.split())
+    assert counts == {word: [str(number + 1) for number in range(total)] for word, total in wanted.items()}
+
+
+def test_windowed_join(broker: Broker, name: str, guarantee: str, start: Start) -> None:
+    for side in ("left", "right", "out"):
+        create_topic(broker, f"{name}-{side}", PARTITIONS)
+    events = sides(name)
+    send(broker, events[:SIDE])
+    pairs = joined(events)
+    with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
+        run_interrupted(start, "join", reader, guarantee, len(pairs), lambda: send(broker, events[SIDE:]))
+        found = sorted(record.texts for record in reader.records)
+    assert found == sorted(pairs)
+
+
+Event = tuple[str, "str | None", str, int]
+"""Topic, key, value, timestamp in milliseconds."""
+
+
+def sides(name: str) -> list[Event]:
+    """Events of both sides, mixed, their times up to three seconds out of order."""
+    chosen = random.Random(2)
+    events: list[Event] = []
+    for number in range(2 * SIDE):
+        topic = f"{name}-{'left' if number % 2 else 'right'}"
+        time_ms = BEGIN_MS + number * 20 + chosen.randrange(3000)
+        events.append((topic, f"key{chosen.randrange(20)}", f"{topic[len(name) + 1]}{number}", time_ms))
+    return events
+
+
+def joined(events: list[Event]) -> list[tuple[str, str]]:
+    """The join by hand: every left beside every right of its key that is near enough."""
+    left, right = ([event for event in events if event[0].endswith(side)] for side in ("-left", "-right"))
+    near = (pair for pair in itertools.product(left, right) if is_pair(*pair))
+    return [(str(one[1]), f"{one[2]}+{other[2]}") for one, other in near]
+
+
+def is_pair(one: Event, other: Event) -> bool:
+    return one[1] == other[1] and abs(one[3] - other[3]) <= APART_MS
+
+
+def send(broker: Broker, events: Sequence[Event]) -> None:
+    """Produce the events and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "partitioner": "murmur2_random"})
+    for topic, key, value, timestamp_ms in events:
+        producer.produce(topic, key=key, value=value, timestamp=timestamp_ms)
+    assert producer.flush(60) == 0
+
+
+def by_key(records: list[Read]) -> dict[str, list[str]]:
+    """The values of each key in the order in which they were written."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        key, value = record.texts
+        found[key].append(value)
+    return dict(found)
