@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers import HANDLERS
+from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.server.connection import KafkaConnection
 from kafkacompat.server.emulation import emulate
 from kafkacompat.server.frame_budget import FrameBudget
@@ -23,12 +25,14 @@ from kafkacompat.wire.schema import Request
 from tests.handlers.data_node import DataNode
 from tests.kafkacompat.server.world import Transport
 
+NAMED = ApiVersionsRequest(client_software_name="c", client_software_version="1")
+
 
 class Client:
-    """A connection to a listener that looks like a release."""
+    """A connection to a listener that looks like a release, of a broker with a feature at level 2."""
 
     def __init__(self, name: str) -> None:
-        services = DataNode().services
+        services = replace(DataNode().services, metadata=ImageHolder(), features={"transaction.version": 2})
         dispatcher = emulate(name, HANDLERS, services)
         budget = FrameBudget(1_000_000, lambda: 0)
         shared = Shared("OLD", dispatcher, budget, 1_000_000, services.clock, set(), lambda *_: None)
@@ -48,8 +52,7 @@ class Client:
     def api_versions(self, version: int, answered_in: int) -> tuple[int, dict[int, tuple[int, int]]]:
         """The error and what is listed."""
         known = version in ApiVersionsRequest.VERSIONS
-        named = ApiVersionsRequest(client_software_name="c", client_software_version="1")
-        self.send(named, version, None if known else b"")
+        self.send(NAMED, version, None if known else b"")
         response = compiler.decode(ApiVersionsResponse, self.transport.sent[8:], answered_in)
         listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
         return response.error_code, listed
@@ -111,3 +114,12 @@ def test_versions_that_came_later_or_went_close_the_connection() -> None:
     later.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
     gone.send(ListOffsetsRequest(replica_id=-1), 0)
     assert later.transport.aborted and gone.transport.aborted
+
+
+@pytest.mark.parametrize(("name", "levels"), [("2.8", {}), ("3.9", {}), ("4.0", {"transaction.version": 2})])
+def test_features_are_those_of_4_0(name: str, levels: dict[str, int]) -> None:
+    """A client that was told of a level would use versions that its release does not serve."""
+    client = Client(name)
+    client.send(NAMED, 3)
+    response = compiler.decode(ApiVersionsResponse, client.transport.sent[8:], 3)
+    assert {each.name: each.max_version_level for each in response.finalized_features} == levels

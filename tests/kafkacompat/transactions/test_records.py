@@ -8,6 +8,7 @@ from kafkacompat.transactions.records import read_key, read_transaction, transac
 from kafkacompat.transactions.state import EMPTY, ONGOING, PREPARE_COMMIT
 from kafkacompat.transactions.transaction import Transaction
 from kafkacompat.wire.primitives import MalformedError
+from tests.kafkacompat.transactions.support import World
 
 KEY = bytes.fromhex("0000 0002 7478")
 NEW = Transaction(1, 0, 60_000, EMPTY, last_update_ms=1000, previous_producer_id=1)
@@ -78,3 +79,14 @@ def test_what_is_no_record_of_ours() -> None:
     ):
         with pytest.raises(MalformedError):
             read_transaction(bad)
+
+
+@pytest.mark.parametrize(("level", "version"), [(0, 0), (2, 1)])
+def test_what_an_older_kafka_may_get_back_is_written_as_it_reads_it(level: int, version: int) -> None:
+    world = World(transaction_version=level)
+    producer = world.init()
+    world.add(producer, version=2)
+    world.end(producer, version=2)
+    values = [record.value for record in world.log.records()]
+    assert {bytes(value or b"")[:2] for value in values} == {version.to_bytes(2, "big")}
+    assert len(values) == 4
