@@ -16,7 +16,7 @@ from kafkacompat.patterns.tree import At, Choice, One, Place, Repeat, Sequence, 
 
 MAX_NODES = 20_000
 MAX_REMEMBERED = 10_000
-STEPS_A_PAUSE = 20_000
+STEPS_A_PAUSE = 5_000
 
 _WORD = CharacterSet(WORD)
 
