@@ -1,147 +1,76 @@
-"""Random commits, in transactions and not, against what the log says by the simplest reading of it."""
+"""Random commits, in transactions and not: what counts is what the log says, compacted or not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.wire.record_batch import batches, read_header, read_records
+from tests.kafkacompat.groups.histories import History
 from tests.kafkacompat.groups.producers import LateLog, ProducerWorld
+from tests.storage.compaction.support import COMPACTED, compact_log
+from tests.storage.conftest import memory_store
+from tests.storage.support import NOW_MS, append, append_marker, create, read, roll
 
-GROUPS = ("a", "b")
-PARTITIONS = (0, 1, 2)
-PRODUCERS = (1, 2, 3)
-STEPS = 80
-
-Place = tuple[str, int]
-
-
-class Model:
-    """What counts and what waits: of each partition the commit whose record is last, and by producer those undecided."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.counting: dict[Place, tuple[int, int]] = {}
-        self.waiting: dict[int, dict[Place, tuple[int, int]]] = {}
-
-    def commit(self, place: Place, offset: int, producer_id: int | None) -> None:
-        self.length += 1
-        table = self.counting if producer_id is None else self.waiting.setdefault(producer_id, {})
-        table[place] = (self.length, offset)
-
-    def end(self, producer_id: int, is_commit: bool) -> None:
-        for place, entry in self.waiting.pop(producer_id, {}).items():
-            if is_commit and entry > self.counting.get(place, (0, 0)):
-                self.counting[place] = entry
-
-    def delete(self, place: Place) -> None:
-        self.counting.pop(place, None)
-        for waiting in self.waiting.values():
-            waiting.pop(place, None)
-
-    def seen(self, place: Place) -> tuple[int, bool]:
-        is_unstable = any(place in waiting for waiting in self.waiting.values())
-        return self.counting.get(place, (0, -1))[1], is_unstable
-
-
-class History:
-    """One random life of a coordinator; appends are refused now and then, and told of late and in any order."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = Random(seed)
-        self.log = LateLog()
-        self.world = ProducerWorld(self.log)
-        self.model = Model()
-        self.offset = 0
-
-    def step(self) -> None:
-        group, partition = self.rng.choice(GROUPS), self.rng.choice(PARTITIONS)
-        place, producer_id = (group, partition), self.rng.choice(PRODUCERS)
-        is_refused = self.rng.random() < 0.1
-        self.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS if is_refused else None
-        match self.rng.choices(["plain", "pending", "end", "tell", "delete", "reload"], [4, 8, 4, 9, 1, 1])[0]:
-            case "plain":
-                self.commit(place, None, is_refused)
-            case "pending":
-                self.commit(place, producer_id, is_refused)
-            case "end":
-                self.end(producer_id, self.rng.random() < 0.6, is_refused)
-            case "tell" if self.log.late:
-                self.log.tell(self.rng.randrange(len(self.log.late)))
-            case "delete":
-                self.delete(place, is_refused)
-            case "reload":
-                self.reload()
-        self.log.refuse_with = None
-
-    def commit(self, place: Place, producer_id: int | None, is_refused: bool) -> None:
-        self.offset += 1
-        group, partition = place
-        if producer_id is None:
-            self.world.commit(self.offset, group=group, partition=partition)
-        else:
-            self.world.commit_in_transaction(self.offset, producer_id, group=group, partition=partition)
-        if not is_refused:
-            self.model.commit(place, self.offset, producer_id)
-
-    def end(self, producer_id: int, is_commit: bool, is_refused: bool) -> None:
-        for group in GROUPS:
-            self.world.end(producer_id, is_commit=is_commit, group=group)
-        if not is_refused:
-            self.model.end(producer_id, is_commit)
-
-    def delete(self, place: Place, is_refused: bool) -> None:
-        """Deleting waits for what is on its way."""
-        self.settle()
-        group, partition = place
-        if self.rng.random() < 0.5:
-            self.world.coordinator.delete(group)
-            places = [(group, each) for each in PARTITIONS]
-        else:
-            self.world.coordinator.delete_offsets(group, [("t", partition)])
-            places = [place]
-        for each in places if not is_refused else ():
-            self.model.delete(each)
-        self.settle()
-
-    def reload(self) -> None:
-        """Be killed, with what was never told, and start again; or hand the partitions over and get them back."""
-        if self.rng.random() < 0.5:
-            self.log.late.clear()
-            self.world = self.world.again()
-            return
-        for partition in range(4):
-            self.world.coordinator.on_resignation(partition)
-            self.world.coordinator.on_election(partition)
-        self.world.turn(20)
-
-    def settle(self) -> None:
-        while self.log.late:
-            self.log.tell(self.rng.randrange(len(self.log.late)))
-
-    def check(self) -> None:
-        self.settle()
-        for group in GROUPS:
-            for partition in PARTITIONS:
-                found = (
-                    self.world.committed(group=group, partition=partition),
-                    self.world.is_unstable(group=group, partition=partition),
-                )
-                assert found == self.model.seen((group, partition)), (group, partition)
+KEPT_MS = 1000
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_what_counts_is_what_the_log_says(seed: int) -> None:
-    history = History(seed)
-    for number in range(STEPS):
-        history.step()
-        if number % 10 == 9:
-            history.check()
-    history.check()
-    history.world = history.world.again()
-    history.check()
-    for producer_id in PRODUCERS:
-        history.end(producer_id, True, False)
-    history.check()
-    assert history.world.open_transactions() == 0
+    History(seed, ProducerWorld(LateLog())).live(80)
+
+
+class StoredLog(LateLog):
+    """One partition in files of few records, which are compacted now and then."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(partition_count=1)
+        self.rng = Random(seed)
+        self.files = memory_store()
+        self.stored = create(self.files, segment_bytes=400, delete_retention_ms=KEPT_MS, **COMPACTED)
+        self.now_ms = NOW_MS
+        self.compactions = 0
+
+    def store(self, partition: int, batch: bytes) -> None:
+        header = read_header(batch)
+        if header.is_control:
+            (record,) = read_records(batch)
+            is_commit = record.key == b"\0\0\0\1"
+            append_marker(self.stored, Marker(header.producer_id, 0, 0, is_commit, 0), now_ms=self.now_ms)
+        else:
+            append(self.stored, batch, now_ms=self.now_ms, from_client=False)
+        if self.rng.random() < (0.5 if header.is_control else 0.1):
+            self.compact()
+
+    def compact(self) -> None:
+        """Compact what is decided; half of the time what was deleted before is forgotten."""
+        self.now_ms += self.rng.choice([0, 2 * KEPT_MS])
+        if self.stored.segments.active.size_bytes:
+            roll(self.stored)
+        still_open = self.stored.producer_state.open
+        still_open.settle(self.stored.log_end_offset)
+        stable_offset = still_open.first.offset if still_open.first is not None else None
+        done = compact_log(self.files, self.stored, now_ms=self.now_ms, stable_offset=stable_offset)
+        self.compactions += done is not None
+
+    def read(self, partition: int) -> Iterator[bytes]:
+        offset = self.stored.log_start_offset
+        while data := read(self.stored, offset):
+            for batch in batches(data):
+                offset = read_header(batch).last_offset + 1
+                yield bytes(batch)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_counts_outlives_compactions(seed: int) -> None:
+    log = StoredLog(seed)
+    history = History(seed, ProducerWorld(log))
+    for _ in range(3):
+        history.live(30)
+        log.compact()
+        history.world = history.world.again()
+        history.check()
+    assert log.compactions >= 3
