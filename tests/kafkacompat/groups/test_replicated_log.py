@@ -9,7 +9,10 @@ import pytest
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.groups.replicated_log import PIECE_BYTES, ReplicatedLog
 from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.verification import NOT_VERIFIED, Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch, read_header, read_records
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
@@ -112,6 +115,70 @@ def test_the_broker_may_write_what_a_producer_may_not() -> None:
     world = World()
     outcome(world.log.append(0, build_batch([(world.node.now_ms, b"k", b"v", [])], base_offset=9)))
     assert [read_header(batch).base_offset for batch in world.log.read(0)] == [0]
+
+
+# Transactions
+
+PRODUCER = 9
+NOBODY_VOUCHES = Guard(-1, -1, False)
+
+
+def in_transaction(world: World, epoch: int = 0) -> bytes:
+    record = (world.node.now_ms, b"k", b"v", ())
+    return build_batch([record], producer_id=PRODUCER, producer_epoch=epoch, transactional=True)
+
+
+def partition_of(world: World) -> Partition:
+    return world.node.replicas.find(OFFSETS_TOPIC, 0)
+
+
+def asked(world: World) -> Guard:
+    guard = partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False)
+    assert guard is not None
+    return guard
+
+
+def end(world: World) -> object:
+    return partition_of(world).append_marker(Marker(PRODUCER, 0, 0, True, 0), world.node.now_ms)
+
+
+def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_it() -> None:
+    world = World()
+    assert refusal(world.log.append(0, in_transaction(world), NOBODY_VOUCHES)) == ErrorCode.INVALID_TXN_STATE
+    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    assert partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False) is None
+    outcome(world.log.append(0, in_transaction(world), NOBODY_VOUCHES))
+    assert partition_of(world).last_stable_offset == 0
+    assert [read_header(batch).base_sequence for batch in world.log.read(0)] == [-1, -1]
+
+
+def test_what_the_coordinator_said_before_the_marker_counts_no_more() -> None:
+    world = World()
+    guard = asked(world)
+    outcome(world.log.append(0, in_transaction(world), guard))
+    end(world)
+    for each in (guard, NOBODY_VOUCHES):
+        assert refusal(world.log.append(0, in_transaction(world), each)) == ErrorCode.INVALID_TXN_STATE
+    outcome(world.log.append(0, in_transaction(world), asked(world)))
+
+
+def test_a_marker_in_line_ends_the_transaction_for_what_is_in_line_behind_it() -> None:
+    world = World()
+    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    assert partition_of(world).pause()
+    end(world)
+    behind = world.log.append(0, in_transaction(world), NOBODY_VOUCHES)
+    assert not has_fired(behind)
+    partition_of(world).resume()
+    assert refusal(behind) == ErrorCode.INVALID_TXN_STATE
+    assert partition_of(world).last_stable_offset == 2
+
+
+def test_an_older_epoch_is_fenced() -> None:
+    world = World()
+    outcome(world.log.append(0, in_transaction(world, epoch=1), NOT_VERIFIED))
+    refused = world.log.append(0, in_transaction(world, epoch=0), NOT_VERIFIED)
+    assert refusal(refused) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_a_partition_that_is_not_here_cannot_be_read() -> None:
