@@ -37,14 +37,11 @@ class AbortedTransactions:
         self._stable_offsets.append(transaction.last_stable_offset)
         self._last_offsets.append(transaction.last_offset)  # last: it is what counts
 
-    def _at(self, slot: int) -> AbortedTransaction:
-        return AbortedTransaction(
-            self._producer_ids[slot], self._first_offsets[slot], self._last_offsets[slot], self._stable_offsets[slot]
-        )
-
     def since(self, slot: int = 0) -> list[AbortedTransaction]:
         """Those from one on, counted from 0."""
-        return [self._at(each) for each in range(slot, len(self))]
+        part = slice(slot, len(self))
+        columns = self._producer_ids, self._first_offsets, self._last_offsets, self._stable_offsets
+        return list(map(AbortedTransaction, *(column[part] for column in columns)))
 
     def truncate_to(self, offset: int) -> bool:
         """Forget those that end at *offset* or later; whether there were any."""
@@ -64,7 +61,9 @@ class AbortedTransactions:
         stop = bisect_left(self._stable_offsets, end, 0, count)
         slots = range(bisect_left(self._last_offsets, start, 0, count), min(stop + 1, count))
         for block in range(slots.start, slots.stop, _BLOCK):
-            first_offsets = self._first_offsets[block : min(block + _BLOCK, slots.stop)]
+            part = slice(block, min(block + _BLOCK, slots.stop))
+            first_offsets = self._first_offsets[part]
             if min(first_offsets) < end:
-                into += (self._at(slot) for slot, first in enumerate(first_offsets, block) if first < end)
+                columns = self._producer_ids[part], first_offsets, self._last_offsets[part], self._stable_offsets[part]
+                into += (each for each in map(AbortedTransaction, *columns) if each.first_offset < end)
         return stop < count

@@ -72,16 +72,16 @@ def _check_sequence(header: BatchHeader, producer: Producer) -> None:
         )
 
 
-def check_marker(marker: Marker, producer: Producer) -> None:
+def check_marker(marker: Marker, known_epoch: int, coordinator_epoch: int, is_open: bool) -> None:
     """Raises KafkaError INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED for a marker that comes too late."""
-    known = producer.producer_epoch
     is_bumped = marker.transaction_version >= EPOCH_BUMP_VERSION
     # The coordinator may not know that it has written the marker; of a producer that has used up its epochs none is newer.
-    is_repeat = is_bumped and marker.producer_epoch == known
-    is_repeat = is_repeat and (producer.current_txn_first_offset < 0 or known == LAST_EPOCH)
-    if not is_repeat and marker.producer_epoch < known + is_bumped:
-        detail = f"producer {marker.producer_id} has epoch {known}; a marker of epoch {marker.producer_epoch} is late"
+    is_repeat = is_bumped and marker.producer_epoch == known_epoch and (not is_open or known_epoch == LAST_EPOCH)
+    if not is_repeat and marker.producer_epoch < known_epoch + is_bumped:
+        detail = (
+            f"producer {marker.producer_id} has epoch {known_epoch}; a marker of epoch {marker.producer_epoch} is late"
+        )
         raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, detail)
-    if marker.coordinator_epoch < producer.coordinator_epoch:
-        detail = f"the coordinator of epoch {marker.coordinator_epoch} was replaced by {producer.coordinator_epoch}"
+    if marker.coordinator_epoch < coordinator_epoch:
+        detail = f"the coordinator of epoch {marker.coordinator_epoch} was replaced by {coordinator_epoch}"
         raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED, detail)

@@ -81,15 +81,6 @@ class Producer:
         """Where its open transaction begins; -1 when there is none."""
         self.batches: list[StoredBatch] = []
 
-    def end_transaction(self, epoch: int, coordinator_epoch: int, timestamp: int) -> None:
-        """Note a transaction marker."""
-        if epoch != self.producer_epoch:
-            self.producer_epoch = epoch
-            self.batches.clear()
-        self.coordinator_epoch = coordinator_epoch
-        self.current_txn_first_offset = -1
-        self.last_timestamp = timestamp
-
     def is_in_transaction(self, epoch: int) -> bool:
         """Whether it has an open transaction of this epoch."""
         return self.current_txn_first_offset >= 0 and self.producer_epoch == epoch
@@ -235,9 +226,10 @@ class ProducerState:
 
     def check_marker(self, marker: Marker) -> None:
         """Judge a marker before it is written; see producer_checks. [loop]"""
-        producer = self.producers.get(marker.producer_id)
-        if producer is not None:
-            check_marker(marker, producer)
+        data = self.producers.packed.get(marker.producer_id)
+        if data is not None:
+            _, epoch, *_, coordinator_epoch, first_offset = ENTRY.unpack_from(data)
+            check_marker(marker, epoch, coordinator_epoch, first_offset >= 0)
 
     def first_open_offset(self, producer_id: int) -> int:
         """Where the open transaction of a producer begins; -1 when it has none. [loop]"""
@@ -265,11 +257,16 @@ class ProducerState:
 
     def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> None:
         """Take a transaction marker into account, with the offset that it has in the log. [loop]"""
-        producer = self.producers.get(header.producer_id) or Producer(header.producer_id)
-        if producer.current_txn_first_offset >= 0:
-            self.open.end(producer.current_txn_first_offset, header.base_offset)
-        producer.end_transaction(header.producer_epoch, coordinator_epoch, header.max_timestamp)
-        self.producers[header.producer_id] = producer
+        epoch, last, batches, first_offset = header.producer_epoch, _NO_BATCH[:3], b"", -1
+        known = self.producers.packed.get(header.producer_id)
+        if known is not None:
+            _, known_epoch, *known_last, _, _, first_offset = ENTRY.unpack_from(known)
+            if known_epoch == epoch:
+                last, batches = tuple(known_last), known[ENTRY.size :]
+        if first_offset >= 0:
+            self.open.end(first_offset, header.base_offset)
+        entry = ENTRY.pack(header.producer_id, epoch, *last, header.max_timestamp, coordinator_epoch, -1)
+        self.producers.packed[header.producer_id] = entry + batches
         self.verifications.marker_added(header.producer_id, header.producer_epoch)
 
     def restore(self, producers: Iterable[Producer]) -> None:

@@ -31,6 +31,11 @@ class SegmentTransactions(SegmentFiles):
         self._bounds: tuple[int, int] | None = None
         self._written = 0
 
+    def make_files(self) -> None:
+        """As SegmentFiles; a transaction index of that name, which belonged to another segment, goes. [disk]"""
+        super().make_files()
+        self.replace_aborted(())
+
     def start_without_aborted(self) -> None:
         """Begin with an empty transaction index."""
         self._aborted, self._bounds, self._written = AbortedTransactions(), None, 0

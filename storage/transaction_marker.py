@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.transaction_replay import ABORT, COMMIT
-from kafkacompat.storage.validation import PATCHED_END, CheckedBatch, restamp
+from kafkacompat.storage.validation import PATCHED_END, CheckedBatch
 from kafkacompat.wire import record_batch
-from kafkacompat.wire.record_batch import build_batch, read_header
+from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2, BatchHeader, assemble
 
-_KEY = Struct(">hh")
-"""Version, type."""
-_VALUE = Struct(">hi")
-"""Version, coordinator epoch."""
+_RECORD = Struct(">5shhBhiB")
+"""Length, attributes, deltas and the length of the key; version and type; the length of the value; version and coordinator epoch;
+the number of headers."""
 
 MARKER_BYTES = 78
 """The size of a marker's batch."""
@@ -35,17 +34,25 @@ class Marker(NamedTuple):
 
 
 def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
-    """The batch of one control record that goes into the log."""
-    key = _KEY.pack(0, COMMIT if marker.is_commit else ABORT)
-    value = _VALUE.pack(0, marker.coordinator_epoch)
-    batch = build_batch(
-        [(now_ms, key, value, [])],
+    """The batch of one control record that goes into the log; the checksum is in its bytes alone."""
+    kind = COMMIT if marker.is_commit else ABORT
+    record = _RECORD.pack(b"\x20\0\0\0\x08", 0, kind, 0x0C, 0, marker.coordinator_epoch, 0)
+    attributes = record_batch.TRANSACTIONAL | record_batch.CONTROL
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        attributes |= record_batch.LOG_APPEND_TIME
+    header = BatchHeader(
+        base_offset=0,
+        length=MARKER_BYTES - LENGTH_END,
+        partition_leader_epoch=-1,
+        magic=MAGIC_V2,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=0,
+        base_timestamp=now_ms,
+        max_timestamp=now_ms,
         producer_id=marker.producer_id,
         producer_epoch=marker.producer_epoch,
-        transactional=True,
-        control=True,
+        base_sequence=-1,
+        record_count=1,
     )
-    view, header = memoryview(batch), read_header(batch)
-    if config.message_timestamp_type == LOG_APPEND_TIME:
-        return restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
-    return CheckedBatch(header, (view[PATCHED_END:],))
+    return CheckedBatch(header, (memoryview(assemble(header, record))[PATCHED_END:],))
