@@ -9,7 +9,7 @@ thread.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -29,7 +29,7 @@ from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.progress import Progress
 from kafkacompat.transactions.registry import Registry, TransactionalId
 from kafkacompat.transactions.settings import TransactionSettings
-from kafkacompat.transactions.state import COMPLETION, Ending
+from kafkacompat.transactions.state import Ending
 from kafkacompat.transactions.transaction import Producer, TopicPartition
 from kafkacompat.wire.apis.describe_transactions import TransactionState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -94,14 +94,10 @@ class TransactionCoordinator:
         return self._leadership.take(Shard(partition, writer, leader_epoch))
 
     def _loaded(self, shard: Shard, loader: Loader) -> None:
-        for each in loader.ids.values():
-            self._registry.remember(each)
-        decided = [each for each in loader.ids.values() if each.current.state in COMPLETION]
-        for each in decided:
-            each.pending = COMPLETION[each.current.state]
-        Deferred.fromCoroutine(self._complete(shard, decided))
+        self._registry.take_over(loader.ids, loader.size_bytes)
+        Deferred.fromCoroutine(self._complete(shard, loader.decided.values()))
 
-    async def _complete(self, shard: Shard, decided: Sequence[TransactionalId]) -> None:
+    async def _complete(self, shard: Shard, decided: Iterable[TransactionalId]) -> None:
         async for each in unhurried(self._clock, decided, DECIDED_A_TURN):
             if shard.is_active:
                 self._completion.begin(each)

@@ -10,6 +10,8 @@ from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.shard import Shard
 from kafkacompat.transactions.records import read_key, read_transaction
 from kafkacompat.transactions.registry import TransactionalId
+from kafkacompat.transactions.state import COMPLETION
+from kafkacompat.transactions.transaction import Transaction
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import Record, read_header, read_records
 
@@ -19,10 +21,15 @@ RECORDS_A_TURN = 500
 
 
 class Loader:
-    """Replays one partition; ``ids`` is what its records amount to."""
+    """Replays one partition; ``ids`` is what its records amount to, ``decided`` those of them that are to be completed.
+
+    All that has to be known of a great many is counted while they are read, a piece of work at a time.
+    """
 
     def __init__(self, shard: Shard) -> None:
         self.ids: dict[str, TransactionalId] = {}
+        self.decided: dict[str, TransactionalId] = {}
+        self.size_bytes = 0
         self._shard = shard
         self._skipped: Counter[str] = Counter()
 
@@ -52,15 +59,28 @@ class Loader:
     def discard(self) -> None:
         """Forget it all."""
         self.ids.clear()
+        self.decided.clear()
 
     def _replay_record(self, record: Record) -> None:
         try:
             name = read_key(record.key or b"")
             if name is None:
                 self._skipped["their keys are of a version that is not known here"] += 1
-            elif record.value is None:
-                self.ids.pop(name, None)
             else:
-                self.ids[name] = TransactionalId(name, self._shard, read_transaction(record.value))
+                found = None if record.value is None else read_transaction(record.value)
+                self._take(name, found)
         except MalformedError as problem:
             self._skipped[str(problem)] += 1
+
+    def _take(self, name: str, transaction: Transaction | None) -> None:
+        self.decided.pop(name, None)
+        earlier = self.ids.pop(name, None)
+        if earlier is not None:
+            self.size_bytes -= earlier.size_bytes
+        if transaction is None:
+            return
+        self.ids[name] = found = TransactionalId(name, self._shard, transaction)
+        self.size_bytes += found.size_bytes
+        if transaction.state in COMPLETION:
+            found.pending = COMPLETION[transaction.state]
+            self.decided[name] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred
 
@@ -87,6 +87,11 @@ class Registry(Shards):
         """Know one that was not known before."""
         self.ids[each.name] = each
         self._used_bytes += each.size_bytes
+
+    def take_over(self, ids: Mapping[str, TransactionalId], size_bytes: int) -> None:
+        """Know all of these, which take so much memory together."""
+        self.ids.update(ids)
+        self._used_bytes += size_bytes
 
     def change(self, each: TransactionalId, new: Transaction) -> None:
         """Let the log say *new* of a transactional id."""

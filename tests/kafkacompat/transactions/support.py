@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 
@@ -146,8 +145,3 @@ class World:
         """Let the controller have none to give."""
         self.allocating = Deferred()
         self.allocating.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the store is broken"))
-
-
-def unfired() -> Deferred[Any]:
-    """Fires when a test wants."""
-    return Deferred()
