@@ -6,8 +6,11 @@ import pytest
 
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.groups.coordinator_log import LogProducer
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle, topic_id
+from tests.kafkacompat.groups.producers import marker
 from tests.kafkacompat.groups.support import GROUP, now
 
 WEEK_S = 7 * 24 * 3600
@@ -24,6 +27,15 @@ def commit(
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
     identity = Identity(member_id, None, epoch, knows_epochs=knows_epochs)
     return now(world.coordinator.commit(GROUP, identity, [one]))[0]
+
+
+def commit_in_transaction(
+    world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, instance: str | None = None
+) -> ErrorCode:
+    one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
+    identity = Identity(member_id, instance, epoch)
+    producer = LogProducer(9, 0, NOT_VERIFIED)
+    return now(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
 
 
 def fetch(world: ConsumerWorld, member_id: str | None = None, epoch: int = -1) -> ErrorCode:
@@ -73,6 +85,51 @@ def test_anybody_may_commit_for_an_empty_group(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.beat("m", -1)
     assert commit(world, "", -1) == 0
+
+
+# In transactions
+
+
+def test_in_a_transaction_an_epoch_stands_for_the_generation(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert commit_in_transaction(world, "m", 2) == 0
+    assert commit_in_transaction(world, "m", 3) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_in_transaction(world, "m", 1) == ErrorCode.ILLEGAL_GENERATION
+    assert commit_in_transaction(world, "n", 2) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_in_a_transaction_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+    first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
+    settle(world, first, second)
+    kept, other = min(first.has["t"]), min(second.has["t"])
+    assert commit_in_transaction(world, "m1", 2, kept) == 0
+    assert commit_in_transaction(world, "m1", 2, other) == ErrorCode.ILLEGAL_GENERATION
+
+
+def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    assert commit_in_transaction(world, "", -1) == 0
+    assert commit_in_transaction(world, "", -2) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit_in_transaction(world, "", -1, instance="i") == ErrorCode.UNKNOWN_MEMBER_ID
+    world.beat("m", -1)
+    assert commit_in_transaction(world, "n", -2) == 0
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: ConsumerWorld, is_commit: bool) -> None:
+    now(world.coordinator.commit(GROUP, Identity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")]))
+    assert commit_in_transaction(world, "", -1) == 0
+    world.come("m", "t")
+    for each in (world, world.restarted()):
+        fetched = now(each.coordinator.fetch_offsets(GROUP))
+        assert ("t", 0) in fetched.offsets.pending
+    partition = world.coordinator.partition_for(GROUP)
+    batch = marker(is_commit=is_commit)
+    now(world.coordinator.end_transaction(partition, 9, is_commit, lambda: world.log.append(partition, batch)))
+    assert [each.committed() for each in (world, world.restarted())] == [7 if is_commit else 5] * 2
+
+
+# Reading, and growing old
 
 
 def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:
