@@ -1,4 +1,4 @@
-"""InitProducerId: new ids for idempotent producers; transactional ones are in test_transactions."""
+"""InitProducerId: new ids for idempotent producers; transactional ones are in test_transactional_producers."""
 
 from __future__ import annotations
 
