@@ -92,8 +92,7 @@ def test_a_consumer_group_and_its_members(broker: Broker, name: str) -> None:
     console_produce(broker, name, ["a", "b"])
     member = ConfluentMember(broker, name, **{"client.id": "mine"})
     member.subscribe(name)
-    read: list[str] = []
-    until(lambda: len(read) == 2 or read.extend(member.poll()), every_seconds=0)
+    until(lambda: member.poll() and member.assignment() == {(name, number) for number in range(3)}, every_seconds=0)
     member.commit()
     group = ("--group", name)
     state = tool(broker, CONSUMER_GROUPS, "--describe", *group, "--state", "--verbose").split()
