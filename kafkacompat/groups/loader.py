@@ -157,8 +157,8 @@ class Loader:
 
     def _delete(self, group_id: str) -> None:
         """Forget a group but for its offsets, which have tombstones of their own: it may become one of another kind."""
-        self._new_group(group_id, NO_TIMESTAMP)
-        if not self.groups[group_id].offsets.partitions:
+        offsets = self._new_group(group_id, NO_TIMESTAMP).offsets
+        if not offsets.by_topic and not offsets.pending:
             self._remove(group_id)
 
     def _remove(self, group_id: str) -> None:
