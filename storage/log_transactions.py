@@ -43,16 +43,14 @@ class LogTransactions(LogReading):
 
     def _locate(self, offset: int, may_block: bool) -> OffsetPosition:
         segment = self.segments[max(0, self.segments.floor(offset))]
-        file = segment.pin(may_block=may_block)
-        try:
-            place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
-            position = segment.size_bytes if place is None else place.position
-        except CorruptDataError as error:
-            if error.bad is None:
-                raise
-            position = error.bad.position
-        finally:
-            file.release()
+        with self._disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
+            try:
+                place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+                position = segment.size_bytes if place is None else place.position
+            except CorruptDataError as error:
+                if error.bad is None:
+                    raise
+                position = error.bad.position
         return OffsetPosition(offset, segment.base_offset, position)
 
     def read_committed(
@@ -102,8 +100,8 @@ class LogTransactions(LogReading):
         if found is not None:
             segment, region = found
             region.release()
-            end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, True)
             with self._disk_operation(repeatable=True):
+                end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, True)
                 self._warm_aborted(offset, end)
 
     def _warm_aborted(self, start: int, end: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ from kafkacompat.storage.transaction_index import AbortedTransaction, read_abort
 from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.storage.verification import MOST_GUARDS, Verifications
 from kafkacompat.wire.errors import KafkaError
+from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import Store, append, append_marker, batch, create, name, reopen, roll
 
 
@@ -91,6 +93,23 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     assert first.collect_aborted(0, 10, found, may_block=True)
     assert [each.first_offset for each in found] == [0, 2, 4, 6, 8]
     log.close()
+
+
+@pytest.mark.parametrize("after_bytes", [0, 10])
+def test_what_found_no_room_is_written_with_the_next_sync(memory: Store, after_bytes: int) -> None:
+    log = create(memory)
+    write(log, 1)
+    append_marker(log, Marker(1, 0, 0, False, 0))
+    assert isinstance(memory.files, MemoryFiles)
+    memory.files.fail_on("append", errno.ENOSPC, after_bytes)
+    with pytest.raises(KafkaError):
+        log.flush()
+    assert (log.offline, log.recovery_point) == (False, 0)
+    assert log.flush() == 2
+    memory.files.crash()
+    again = reopen(memory, recovery_point=2)
+    assert again.segments.active.aborted().since() == [AbortedTransaction(1, 0, 1, 2)]
+    again.close()
 
 
 def test_a_segment_has_nothing_of_another_one_that_had_its_name(memory: Store) -> None:
