@@ -150,6 +150,40 @@ def repetition_of_an_aborted_batch(script: Transcript, name: str) -> None:
     send("again", name, sent(who, 0))
 
 
+def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
+    wait_for_coordinator(script, name)
+    script.create_topic(name, message_timestamp_type="LogAppendTime")
+    for committed in (True, False):
+        who = a_producer(script, name)
+        add(script, name, who, name)
+        _send(script, name, 11, f"a batch {committed}", name, sent(who, 0))
+        end(script, name, who, committed)
+        for isolation in (0, 1):
+            asked = fetch_of(name)
+            asked.isolation_level = isolation
+            note_fetched(script, f"{committed} {isolation}", asked)
+
+
+def readers_in_sessions(script: Transcript, name: str) -> None:
+    """What changes for a reader of committed records when a transaction goes on, and ends."""
+    wait_for_coordinator(script, name)
+    script.create_topic(name)
+    who = a_producer(script, name)
+    opening = fetch_of(name)
+    opening.isolation_level, opening.session_epoch = 1, 0
+    opened = script.ask("open", opening, FetchResponse, 11)
+    assert opened is not None
+    add(script, name, who, name)
+    for epoch, sequence in enumerate((0, 2, 4, None), 1):
+        if sequence is None:
+            end(script, name, who, False)
+        else:
+            _send(script, name, 11, f"batch {sequence}", name, sent(who, sequence))
+        following = FetchRequest(max_wait_ms=50, min_bytes=1, max_bytes=1 << 20, isolation_level=1)
+        following.session_id, following.session_epoch = opened.session_id, epoch
+        note_fetched(script, f"next {epoch}", following)
+
+
 def produce_with_own_epochs(script: Transcript, name: str) -> None:
     """By clients that leave adding partitions to the broker."""
     wait_for_coordinator(script, name)
@@ -187,4 +221,10 @@ def _send(script: Transcript, topic: str, version: int, label: str, name: str, b
 PASSING = (51, 19)
 """CONCURRENT_TRANSACTIONS, and what older clients are told in place of it."""
 
-SCRIPTS = (produce_in_transactions, repetition_of_an_aborted_batch, produce_with_own_epochs)
+SCRIPTS = (
+    produce_in_transactions,
+    repetition_of_an_aborted_batch,
+    transactions_in_the_brokers_time,
+    readers_in_sessions,
+    produce_with_own_epochs,
+)
