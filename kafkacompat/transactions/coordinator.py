@@ -29,7 +29,7 @@ from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.progress import Progress
 from kafkacompat.transactions.registry import Registry, TransactionalId
 from kafkacompat.transactions.settings import TransactionSettings
-from kafkacompat.transactions.state import Ending
+from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
 from kafkacompat.transactions.transaction import Producer, TopicPartition
 from kafkacompat.wire.apis.describe_transactions import TransactionState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -123,7 +123,11 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition], client_version: int
     ) -> CodeOrLater:
         """AddPartitionsToTxn, AddOffsetsToTxn: have partitions in the transaction, which begins with its first."""
-        return self._progress.add(transactional_id, producer, partitions, client_version)
+        code = self._progress.add(transactional_id, producer, partitions, client_version)
+        if code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+            return code
+        adding = self._progress.add_patiently(transactional_id, producer, partitions, client_version)
+        return Deferred.fromCoroutine(adding)
 
     def end(
         self, transactional_id: str, producer: Producer, ending: Ending, client_version: int
@@ -151,8 +155,10 @@ class TransactionCoordinator:
         producer = Producer(producer_id, producer_epoch)
         if not add:
             return self._progress.verify(transactional_id, producer, partitions)
-        code = Deferred.fromCoroutine(self._progress.add_patiently(transactional_id, producer, partitions))
-        return code.addCallback(lambda code: dict.fromkeys(partitions, code))
+        code = self.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION)
+        if isinstance(code, Deferred):
+            return code.addCallback(lambda code: dict.fromkeys(partitions, code))
+        return dict.fromkeys(partitions, code)
 
     # For administrators
 

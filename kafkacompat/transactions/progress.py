@@ -61,20 +61,23 @@ class Progress:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return self._changes.write(found, current.with_partitions(partitions, client_version, now_ms(self._clock)))
 
-    async def add_patiently(self, name: str, producer: Producer, partitions: Collection[TopicPartition]) -> ErrorCode:
-        """As `add`, for records of a client that leaves the adding to the broker.
+    async def add_patiently(
+        self, name: str, producer: Producer, partitions: Collection[TopicPartition], client_version: int
+    ) -> ErrorCode:
+        """As `add`, but what is on its way is waited for, though not for long.
 
-        Another partition of the same transaction may be on its way: that is waited for, but not for long.
+        The transaction before may not be complete yet, or another partition come to the same transaction.
         """
         deadline = self._clock.seconds() + self._settings.concurrent_wait_ms / 1000
         while True:
-            code = self.add(name, producer, partitions, EPOCH_BUMP_VERSION)
+            code = self.add(name, producer, partitions, client_version)
             if code is not ErrorCode.CONCURRENT_TRANSACTIONS:
                 return await code if isinstance(code, Deferred) else code
             found, left_s = self._registry.find(name), deadline - self._clock.seconds()
-            if left_s <= 0 or isinstance(found, ErrorCode):
+            settled = found.wait() if isinstance(found, TransactionalId) and left_s > 0 else None
+            if settled is None:
                 return code
-            settled = found.wait().addTimeout(left_s, self._clock)  # type: ignore[arg-type]  # it fits IReactorTime
+            settled.addTimeout(left_s, self._clock)  # type: ignore[arg-type]  # it fits IReactorTime
             await settled.addErrback(lambda _: None)
 
     def verify(self, name: str, producer: Producer, partitions: Collection[TopicPartition]) -> PartitionCodes:

@@ -16,6 +16,9 @@ ID_BYTES = 600
 PARTITION_BYTES = 200
 """What a transactional id takes, about, and each partition of its transaction."""
 
+MOST_WAITING = 100
+"""So many requests wait for one transactional id: each looks again when a change is there."""
+
 
 class TransactionalId:
     """One transactional id: ``current`` is what the log says, ``pending`` the state that it is about to be in.
@@ -42,10 +45,15 @@ class TransactionalId:
         """Whether a change is on its way."""
         return self.pending is not None
 
-    def wait(self) -> Deferred[None]:
-        """Fires when no change is on its way any more, or this broker coordinates the id no longer."""
+    def wait(self) -> Deferred[None] | None:
+        """Fires when no change is on its way any more, or this broker coordinates the id no longer.
+
+        None where too many wait already.
+        """
         if self.waiting is None:
             self.waiting = []
+        if len(self.waiting) == MOST_WAITING:
+            return None
         settled: Deferred[None] = Deferred()
         self.waiting.append(settled)
         return settled

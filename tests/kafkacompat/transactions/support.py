@@ -115,8 +115,11 @@ class World:
         return answer.producer
 
     def add(self, producer: Producer, *partitions: TopicPartition, name: str = ID, version: int = 0) -> ErrorCode:
-        code: ErrorCode = now(self.coordinator.add_partitions(name, producer, partitions or (P0,), version))
-        return code
+        """Add them now; what is busy is waited for as long as the coordinator does."""
+        code = self.coordinator.add_partitions(name, producer, partitions or (P0,), version)
+        if is_waiting(code):
+            self.clock.advance(0.11)
+        return now(code)
 
     def end(self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0) -> ProducerAnswer:
         return now(self.ending(producer, commit, name=name, version=version))

@@ -6,6 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions.answers import ProducerAnswer
+from kafkacompat.transactions.registry import MOST_WAITING
 from kafkacompat.transactions.transaction import LAST_EPOCH, Producer, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
@@ -123,6 +124,31 @@ def test_records_do_not_wait_for_long() -> None:
     assert now(second) == {P1: CONCURRENT}
     world.log.held.pop().succeed()
     assert now(first) == {P0: NONE}
+
+
+def test_the_next_transaction_waits_a_little_for_the_last_to_be_complete() -> None:
+    world = World()
+    producer = world.init()
+    world.add(producer)
+    world.partitions.all[P0].hold = True
+    world.end(producer)
+    adding = world.coordinator.add_partitions(ID, producer, [P1], 0)
+    assert is_waiting(adding)
+    world.partitions.all[P0].release()
+    assert now(adding) is NONE
+
+
+def test_only_so_many_wait() -> None:
+    world = World()
+    producer = world.init()
+    world.log.hold = True
+    world.coordinator.add_partitions(ID, producer, [P0], 0)
+    waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MOST_WAITING)]
+    assert all(map(is_waiting, waiting))
+    assert now(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
+    world.log.hold = False
+    world.log.held.pop().succeed()
+    assert {now(each) for each in waiting} == {NONE}
 
 
 def test_records_that_wait_learn_of_a_resignation() -> None:
