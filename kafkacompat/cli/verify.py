@@ -32,6 +32,13 @@ def verify() -> None:
 @click.option(
     "--throughput", default=200.0, show_default=True, type=click.FloatRange(min=1), help="Values a second, each."
 )
+@click.option(
+    "--group-protocol",
+    type=click.Choice(["classic", "consumer", "mixed"]),
+    default="classic",
+    show_default=True,
+    help="The protocol of members and copiers; mixed: each chooses when it comes.",
+)
 @click.option("--seed", type=int, help="Decides the moments of kills and what clients choose (the time).")
 @click.option("--topic-prefix", metavar="PREFIX", help="Of the names of topics and groups, which must be new.")
 @overrides_option("Set a property of its own broker. May be given many times.")

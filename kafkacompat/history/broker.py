@@ -20,6 +20,10 @@ ASKED_WITHIN_S = 10.0
 PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "500",
     "log.segment.bytes": str(1 << 20),
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",

@@ -28,6 +28,9 @@ PAUSE_S = 0.05
 LONGEST_END_S = 60.0
 """So long it tries to come to an end in good order."""
 
+GROUP_PROTOCOLS = CLASSIC, CONSUMER, MIXED = "classic", "consumer", "mixed"
+"""Kafka's names, and one for members that choose by the dice, whenever they come."""
+
 _NEVER_SET = threading.Event()
 
 ROLES = {
@@ -50,6 +53,7 @@ class Orders(NamedTuple):
     topic_prefix: str
     throughput: float
     isolation: str
+    group_protocol: str
     session_timeout_ms: int
     transactional: bool
     seed: int

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from kafkacompat.history.client import Client
 from kafkacompat.history.events import READ_COMMITTED
 from kafkacompat.history.producing import ABORTED_SHARE, CALL_S, TransactionalSender
-from kafkacompat.history.reading import Reading
+from kafkacompat.history.reading import Reading, group_config
 
 MOST_AT_ONCE = 20
 
@@ -19,7 +19,7 @@ MOST_AT_ONCE = 20
 def copy(client: Client) -> None:
     """Copy what is committed, each record once, and abort now and then."""
     sender = TransactionalSender(client)
-    with closing(Reading(client, client.names.copiers, READ_COMMITTED)) as reading:
+    with closing(Reading(client, client.names.copiers, READ_COMMITTED, **group_config(client))) as reading:
         reading.join(client.names.records)
         while client.goes_on():
             messages, _ = reading.read(MOST_AT_ONCE)

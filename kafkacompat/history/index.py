@@ -113,6 +113,8 @@ class History:
     final: dict[Of, dict[int, str]] = field(default_factory=dict)
     """What the last readers found: values by offset, at each isolation, in each partition."""
     last_readers: set[str] = field(default_factory=set)
+    last_fetched: dict[Of, int] = field(default_factory=dict)
+    """What they were told of the groups' offsets."""
 
     def reaches(self, isolation: Isolation, place: Place, offset: int) -> bool:
         """Whether the last reader came as far as an offset; with -1, to the end."""
@@ -124,12 +126,9 @@ class History:
     def last_committed(self, group: str, place: Place) -> int:
         """Where the group is in the end; raises HistoryError if nobody asked."""
         try:
-            return max(self._last_fetched[group, place], 0)
+            return max(self.last_fetched[group, place], 0)
         except KeyError:
             raise HistoryError(f"nobody asked in the end where group {group} is in {place}") from None
-
-    def __post_init__(self) -> None:
-        self._last_fetched: dict[Of, int] = {}
 
 
 def history_of(events: Iterable[Event]) -> History:
@@ -158,7 +157,7 @@ class _Indexing:
                 history.final[run.isolation, run.place] = dict(run.records)
         for event in history.fetched:
             if event.client in finals:
-                history._last_fetched[event.group, event.place] = event.offset
+                history.last_fetched[event.group, event.place] = event.offset
         for place in sorted({value.place for value in history.values.values()}):
             for isolation in ISOLATIONS:
                 if (isolation, place) not in history.finished:

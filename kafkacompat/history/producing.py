@@ -27,6 +27,7 @@ class Sender:
         self._number = 0
         self._in_flight = 0
         self._next_ns = now_ns()
+        self.acknowledged = 0
         self.failed: str | None = None
         """Why a value was given up."""
         self.producer = Producer({**client.config, "enable.idempotence": True, "linger.ms": 2, **config})
@@ -54,6 +55,7 @@ class Sender:
     def _delivered(self, number: int, error: Any, message: Any) -> None:
         self._in_flight -= 1
         if error is None:
+            self.acknowledged += 1
             self._client.record(Acknowledged(now_ns(), self._client.name, number, message.offset()))
         else:
             self.failed = str(error)
@@ -73,7 +75,18 @@ class TransactionalSender(Sender):
     def begin(self) -> None:
         """Begin the next transaction."""
         self.transaction += 1
+        self.acknowledged = 0
         self.producer.begin_transaction()
+
+    def wait_for_one(self) -> None:
+        """Wait until a value of the transaction is acknowledged, but not for long.
+
+        Before the coordinator knows of a transaction, librdkafka asks to abort it all the same, is refused, and takes
+        that for the end of everything.
+        """
+        deadline_ns = now_ns() + int(CALL_S * 1e9)
+        while not self.acknowledged and now_ns() < deadline_ns:
+            self.producer.poll(0.05)
 
     def end(self, commit: bool) -> bool:
         """Commit or abort; return whether it is committed. Raises KafkaException when nobody can tell."""
@@ -121,6 +134,8 @@ def transact(client: Client) -> None:
                 sender.send(client.random.choice(places), sender.transaction)
                 sender.pace(client.orders.throughput)
             commit = client.random.random() >= ABORTED_SHARE
+            if not commit:
+                sender.wait_for_one()
         except KafkaException as problem:
             # The transaction has failed already, and takes no more values.
             if not problem.args[0].txn_requires_abort():

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from kafkacompat.history.client import AnewError, Client, now_ns, unless_fatal
+from kafkacompat.history.client import CLASSIC, CONSUMER, MIXED, AnewError, Client, now_ns, unless_fatal
 from kafkacompat.history.events import (
     READ_UNCOMMITTED,
     Commit,
@@ -42,11 +42,10 @@ class Reading:
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": client.orders.session_timeout_ms,
-            "heartbeat.interval.ms": client.orders.session_timeout_ms // 4,
             "fetch.wait.max.ms": 100,
         }
         self.consumer = Consumer({**client.config, **settings, **config})
+        self._is_incremental = config.get("group.protocol") == CONSUMER
         self._commits = 0
 
     def close(self) -> None:
@@ -58,7 +57,13 @@ class Reading:
         positions = list(places)
         for place, offset in positions:
             self._client.record(Positioned(now_ns(), self._client.name, place, offset))
-        self.consumer.assign([TopicPartition(*place, offset) for place, offset in positions])
+        partitions = [TopicPartition(*place, offset) for place, offset in positions]
+        if not self._is_incremental:
+            self.consumer.assign(partitions)
+            return
+        if known := [each for each in partitions if each in self.consumer.assignment()]:
+            self.consumer.incremental_unassign(known)
+        self.consumer.incremental_assign(partitions)
 
     def join(self, topic: str) -> None:
         """Take part in the group."""
@@ -127,6 +132,15 @@ class Reading:
             self._client.record(CommitAcknowledged(now_ns(), self._client.name, number))
 
 
+def group_config(client: Client) -> dict[str, Any]:
+    """The settings of a member of a group."""
+    chosen = client.orders.group_protocol
+    if (client.random.choice((CLASSIC, CONSUMER)) if chosen == MIXED else chosen) == CONSUMER:
+        return {"group.protocol": CONSUMER}
+    timeout_ms = client.orders.session_timeout_ms
+    return {"group.protocol": CLASSIC, "session.timeout.ms": timeout_ms, "heartbeat.interval.ms": timeout_ms // 4}
+
+
 def follow(client: Client) -> None:
     """Read all that is produced, from the beginning, as it comes."""
     reading = Reading(client, f"{client.orders.topic_prefix}-{client.name}", client.orders.isolation)
@@ -139,7 +153,7 @@ def follow(client: Client) -> None:
 def take_part(client: Client) -> None:
     """Be a member of a group that commits what it has read, leave now and then, and come again."""
     while client.goes_on():
-        reading = Reading(client, client.names.members, READ_UNCOMMITTED)
+        reading = Reading(client, client.names.members, READ_UNCOMMITTED, **group_config(client))
         with closing(reading):
             reading.join(client.names.records)
             messages: list[Any] = []

@@ -46,6 +46,7 @@ class Plan(NamedTuple):
     transactional: int
     copiers: int
     members: int
+    group_protocol: str
     throughput: float
     seed: int
     topic_prefix: str
@@ -215,6 +216,7 @@ class Run:
             topic_prefix=self._plan.topic_prefix,
             throughput=self._plan.throughput,
             isolation=isolation,
+            group_protocol=self._plan.group_protocol,
             session_timeout_ms=6000 if self._own is None else 2000,
             transactional=self.tally.serves_transactions,
             seed=self._plan.seed,
