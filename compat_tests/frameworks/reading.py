@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
@@ -45,3 +46,12 @@ class Reader:
 
     def close(self) -> None:
         self._consumer.close()
+
+
+def by_key(records: list[Read]) -> dict[str, list[str]]:
+    """The values of each key in the order in which they were written."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        key, value = record.texts
+        found[key].append(value)
+    return dict(found)

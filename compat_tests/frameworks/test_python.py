@@ -15,8 +15,7 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
 from compat_tests.frameworks.programme import FOLDER, Programme, python_of, serves_transactions
-from compat_tests.frameworks.reading import Reader
-from compat_tests.frameworks.test_streams import by_key
+from compat_tests.frameworks.reading import Reader, by_key
 
 pytestmark = pytest.mark.frameworks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import FOLDER, Programme, java, serves_transactions
-from compat_tests.frameworks.reading import Read, Reader
+from compat_tests.frameworks.reading import Reader, by_key
 
 pytestmark = pytest.mark.frameworks
 
@@ -160,12 +160,3 @@ def send(broker: Broker, events: Sequence[Event]) -> None:
     for topic, key, value, timestamp_ms in events:
         producer.produce(topic, key=key, value=value, timestamp=timestamp_ms)
     assert producer.flush(60) == 0
-
-
-def by_key(records: list[Read]) -> dict[str, list[str]]:
-    """The values of each key in the order in which they were written."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for record in records:
-        key, value = record.texts
-        found[key].append(value)
-    return dict(found)
