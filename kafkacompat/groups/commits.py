@@ -14,7 +14,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
 from kafkacompat.groups.coordinator_log import LogProducer
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetTable
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import offset_record

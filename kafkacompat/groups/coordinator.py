@@ -25,11 +25,12 @@ from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator_log import CoordinatorLog, LogProducer
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.joining import JoinAnswer, Joiner, Joining
 from kafkacompat.groups.leadership import Leadership
 from kafkacompat.groups.loader import Loader
 from kafkacompat.groups.membership import Membership, SyncAnswer
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.settings import GroupSettings

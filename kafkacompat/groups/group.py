@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
@@ -24,22 +23,11 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.groups.coordinator_log import Record
+    from kafkacompat.groups.memory_budget import MemoryBudget
     from kafkacompat.groups.shard import Shard
     from kafkacompat.wire.apis.join_group import JoinGroupResponse
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-
-
-@dataclass(slots=True)
-class MemoryBudget:
-    """How much the members of all groups take together, about, and may take."""
-
-    limit_bytes: int
-    used_bytes: int = 0
-
-    def has_room(self, size_bytes: int) -> bool:
-        """Whether *size_bytes* more are within the limit."""
-        return self.used_bytes + size_bytes <= self.limit_bytes
 
 
 class Group(AnyGroup):

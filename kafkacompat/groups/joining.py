@@ -10,8 +10,9 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.answers import join_refused, joined, sync_refused
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.member import OBJECT_BYTES, Member, Protocols, protocols_size_bytes
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.pending import PendingMembers
 from kafkacompat.groups.rebalance import Rebalance

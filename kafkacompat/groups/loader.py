@@ -10,8 +10,9 @@ from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.consumer import records as consumer_records
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.coordinator_log import CoordinatorLog
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.member import Member
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.pending_offsets import OffsetTransactions
 from kafkacompat.groups.records import (

@@ -17,7 +17,8 @@ from kafkacompat.groups.consumer.progress import Change, change_of
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder

@@ -20,8 +20,9 @@ from kafkacompat.groups.consumer.member import (
 )
 from kafkacompat.groups.consumer.metadata_hash import metadata_hash
 from kafkacompat.groups.consumer.retargeting import subscribed_topics
-from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE, Group, MemoryBudget
+from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE, Group
 from kafkacompat.groups.member import Member
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.state import STABLE
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.consumer_protocol import (

@@ -24,7 +24,8 @@ from kafkacompat.groups.consumer.retargeting import bump
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import group_record
 from kafkacompat.groups.shard import Registry

@@ -17,7 +17,8 @@ from kafkacompat.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from kafkacompat.groups.consumer.timeouts import Timer
     from kafkacompat.groups.coordinator_log import Record
-    from kafkacompat.groups.group import Group, MemoryBudget
+    from kafkacompat.groups.group import Group
+    from kafkacompat.groups.memory_budget import MemoryBudget
     from kafkacompat.groups.shard import Shard
     from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.timers import DelayedCall

@@ -21,9 +21,10 @@ from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.joining import JoinAnswer, Joiner
 from kafkacompat.groups.membership import SyncAnswer
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.shard import Registry

@@ -14,7 +14,7 @@ from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.coordinator_log import Record
-from kafkacompat.groups.group import MemoryBudget
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.shard import Registry, Shard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 

@@ -3,8 +3,9 @@
 import pytest
 
 from kafkacompat.groups.coordinator_log import CoordinatorLog
-from kafkacompat.groups.group import Group, MemoryBudget
+from kafkacompat.groups.group import Group
 from kafkacompat.groups.member import Member
+from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.offsets import CommittedOffset
 from kafkacompat.groups.records import (
     GroupMetadataKey,
