@@ -41,8 +41,8 @@ EndOffsets: TypeAlias = "Callable[[int, int, bool, Callable[[], object]], Deferr
 class MarkerWriter:
     """``find`` gives a partition of this broker or raises KafkaError (`ReplicaManager.find`).
 
-    Markers for the offsets topic are appended in line with the commits there, by ``end_transaction`` (partition, producer
-    id, whether it commits, what appends the marker): see `GroupCoordinator`.
+    Markers for the offsets topic are appended in line with the commits there, by ``end_transaction`` (partition,
+    producer id, whether it commits, what appends the marker): see `GroupCoordinator`.
     """
 
     def __init__(

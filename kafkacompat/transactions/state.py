@@ -2,8 +2,8 @@
 
 Rule 1. A transactional id is in one of eight states. *Empty*: it has a producer id and no transaction yet. *Ongoing*:
 a transaction has partitions. *PrepareCommit*, *PrepareAbort*: how it ends is decided and durable, the partitions are
-being told. *CompleteCommit*, *CompleteAbort*: all of them know. *Dead*: forgotten. *PrepareEpochFence* is never stored: Kafka
-passes through it where a transaction is aborted to fence its producer.
+being told. *CompleteCommit*, *CompleteAbort*: all of them know. *Dead*: forgotten. *PrepareEpochFence* is never
+stored: Kafka passes through it where a transaction is aborted to fence its producer.
 
 Rule 2. The state follows the log: a change counts once its record is there, and `PREDECESSORS` says from where a state
 may be reached. A change that it does not name is a programming error.
