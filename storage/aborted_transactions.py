@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -55,8 +56,8 @@ class AbortedTransactions:
         """(where the earliest begins, where the log was stable up to when the last one ended); there has to be one."""
         return min(self._first_offsets), self._stable_offsets[len(self) - 1]
 
-    def collect(self, start: int, end: int, into: list[AbortedTransaction]) -> bool:
-        """Add those that reach into the offsets from *start* to before *end*; whether no later one can do so."""
+    def collect(self, start: int, end: int, into: list[AbortedTransaction], enough: int = sys.maxsize) -> bool:
+        """Add those that reach into the offsets from *start* to before *end*; whether no later one can do so, or there are *enough*."""
         count = len(self)
         stop = bisect_left(self._stable_offsets, end, 0, count)
         slots = range(bisect_left(self._last_offsets, start, 0, count), min(stop + 1, count))
@@ -66,4 +67,6 @@ class AbortedTransactions:
             if min(first_offsets) < end:
                 columns = self._producer_ids[part], first_offsets, self._last_offsets[part], self._stable_offsets[part]
                 into += (each for each in map(AbortedTransaction, *columns) if each.first_offset < end)
+                if len(into) >= enough:
+                    return True
         return stop < count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import NamedTuple
 
 from kafkacompat.storage.corruption import CorruptDataError, spans
@@ -17,6 +18,11 @@ from kafkacompat.storage.transaction_index import AbortedTransaction
 from kafkacompat.storage.transaction_replay import TransactionReplay
 
 log = logging.getLogger(__name__)
+
+MOST_TOLD = 10_000
+"""So many aborted transactions are not told at once where less may be read, of which LEAST_BYTES are the least: they take ten
+milliseconds. In so many bytes not more can end."""
+LEAST_BYTES = 1 << 20
 
 
 class CommittedRead(NamedTuple):
@@ -62,8 +68,19 @@ class LogTransactions(LogReading):
         *,
         may_block: bool = True,
     ) -> CommittedRead:
-        """As `read`, up to the last stable offset. [loop]"""
+        """As `read`, up to the last stable offset; less where very many transactions were aborted. [loop]"""
         upper = self.stable_end(high_watermark, may_block=may_block)
+        read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_TOLD)
+        if len(read.aborted) < MOST_TOLD or read.region is None:
+            return read
+        read.region.release()
+        return self._read_committed(
+            offset, min(max_bytes, LEAST_BYTES), upper, at_least_one_batch, may_block, sys.maxsize
+        )
+
+    def _read_committed(
+        self, offset: int, max_bytes: int, upper: OffsetPosition, at_least_one_batch: bool, may_block: bool, enough: int
+    ) -> CommittedRead:
         found = self._read(offset, max_bytes, upper, at_least_one_batch, may_block)
         if found is None:
             return CommittedRead(None, [])
@@ -72,7 +89,7 @@ class LogTransactions(LogReading):
             return CommittedRead(region, [])  # what nearly every read at the end is
         try:
             end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, may_block)
-            return CommittedRead(region, self._aborted(offset, end, may_block))
+            return CommittedRead(region, self._aborted(offset, end, may_block, enough))
         except BaseException:
             region.release()
             raise
@@ -82,10 +99,10 @@ class LogTransactions(LogReading):
         known = segment.indexes(may_block=may_block)[0].offset_behind(position)
         return min(end_offset, self.last_offset_of(segment) + 1 if known is None else known)
 
-    def _aborted(self, start: int, end: int, may_block: bool) -> list[AbortedTransaction]:
+    def _aborted(self, start: int, end: int, may_block: bool, enough: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
         for segment in self.segments.since(start):
-            if segment.collect_aborted(start, end, found, may_block=may_block):
+            if segment.collect_aborted(start, end, found, may_block=may_block, enough=enough):
                 break
         return found
 

@@ -6,6 +6,7 @@ in front of the recovery point has a whole index, and one behind it gets it buil
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from kafkacompat.storage.aborted_transactions import AbortedTransactions
@@ -66,12 +67,14 @@ class SegmentTransactions(SegmentFiles):
             return False
         return True
 
-    def collect_aborted(self, start: int, end: int, into: list[AbortedTransaction], *, may_block: bool) -> bool:
+    def collect_aborted(
+        self, start: int, end: int, into: list[AbortedTransaction], *, may_block: bool, enough: int = sys.maxsize
+    ) -> bool:
         """As AbortedTransactions.collect; ColdDataError as from `aborted`."""
         aborted, bounds = self._aborted, self._bounds
         if aborted is None and bounds is not None and bounds[0] >= end:
             return bounds[1] >= end
-        return self.aborted(may_block=may_block).collect(start, end, into)
+        return self.aborted(may_block=may_block).collect(start, end, into, enough)
 
     def replace_aborted(self, transactions: Sequence[AbortedTransaction]) -> None:
         """Have these and no others, on the disk as well. [disk]"""

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from kafkacompat.storage import log_transactions
 from kafkacompat.storage.aborted_transactions import AbortedTransactions
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.lookup import ColdDataError
@@ -93,6 +94,24 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     assert first.collect_aborted(0, 10, found, may_block=True)
     assert [each.first_offset for each in found] == [0, 2, 4, 6, 8]
     log.close()
+
+
+def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_transactions, "MOST_TOLD", 30)
+    monkeypatch.setattr(log_transactions, "LEAST_BYTES", 2000)
+    log = create(memory, index_interval_bytes=0)
+    for sequence in range(50):
+        write(log, 1, sequence)
+        append_marker(log, Marker(1, 0, 0, False, 0))
+    log.producer_state.open.settle(log.log_end_offset)
+    found = log.read_committed(0, 1 << 30, log.end_position())
+    assert found.region is not None and found.region.size_bytes == 2000 < log.size_bytes
+    assert 0 < len(found.aborted) < 30
+    found.region.release()
+    few = log.read_committed(80, 1 << 30, log.end_position())
+    assert few.region is not None and len(few.aborted) == 10
+    few.region.release()
+    log.release()
 
 
 @pytest.mark.parametrize("after_bytes", [0, 10])
