@@ -87,20 +87,20 @@ share.coordinator.state.topic.replication.factor | short | 3 | 1.. | | Replicas 
 share.coordinator.state.topic.segment.bytes | int | 104857600 | 1.. | | The segment size of the share state topic
 share.coordinator.threads | int | 1 | 1.. | | Kafka's share coordinator threads
 share.coordinator.write.timeout.ms | int | 5000 | 1.. | | How long a write of share state may take
-transaction.abort.timed.out.transaction.cleanup.interval.ms | int | 10000 | 1.. | | How often overdue transactions are
+transaction.abort.timed.out.transaction.cleanup.interval.ms | int | 10000 | 1.. | U | How often overdue transactions are
     looked for
-transaction.max.timeout.ms | int | 900000 | 1.. | | The longest a transaction may be open
-transaction.partition.verification.enable | boolean | true | | C | Ask the coordinator before a transaction's first
+transaction.max.timeout.ms | int | 900000 | 1.. | U | The longest a transaction may be open
+transaction.partition.verification.enable | boolean | true | | UC | Ask the coordinator before a transaction's first
     write
-transaction.remove.expired.transaction.cleanup.interval.ms | int | 3600000 | 1.. | | How often unused transactional
+transaction.remove.expired.transaction.cleanup.interval.ms | int | 3600000 | 1.. | U | How often unused transactional
     ids are looked for
 transaction.state.log.load.buffer.size | int | 5242880 | 1.. | | Bytes read at once when transactions are loaded
-transaction.state.log.min.isr | int | 2 | 1.. | | In-sync replicas that the transactions topic needs
-transaction.state.log.num.partitions | int | 50 | 1.. | | Partitions of the transactions topic
-transaction.state.log.replication.factor | short | 3 | 1.. | | Replicas of the transactions topic
-transaction.state.log.segment.bytes | int | 104857600 | 1.. | | The segment size of the transactions topic
+transaction.state.log.min.isr | int | 2 | 1.. | U | In-sync replicas that the transactions topic needs
+transaction.state.log.num.partitions | int | 50 | 1.. | U | Partitions of the transactions topic
+transaction.state.log.replication.factor | short | 3 | 1.. | U | Replicas of the transactions topic
+transaction.state.log.segment.bytes | int | 104857600 | 1.. | U | The segment size of the transactions topic
 transaction.two.phase.commit.enable | boolean | false | | | Transactions of foreign coordinators
-transactional.id.expiration.ms | int | 604800000 | 1.. | | How long an unused transactional id is remembered
+transactional.id.expiration.ms | int | 604800000 | 1.. | U | How long an unused transactional id is remembered
 add.partitions.to.txn.retry.backoff.ms | int | 20 | 1.. | | The first pause when a transaction is not yet known
-add.partitions.to.txn.retry.backoff.max.ms | int | 100 | 0.. | | The longest such pause
+add.partitions.to.txn.retry.backoff.max.ms | int | 100 | 0.. | U | The longest such pause
 """
