@@ -210,7 +210,8 @@ def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_pa
         assert (broker.kill() == -signal.SIGKILL) if is_killed else (broker.stop() == 0)
         if is_killed:
             os.kill(worker, signal.SIGCONT)
-        assert cpu_seconds_to_the_end(worker) < used_seconds + 0.3
+        # It looks for its broker once a second; the whole takes it several.
+        assert cpu_seconds_to_the_end(worker) < used_seconds + 1.5
         assert broker.stderr().count("ERROR") == 0
 
 
