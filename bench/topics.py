@@ -20,10 +20,15 @@ def admin_of(broker: Broker) -> AdminClient:
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
 
+def unused_name() -> str:
+    """Return a name that nothing of this run has yet."""
+    return f"bench-{next(_NUMBERS)}"
+
+
 def create_topic(broker: Broker, partitions: int, **config: str) -> str:
     """Create a topic under a new name; return the name once every partition is open."""
     admin = admin_of(broker)
-    topic = f"bench-{next(_NUMBERS)}"
+    topic = unused_name()
     names = {key.replace("_", "."): value for key, value in config.items()}
     admin.create_topics([NewTopic(topic, partitions, 1, config=names)])[topic].result(30)
 

@@ -9,12 +9,15 @@ from bench.rows import (
     compaction,
     down_conversion,
     fetch,
+    first_record,
     group_commit,
+    groups,
     java_tools,
     latency,
     produce,
     scale,
     start,
+    transactions,
 )
 
 ROWS: dict[str, AnyRow] = {
@@ -28,6 +31,9 @@ ROWS: dict[str, AnyRow] = {
         cold_reader,
         compaction,
         down_conversion,
+        first_record,
+        groups,
+        transactions,
         scale,
         start,
         codec,

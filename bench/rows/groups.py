@@ -1,0 +1,209 @@
+"""Consumer groups: one that is large, and many that are small."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from itertools import cycle
+
+from bench.row import Goal, Options, Row, Samples
+from bench.topics import unused_name
+from bench.usage import Usage
+from compat_tests.brokers import Broker
+from compat_tests.raw_client import RawClient
+from compat_tests.same_answers.groups import join, sync, wait_for_coordinator
+from compat_tests.same_answers.transcript import Transcript
+from compat_tests.waiting import pause, until
+from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkacompat.wire.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
+from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from kafkacompat.wire.apis.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
+from kafkacompat.wire.errors import ErrorCode
+
+# The last version in which a member that is new comes in with one request.
+JOIN_VERSION = 3
+SYNC_VERSION = 3
+HEARTBEAT_VERSION = 3
+LEAVE_VERSION = 3
+TIMEOUT_MS = 45_000
+
+LARGE = 100
+GROUPS = 1000
+MEMBERS = 3
+HEARTBEAT_SECONDS = 5
+SECONDS = 30
+SETTLING_SECONDS = 2
+# As long as an assignment of one partition of a topic with a name of some length.
+ASSIGNMENT = bytes(40)
+
+
+class Member:
+    """A member of a classic group on a connection of its own; what is sent and what is received are told apart."""
+
+    def __init__(self, port: int, group: str) -> None:
+        self.group = group
+        self.member_id = ""
+        self._client = RawClient(port, timeout_seconds=120)
+        self._generation = -1
+        self._led: list[JoinGroupResponseMember] = []
+        self._is_unanswered = False
+
+    def close(self) -> None:
+        """Hang up without leaving."""
+        self._client.socket.close()
+
+    def send_join(self) -> None:
+        """Ask to come in, or to stay in."""
+        request = join(self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS)
+        self._client.send(request, JOIN_VERSION)
+
+    def receive_join(self) -> int:
+        """Wait for the generation; return how many members it has if this is its leader, else 0."""
+        answer = self._client.receive(JoinGroupResponse, JOIN_VERSION)
+        assert not answer.error_code, f"JoinGroup was answered with the error {answer.error_code}"
+        self.member_id, self._generation, self._led = answer.member_id, answer.generation_id, answer.members
+        return len(self._led)
+
+    def send_sync(self) -> None:
+        """Ask for the assignment; the leader brings everybody's along."""
+        given = [SyncGroupRequestAssignment(member_id=each.member_id, assignment=ASSIGNMENT) for each in self._led]
+        self._client.send(sync(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION)
+
+    def receive_sync(self) -> None:
+        """Wait for the assignment."""
+        answer = self._client.receive(SyncGroupResponse, SYNC_VERSION)
+        assert not answer.error_code, f"SyncGroup was answered with the error {answer.error_code}"
+
+    def send_heartbeat(self) -> None:
+        """Say that this member is there; what the one before was answered is looked at first."""
+        self.receive_heartbeat()
+        self._client.send(self._heartbeat(), HEARTBEAT_VERSION)
+        self._is_unanswered = True
+
+    def receive_heartbeat(self) -> None:
+        """Wait for the answer, if one is still to come."""
+        if self._is_unanswered:
+            answer = self._client.receive(HeartbeatResponse, HEARTBEAT_VERSION)
+            assert not answer.error_code, f"Heartbeat was answered with the error {answer.error_code}"
+            self._is_unanswered = False
+
+    def is_to_join_again(self) -> bool:
+        """Ask, with a heartbeat, whether a rebalance has begun."""
+        answer = self._client.call(self._heartbeat(), HeartbeatResponse, HEARTBEAT_VERSION)
+        return answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+
+    def _heartbeat(self) -> HeartbeatRequest:
+        return HeartbeatRequest(group_id=self.group, generation_id=self._generation, member_id=self.member_id)
+
+    def leave(self) -> None:
+        """Leave the group."""
+        request = LeaveGroupRequest(group_id=self.group, members=[MemberIdentity(member_id=self.member_id)])
+        self._client.call(request, LeaveGroupResponse, LEAVE_VERSION)
+
+
+def send_joins(members: Sequence[Member]) -> None:
+    """Have them all ask to come in, or to stay in."""
+    for member in members:
+        member.send_join()
+
+
+def settle(members: Sequence[Member], size: int) -> None:
+    """Wait, after the JoinGroups, until all of these are in a generation of their groups, of *size* members each."""
+    sizes = {member.receive_join() for member in members}
+    assert sizes == {0, size}, f"leaders were told of {sorted(sizes)} members in place of {size}"
+    for member in members:
+        member.send_sync()
+    for member in members:
+        member.receive_sync()
+
+
+def new_members(stack: ExitStack, broker: Broker, group: str, count: int) -> list[Member]:
+    """Connect them; they leave, each by itself, and hang up at the end."""
+    members = [stack.enter_context(closing(Member(broker.port, group))) for _ in range(count)]
+    for member in members:
+        stack.callback(member.leave)
+    return members
+
+
+def ready_group(broker: Broker) -> str:
+    """Return the name of a new group, once its coordinator is ready."""
+    group = unused_name()
+    with closing(Transcript(broker.port)) as script:
+        wait_for_coordinator(script, group)
+    return group
+
+
+def measure_rebalance(broker: Broker, _: Options) -> Samples:
+    """Let one member more come to a group that is settled, and all others join again at once."""
+    with ExitStack() as stack:
+        members = new_members(stack, broker, ready_group(broker), LARGE)
+        newcomer, *others = members
+        send_joins(others)
+        settle(others, LARGE - 1)
+        begun = time.monotonic()
+        newcomer.send_join()
+        # Who joins before the group knows of the newcomer is told to stay as he is.
+        until(others[0].is_to_join_again, every_seconds=0)
+        send_joins(others)
+        last = time.monotonic()
+        settle(members, LARGE)
+        over = time.monotonic()
+    return {"ms since the first JoinGroup": (over - begun) * 1e3, "ms since the last JoinGroup": (over - last) * 1e3}
+
+
+def measure_groups(broker: Broker, options: Options) -> Samples:
+    """Keep the groups alive for some seconds, the heartbeats of all members spread evenly."""
+    name, groups, seconds = ready_group(broker), options.count(GROUPS), max(2.0, SECONDS * options.scale)
+    with ExitStack() as stack:
+        members = [
+            member for number in range(groups) for member in new_members(stack, broker, f"{name}-{number}", MEMBERS)
+        ]
+        send_joins(members)
+        settle(members, MEMBERS)
+        pause(SETTLING_SECONDS)
+        with Usage(broker) as usage:
+            sent = beat(members, seconds)
+        resident_bytes = broker.resident_bytes()
+    return {
+        "broker share of a core": usage.cpu_seconds / usage.seconds,
+        "heartbeats/s": sent / usage.seconds,
+        "resident MB": resident_bytes / 1e6,
+    }
+
+
+def beat(members: Sequence[Member], seconds: float) -> int:
+    """Let every member send a heartbeat each five seconds; return how many were sent and answered."""
+    count, begun = int(len(members) * seconds / HEARTBEAT_SECONDS), time.monotonic()
+    for number, member in zip(range(count), cycle(members), strict=False):
+        pause(max(0.0, begun + number * HEARTBEAT_SECONDS / len(members) - time.monotonic()))
+        member.send_heartbeat()
+    for member in members:
+        member.receive_heartbeat()
+    return count
+
+
+# Long enough for all members of a new group to be in its first generation, which is not what is measured.
+FIRST_GENERATION = {"group.initial.rebalance.delay.ms": "2000"}
+
+ROWS = [
+    Row(
+        "rebalance-100",
+        "Rebalance of a group of 100",
+        "99 members of a classic group are settled, each on its connection; then one more joins, and all others join again as soon as "
+        "a heartbeat of one of them is told of it. Measured to the last answer to SyncGroup, from the JoinGroup of the newcomer, which "
+        "is the first, and from that of the last member. A rebalance of a group that has members does not wait for group.initial.rebalance.delay.ms.",
+        measure_rebalance,
+        [Goal("ms since the last JoinGroup", 1000, at_least=False, is_ratio=False)],
+        properties=FIRST_GENERATION,
+    ),
+    Row(
+        "groups-1000",
+        "1,000 groups of three members",
+        f"3,000 connections, one a member; each member sends a heartbeat every {HEARTBEAT_SECONDS} s, evenly spread, nothing else, for "
+        f"{SECONDS} s.",
+        measure_groups,
+        [Goal("broker share of a core", 0.25, at_least=False, is_ratio=False)],
+        properties=FIRST_GENERATION,
+    ),
+]
