@@ -88,7 +88,7 @@ def _add(file: File, place: tuple[int, int], header: BatchHeader, state: Produce
         state.add(header, header.base_offset, place)
     elif is_sound(file, position, header):  # else what it would end cannot be told
         for record in read_records(file.pread(header.size_bytes, position)):
-            state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big"))
+            state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big", signed=True))
 
 
 def _remove_strays(snapshots: Snapshots, bases: set[int]) -> None:
