@@ -10,6 +10,8 @@ from compat_tests.brokers import Broker
 from compat_tests.java_tools import run_java
 from compat_tests.waiting import until
 
+pytestmark = pytest.mark.tools
+
 TOOLS = "org.apache.kafka.tools"
 CONFIGS = "kafka.admin.ConfigCommand"
 CLIENT_METRICS = f"{TOOLS}.ClientMetricsCommand"
