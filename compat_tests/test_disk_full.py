@@ -82,7 +82,8 @@ class Writer:
         self._stop = threading.Event()
         self._topic = topic
         self._bootstrap = broker.bootstrap
-        self._thread = threading.Thread(target=self.write)
+        # A test that fails does not stop it.
+        self._thread = threading.Thread(target=self.write, daemon=True)
         self._thread.start()
 
     def write(self) -> None:
