@@ -174,9 +174,11 @@ def commits_row(size: int) -> Row:
         f"transactions-{size}",
         f"Transactions of {words}",
         f"One producer commits one transaction after the other, each one batch of {words} of 100 bytes to one partition: "
-        "Produce 12, which adds the partition by itself, and EndTxn 5, whose answer brings the next epoch, as Java 4 does it. "
-        "Each request waits for the answer before. Where the transaction before has not ended yet, Produce is sent again at once; "
-        "Kafka itself asks its coordinator again first, after add.partitions.to.txn.retry.backoff.ms (20).",
+        "Produce 12, which adds the partition by itself, and EndTxn 5, whose answer brings the next epoch, as Java 4 does "
+        "it. Each request waits for the answer before. Where the transaction before has not ended everywhere, Produce waits "
+        "in the broker, for add.partitions.to.txn.retry.backoff.max.ms (100) at most, and is sent again at once if it is "
+        "refused then. Meanwhile Kafka's sources ask the coordinator again every add.partitions.to.txn.retry.backoff.ms (20); "
+        "how much of its time that is was not measured.",
         partial(measure_commits, size),
         [Goal("commits/s", 1.0, at_least=True)],
     )

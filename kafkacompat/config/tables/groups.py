@@ -101,6 +101,6 @@ transaction.state.log.replication.factor | short | 3 | 1.. | U | Replicas of the
 transaction.state.log.segment.bytes | int | 104857600 | 1.. | U | The segment size of the transactions topic
 transaction.two.phase.commit.enable | boolean | false | | | Transactions of foreign coordinators
 transactional.id.expiration.ms | int | 604800000 | 1.. | U | How long an unused transactional id is remembered
-add.partitions.to.txn.retry.backoff.ms | int | 20 | 1.. | | The first pause when a transaction is not yet known
-add.partitions.to.txn.retry.backoff.max.ms | int | 100 | 0.. | U | The longest such pause
+add.partitions.to.txn.retry.backoff.ms | int | 20 | 1.. | | The pause between attempts to add a partition
+add.partitions.to.txn.retry.backoff.max.ms | int | 100 | 0.. | U | How long adding one may wait in all
 """
