@@ -33,7 +33,8 @@ LEGEND = f"""
 - **{OK}**: the client did it, and what it read back is what it wrote.
 - **{FAILED}**: it did not; the reason stands below. A client that fails with plain records (*none*) is not asked for more.
 - {NOT_APPLICABLE}: the client never had the feature, or has no way to use it.
-- *{NOT_SERVED}*: the client has the feature, but the broker does not offer it in its ApiVersions, so it was not tried.
+- *{NOT_SERVED}*: the client has the feature, but the broker, as it was in that run, did not offer it in its ApiVersions,
+  so it was not tried.
 
 What each step is:
 
