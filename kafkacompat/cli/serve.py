@@ -23,7 +23,7 @@ def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
     log_lines.addFilter(ErrorFlood())
     logging.basicConfig(level=logging.INFO, handlers=[log_lines])
     try:
-        # java.util.Properties reads files as Latin-1; other characters are written \uXXXX.
+        # java.util.Properties reads files as Latin-1; other characters are escaped in them.
         text = properties.read_text(encoding="latin-1") if properties is not None else None
         config = BrokerConfig.load(text, overrides)
     except (ConfigError, OSError) as problem:
