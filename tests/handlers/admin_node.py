@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 from twisted.internet.task import Clock
 
 from kafkacompat.config import BrokerConfig
-from kafkacompat.handlers import HANDLERS
-from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
+from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.features import TRANSACTION_VERSION
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.replication.directories import Directories
 from kafkacompat.replication.replica_manager import ReplicaManager
-from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from kafkacompat.wire.schema import Request, Response
+from kafkacompat.wire.schema import Request
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
+from tests.handlers.node import Answer, context_of, handled, reread, services
 from tests.kafkacompat.metadata.deferreds import outcome
 
-Answer = TypeVar("Answer", bound=Response)
 ABSENT: Any = None
 
 
@@ -39,34 +37,25 @@ class AdminNode:
         self.controller = Controller(self.store, self.holder, self.events, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
-        self._services = Services(
-            node_id=1,
+        self._services = services(
             clock=Clock(),
             config=config,
             metadata=self.holder,
             controller=self.controller,
             replica_manager=ReplicaManager(self.directories, ABSENT, Clock()),
-            fetch_sessions=ABSENT,
-            group_coordinator=ABSENT,
-            stored_offsets=ABSENT,
-            transactions=ABSENT,
-            conversions=ABSENT,
             features={TRANSACTION_VERSION: 2},
         )
 
     def send(self, request: Request, version: int) -> Any:
         """What the handler gives back: a response, or a Pending."""
-        peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(api_version=version, client_id="test", peer=peer)
-        decoded = compiler.decode(type(request), compiler.encode(request, version), version)
-        return HANDLERS[request.API_KEY].handle(decoded, context, self._services)
+        return handled(request, context_of(version), self._services)
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
         """The response as the client reads it."""
         response = self.send(request, version)
         if isinstance(response, Pending):
             response = outcome(response.response)
-        return compiler.decode(answer, compiler.encode(response, version), version)
+        return reread(response, answer, version)
 
     def make_topic(self, name: str, partitions: int = 1) -> bytes:
         """Make a topic; return its id."""

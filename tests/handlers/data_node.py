@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.conversion import Conversions
 from kafkacompat.handlers import HANDLERS
-from kafkacompat.handlers.context import Peer, Pending, RequestContext, Services
+from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.replication.fetch_sessions import FetchSessions
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
-from kafkacompat.wire.schema import Request, Response
+from kafkacompat.wire.schema import Request
 from tests.fakes.workers import ManualWorkers
+from tests.handlers.node import Answer, context_of, handled, services
 from tests.kafkacompat.metadata.deferreds import outcome
 from tests.kafkacompat.replication.node import EPOCH, START_S, Node, topic
 
 __all__ = ["EPOCH", "NOW_MS", "OFFSETS_ID", "T_ID", "U_ID", "DataNode", "batch"]
 
-Answer = TypeVar("Answer", bound=Response)
-ABSENT: Any = None
 
 NOW_MS = START_S * 1000
 T_ID, U_ID, OFFSETS_ID = b"t" * 16, b"u" * 16, b"o" * 16
@@ -52,17 +51,11 @@ class DataNode:
         self.sessions = FetchSessions(10, Random(1))
         self.workers = ManualWorkers(self.node.disks[0])
         self.conversions = Conversions(self.workers, self.node.files)
-        self.services = Services(
-            node_id=1,
+        self.services = services(
             clock=self.node.clock,
             config=BrokerConfig(given),
-            metadata=ABSENT,
-            controller=ABSENT,
             replica_manager=self.node.replicas,
             fetch_sessions=self.sessions,
-            group_coordinator=ABSENT,
-            stored_offsets=ABSENT,
-            transactions=ABSENT,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
         )
@@ -79,10 +72,7 @@ class DataNode:
 
     def send(self, request: Request, version: int, client_id: str = "test") -> Any:
         """What the handler gives back: a response, None, or a Pending."""
-        peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(api_version=version, client_id=client_id, peer=peer)
-        decoded = compiler.decode(type(request), compiler.encode(request, version), version)
-        return HANDLERS[request.API_KEY].handle(decoded, context, self.services)
+        return handled(request, context_of(version, client_id=client_id), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int, client_id: str = "test") -> Answer:
         """The response as the client reads it, after the disks have worked."""

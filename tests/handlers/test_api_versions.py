@@ -6,12 +6,11 @@ import pytest
 
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.api_versions import handle_api_versions
-from kafkacompat.handlers.context import Peer, RequestContext
-from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.admin_node import AdminNode
 from tests.handlers.data_node import DataNode
+from tests.handlers.node import context_of, reread
 
 
 def request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersionsRequest:
@@ -43,11 +42,9 @@ def test_usual_names_are_taken(name: str) -> None:
 
 
 def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
-    peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-    context = RequestContext(api_version=99, client_id="test", peer=peer)
-    answered = handle_api_versions(None, context, DataNode().services)
+    answered = handle_api_versions(None, context_of(99), DataNode().services)
     assert answered is not None
-    response = compiler.decode(ApiVersionsResponse, compiler.encode(answered, 0), 0)
+    response = reread(answered, ApiVersionsResponse, 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
 

@@ -11,8 +11,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-from kafkacompat.handlers import Handler
-from kafkacompat.handlers.context import Peer, Pending, RequestContext
+from kafkacompat.handlers.context import Pending
 from kafkacompat.storage.verification import NOT_VERIFIED, Guard
 from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.offset_fetch import (
@@ -31,6 +30,7 @@ from kafkacompat.wire.apis.txn_offset_commit import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
+from tests.handlers.node import context_of, handled
 from tests.handlers.transaction_node import TransactionNode
 from tests.kafkacompat.groups.support import GROUP, is_waiting, now
 from tests.kafkacompat.transactions.support import ID, NONE, P0
@@ -107,10 +107,7 @@ class Node(TransactionNode):
 
     def pending(self, producer: Producer, version: int) -> Pending[Any]:
         """What the handler gives back where it may have to wait."""
-        peer = Peer(listener_name="PLAINTEXT", host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
-        context = RequestContext(api_version=version, client_id="cli", peer=peer)
-        handler = Handler(TxnOffsetCommitRequest.API_KEY, TxnOffsetCommitRequest.VERSIONS)
-        response = handler.handle(request(producer), context, self._services)
+        response = handled(request(producer), context_of(version), self._services)
         assert isinstance(response, Pending)
         return response
 

@@ -230,3 +230,15 @@ class World:
         answers = [now(answer) for answer in (leader, *followers)]
         assert [answer.assignment for answer in answers] == [member_id.encode() for member_id in members]
         return members
+
+    def play(self, story: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Bring a group to where a story ends: "nothing", "form", "stable", "empty" or "rebalance".
+
+        Returns the request with the id of the group's member in place of "it".
+        """
+        (member_id,) = {"nothing": lambda: [""], "form": self.form}.get(story, self.stable)()
+        if story == "empty":
+            self.leave(member_id)
+        if story == "rebalance":
+            self.join_twice()
+        return {name: member_id if value == "it" else value for name, value in request.items()}

@@ -37,14 +37,7 @@ NONE = ErrorCode.NONE
 )
 def test_who_may_commit_when(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
     world = World()
-    (member_id,) = {"nothing": lambda: [""], "form": world.form}.get(story, world.stable)()
-    if story == "empty":
-        world.leave(member_id)
-    if story == "rebalance":
-        world.join_twice()
-    if request_.get("member_id") == "it":
-        request_ = {**request_, "member_id": member_id}
-    assert now(world.commit(**request_)) == [code]
+    assert now(world.commit(**world.play(story, request_))) == [code]
     assert world.committed(group=request_.get("group", GROUP)) == (-1 if code else 7)
 
 

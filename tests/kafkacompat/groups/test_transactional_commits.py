@@ -41,14 +41,7 @@ OTHER = PRODUCER + 1
 )
 def test_who_may_commit_when(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
     world = ProducerWorld()
-    (member_id,) = {"nothing": lambda: [""], "form": world.form}.get(story, world.stable)()
-    if story == "empty":
-        world.leave(member_id)
-    if story == "rebalance":
-        world.join_twice()
-    if request_.get("member_id") == "it":
-        request_ = {**request_, "member_id": member_id}
-    assert now(world.commit_in_transaction(**request_)) == [code]
+    assert now(world.commit_in_transaction(**world.play(story, request_))) == [code]
     assert world.is_unstable() is (not code)
     now(world.end())
     assert world.committed() == (-1 if code else 7)

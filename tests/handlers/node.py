@@ -1,0 +1,39 @@
+"""What the nodes under test have in common: their services, and how a request gets to its handler and back."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from kafkacompat.handlers import HANDLERS
+from kafkacompat.handlers.context import Peer, RequestContext, Services
+from kafkacompat.wire import compiler
+from kafkacompat.wire.schema import Request, Response
+
+Answer = TypeVar("Answer", bound=Response)
+
+NODE = 1
+
+
+def services(**present: Any) -> Services:
+    """Node 1 with these services and no others."""
+    needed = (each for each in fields(Services) if each.default is MISSING and each.default_factory is MISSING)
+    return Services(**{**{each.name: None for each in needed}, "node_id": NODE, **present})
+
+
+def context_of(version: int, *, client_id: str = "test", listener: str = "PLAINTEXT") -> RequestContext:
+    """A request's context in that version, from a client that is always at the same place."""
+    peer = Peer(listener_name=listener, host="10.1.1.1", port=5555, local_host="10.0.0.5", local_port=9092)
+    return RequestContext(api_version=version, client_id=client_id, peer=peer)
+
+
+def handled(request: Request, context: RequestContext, services: Services) -> Any:
+    """What the handler gives back, once the request has been through the wire: a response, None, or a Pending."""
+    version = context.api_version
+    decoded = compiler.decode(type(request), compiler.encode(request, version), version)
+    return HANDLERS[request.API_KEY].handle(decoded, context, services)
+
+
+def reread(response: Response, answer: type[Answer], version: int) -> Answer:
+    """A response as the client reads it."""
+    return compiler.decode(answer, compiler.encode(response, version), version)
