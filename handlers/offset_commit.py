@@ -16,10 +16,13 @@ Partitions that do not exist are refused one by one; what is wrong with the grou
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.groups.offsets import NO_TIMESTAMP
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
 from kafkacompat.metadata.image import TopicImage
@@ -32,6 +35,9 @@ from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from kafkacompat.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkacompat.wire.apis.txn_offset_commit import TxnOffsetCommitRequestPartition
 
 GROUP_ID_NOT_FOUND_VERSION = 9
 EPOCH_VERSION = 9
@@ -92,7 +98,7 @@ class _Commit:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             self._answers.append(answer)
-            self.offsets.append(_offset_to_commit(topic, partition))
+            self.offsets.append(offset_to_commit(topic, partition, partition.commit_timestamp))
         return answer
 
     async def store(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
@@ -109,7 +115,12 @@ class _Commit:
         return code
 
 
-def _offset_to_commit(topic: TopicImage, partition: OffsetCommitRequestPartition) -> OffsetToCommit:
+def offset_to_commit(
+    topic: TopicImage,
+    partition: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    commit_timestamp_ms: int = NO_TIMESTAMP,
+) -> OffsetToCommit:
+    """Return what a request says of a partition."""
     return OffsetToCommit(
         topic=topic.name,
         topic_id=topic.topic_id,
@@ -117,5 +128,5 @@ def _offset_to_commit(topic: TopicImage, partition: OffsetCommitRequestPartition
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata,
-        commit_timestamp_ms=partition.commit_timestamp,
+        commit_timestamp_ms=commit_timestamp_ms,
     )

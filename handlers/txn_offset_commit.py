@@ -20,6 +20,7 @@ from kafkacompat.groups.coordinator_log import LogProducer
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.groups.writer import COORDINATOR_ERRORS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.offset_commit import offset_to_commit
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.handlers.produce_verification import VERIFICATION
 from kafkacompat.metadata.image import MetadataImage, TopicImage
@@ -77,24 +78,13 @@ class _Commit:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             self._answers.append(answer)
-            self.offsets.append(_offset_to_commit(topic, partition))
+            self.offsets.append(offset_to_commit(topic, partition))
         return answer
 
     def settled(self, codes: Sequence[ErrorCode], response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
         for answer, code in zip(self._answers, codes, strict=True):
             answer.error_code = code
         return response
-
-
-def _offset_to_commit(topic: TopicImage, partition: TxnOffsetCommitRequestPartition) -> OffsetToCommit:
-    return OffsetToCommit(
-        topic=topic.name,
-        topic_id=topic.topic_id,
-        partition=partition.partition_index,
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=partition.committed_metadata,
-    )
 
 
 class _Transaction:
