@@ -33,22 +33,24 @@ class Member(Protocol):
     def close(self) -> None: ...
 
 
+def settings_of(broker: Broker, group: str, **more: str) -> dict[str, str]:
+    """What both clients call by the same names."""
+    return {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": group,
+        "group.protocol": "consumer",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+        **more,
+    }
+
+
 class ConfluentMember:
     """A member of confluent-kafka."""
 
     def __init__(self, broker: Broker, group: str, **options: str) -> None:
-        settings = {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": group,
-            "group.protocol": "consumer",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": "false",
-            "fetch.wait.max.ms": "100",
-            "topic.metadata.refresh.interval.ms": "1000",
-            "log_level": "0",
-            **options,
-        }
-        self._consumer = Consumer(settings)
+        quick = {"fetch.wait.max.ms": "100", "topic.metadata.refresh.interval.ms": "1000", "log_level": "0"}
+        self._consumer = Consumer(settings_of(broker, group, **(quick | options)))
 
     def subscribe(self, *topics: str) -> None:
         self._consumer.subscribe(list(topics))
@@ -78,16 +80,8 @@ class JavaMember:
     """A member of the Java client of 4.3.1, in a process of its own."""
 
     def __init__(self, broker: Broker, group: str, **options: str) -> None:
-        settings = {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": group,
-            "group.protocol": "consumer",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": "false",
-            "fetch.max.wait.ms": "100",
-            "metadata.max.age.ms": "1000",
-            **options,
-        }
+        quick = {"fetch.max.wait.ms": "100", "metadata.max.age.ms": "1000"}
+        settings = settings_of(broker, group, **(quick | options))
         command = java_command(
             "GroupMember",
             [f"{name}={value}" for name, value in settings.items()],

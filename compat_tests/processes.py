@@ -1,10 +1,8 @@
-"""What Linux tells about a running process, and ports that are free."""
+"""What Linux tells about a running process."""
 
 from __future__ import annotations
 
 import os
-import random
-import socket
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -20,22 +18,6 @@ def cpu_seconds(pid: int) -> float:
 def resident_bytes(pid: int) -> int:
     """Return the resident set: every page of the process that is in memory now."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody holds.
-
-    It lies below the range from which the kernel takes the ports of outgoing connections: while a
-    broker is down, a client that tries to reach it again cannot be given its port.
-    """
-    while True:
-        port = random.randrange(10_000, 30_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def children(pid: int) -> list[int]:

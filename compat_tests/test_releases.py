@@ -13,9 +13,9 @@ from kafka import KafkaProducer
 
 from compat_tests import releases
 from compat_tests.brokers import KafkacompatBroker
-from compat_tests.processes import free_port
 from compat_tests.releases import PATCHES
 from compat_tests.waiting import until
+from kafkacompat.history.ports import free_port
 from kafkacompat.wire.releases import CHANGES, RELEASES, release
 
 # One of each way in which a release tells; `python -m compat_tests.releases` asks them all.

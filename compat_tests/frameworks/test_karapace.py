@@ -18,7 +18,7 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import FOLDER, Programme, python_of
-from compat_tests.processes import free_port
+from kafkacompat.history.ports import free_port
 
 pytestmark = pytest.mark.frameworks
 

@@ -130,6 +130,17 @@ def see(broker: Broker, topic: str) -> list[str]:
         return [each.texts[1] for each in until(reader.read)]
 
 
+def in_a_transaction(broker: Broker, name: str) -> Producer:
+    """A producer that has written to a new topic, and has not ended its transaction."""
+    create_topic(broker, name)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "log_level": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(name, value="never seen")
+    assert producer.flush(60) == 0
+    return producer
+
+
 def test_hanging_transactions_are_found_and_aborted(
     make_broker: MakeBroker, name: str, transactions: Transactions
 ) -> None:
@@ -146,12 +157,7 @@ def test_hanging_transactions_are_found_and_aborted(
 
 
 def test_transactions_are_listed_described_and_aborted(broker: Broker, name: str, transactions: Transactions) -> None:
-    create_topic(broker, name)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "log_level": 0})
-    producer.init_transactions(60)
-    producer.begin_transaction()
-    producer.produce(name, value="never seen")
-    assert producer.flush(60) == 0
+    producer = in_a_transaction(broker, name)
     (listed,) = (line for line in transactions(broker, "list").splitlines() if line.startswith(name))
     assert listed.split()[3] == "Ongoing"
     assert re.search(rf"\b{name}-0\b", transactions(broker, "describe", "--transactional-id", name))
@@ -164,12 +170,7 @@ def test_transactions_are_listed_described_and_aborted(broker: Broker, name: str
 
 
 def test_a_producers_transactions_are_terminated(broker: Broker, name: str, transactions: Transactions) -> None:
-    create_topic(broker, name)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "log_level": 0})
-    producer.init_transactions(60)
-    producer.begin_transaction()
-    producer.produce(name, value="never seen")
-    assert producer.flush(60) == 0
+    producer = in_a_transaction(broker, name)
     transactions(broker, "forceTerminateTransaction", "--transactionalId", name)
     assert see(broker, name) == ["seen"]
     assert re.search(rf"\s{name}\s+\d+\s+\d+\s+Empty\s", transactions(broker, "describe", "--transactional-id", name))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.same_answers.consumer_groups import Group, beat, join
-from compat_tests.same_answers.groups import ask_offsets, commit
+from compat_tests.same_answers.groups import ask_offsets, commit, sync
+from compat_tests.same_answers.groups import join as join_classic
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -30,30 +31,14 @@ def subscription(topic: str, **given: list[int]) -> bytes:
 
 def classic_join(group: str, topic: str, member_id: str = "", **more: Any) -> JoinGroupRequest:
     held = more.pop("held", None)
-    request = JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[
-            JoinGroupRequestProtocol(
-                name="range", metadata=subscription(topic, held=held) if held else subscription(topic)
-            )
-        ],
-    )
-    for field, value in more.items():
-        setattr(request, field, value)
-    return request
+    metadata = subscription(topic, held=held) if held else subscription(topic)
+    more.setdefault("protocols", [JoinGroupRequestProtocol(name="range", metadata=metadata)])
+    return join_classic(group, member_id, **more)
 
 
 def classic_sync(group: str, member_id: str, generation: int, **more: Any) -> SyncGroupRequest:
-    request = SyncGroupRequest(
-        group_id=group, generation_id=generation, member_id=member_id, protocol_type="consumer", protocol_name="range"
-    )
-    for field, value in more.items():
-        setattr(request, field, value)
-    return request
+    more.setdefault("assignments", [])
+    return sync(group, generation, member_id, **more)
 
 
 def note_sync(script: Transcript, label: str, request: SyncGroupRequest) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import socket
 import struct
 import subprocess
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkacompat.history.ports import free_port
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
@@ -40,7 +40,7 @@ class OwnBroker:
 
     def __init__(self, folder: Path, overrides: Mapping[str, str]) -> None:
         self._folder = folder
-        self.bootstrap = f"127.0.0.1:{_free_port()}"
+        self.bootstrap = f"127.0.0.1:{free_port()}"
         self._properties = {
             "listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": str(folder / "data"),
@@ -86,18 +86,6 @@ class OwnBroker:
             self._process.terminate()
             self._process.communicate()
             self._process = None
-
-
-def _free_port() -> int:
-    """A loopback port below those that outgoing connections are given: it stays free while the broker is down."""
-    while True:
-        port = random.randrange(10_000, 30_000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def serves_transactions(bootstrap: str) -> bool:
