@@ -18,6 +18,12 @@ def verify() -> None:
 
 @verify.command()
 @click.option("--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="The broker. Without it, one of its own.")
+@click.option(
+    "--command-config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Client properties for --bootstrap-server, as Kafka's tools take them.",
+)
 @click.option("--check", "recorded", metavar="FILE", type=click.Path(path_type=Path), help="Only check this history.")
 @click.option("--history", metavar="FILE", type=click.Path(path_type=Path), help="Write the history to this file.")
 @click.option("--seconds", type=click.FloatRange(min=1), help="How long (60; on its own broker 3 for each kill).")
@@ -42,7 +48,8 @@ def verify() -> None:
 @click.option("--seed", type=int, help="Decides the moments of kills and what clients choose (the time).")
 @click.option("--topic-prefix", metavar="PREFIX", help="Of the names of topics and groups, which must be new.")
 @overrides_option("Set a property of its own broker. May be given many times.")
-def history(recorded: Path | None, history: Path | None, **options: Any) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Write the report as a line of JSON instead of tables.")
+def history(recorded: Path | None, history: Path | None, as_json: bool, **options: Any) -> None:
     """Let clients work, kill some of them and the broker, and check all that they saw.
 
     Idempotent and transactional producers, members of a group that come and go, clients that consume and produce in one
@@ -50,16 +57,17 @@ def history(recorded: Path | None, history: Path | None, **options: Any) -> None
     lost, doubled or out of order, nothing aborted seen, no transaction torn and no committed offset wrong.
 
     Without --bootstrap-server a broker in a temporary folder is killed 20 times. It needs confluent-kafka, which comes with
-    pip install 'kafkacompat[history]'. Ends with 0 when all is sound, with 1 when something is not, with 2 when there is
-    nothing to judge.
+    pip install 'kafkacompat[history]'. Ends with 0 when all is sound, with 1 when something is not, with 2 when it could not
+    be checked: no broker, a client or a restart that failed, an interruption, or nothing done that could be judged.
 
     \b
     Examples:
       kafkacompat verify history
       kafkacompat verify history --kills 5 --override kafkacompat.acks.after=fsync
       kafkacompat verify history --bootstrap-server localhost:9092 --seconds 300 --history history.jsonl
-      kafkacompat verify history --check history.jsonl
+      kafkacompat verify history --bootstrap-server localhost:9092 --command-config client.properties
+      kafkacompat verify history --check history.jsonl --json
     """
     from kafkacompat.cli.verify_history import check, run
 
-    sys.exit(run(history, options) if recorded is None else check(recorded))
+    sys.exit(run(history, as_json, options) if recorded is None else check(recorded, as_json))

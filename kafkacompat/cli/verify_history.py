@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
+import signal
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,32 +20,36 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from kafkacompat.cli.columns import visible, write_columns
 from kafkacompat.history.broker import RunError
 from kafkacompat.history.checks import Verdict, judge
-from kafkacompat.history.events import Event, HistoryError, read_history
-from kafkacompat.history.index import counts_of
+from kafkacompat.history.client_properties import read_client_properties
+from kafkacompat.history.counts import counts_of, missing
+from kafkacompat.history.events import HistoryError, read_history
 from kafkacompat.history.run import Plan, Run, Show, Tally
 from kafkacompat.storage.inspection.rows import Row
 
-EXIT_SOUND, EXIT_FINDINGS, EXIT_NOTHING_TO_JUDGE = 0, 1, 2
+EXIT_SOUND, EXIT_FINDINGS, EXIT_NOT_CHECKED = 0, 1, 2
 KILLS = 20
 SECONDS_A_KILL = 3.0
 SECONDS = 60.0
 
 
-def check(recorded: Path) -> int:
+def check(recorded: Path, as_json: bool) -> int:
     """Check a recorded history; return the exit code."""
-    return _judge(read_history(recorded), {})
+    return _judge(recorded, {}, as_json)
 
 
-def run(history: Path | None, options: Mapping[str, Any]) -> int:
+def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     """Make a history and check it; return the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
         return _refuse("verify history needs confluent-kafka: install it by pip install 'kafkacompat[history]'")
-    plan = _plan(**options)
+    _check_options(**options)
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
     try:
-        code = _run(plan, folder, history or folder / "history.jsonl")
+        with _terminable():
+            code = _run(_plan(**options), folder, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
         code = _refuse(str(problem))
+    except KeyboardInterrupt:
+        code = _refuse("interrupted")
     if code == EXIT_SOUND or not any(folder.rglob("*.log")):
         shutil.rmtree(folder)
     else:
@@ -51,17 +57,45 @@ def run(history: Path | None, options: Mapping[str, Any]) -> int:
     return code
 
 
-def _run(plan: Plan, folder: Path, target: Path) -> int:
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a run as SIGINT does, with all processes that it started."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(plan: Plan, folder: Path, target: Path, as_json: bool) -> int:
     # What cannot be written is found out before the work.
     target.touch()
     with _progress(plan) as show:
         one = Run(plan, folder, show)
         one.make_history(target)
     _tell(plan, one.tally)
-    code = _judge(read_history(target), _counts(one.tally))
+    code = _judge(target, _counts(one.tally), as_json)
     if code == EXIT_SOUND:
         one.delete_topics()
     return code
+
+
+def _check_options(
+    bootstrap: str | None,
+    kills: int | None,
+    restart_command: str | None,
+    command_config: Path | None,
+    overrides: Mapping[str, str],
+    **_: Any,
+) -> None:
+    if bootstrap is None:
+        for name, value in (("--restart-command", restart_command), ("--command-config", command_config)):
+            if value is not None:
+                raise click.UsageError(f"{name} is for the broker of a --bootstrap-server")
+    elif overrides:
+        raise click.UsageError("--override is for a broker of its own, not for that of a --bootstrap-server")
+    elif kills and restart_command is None:
+        raise click.UsageError("--kills with a --bootstrap-server needs a --restart-command")
 
 
 def _plan(
@@ -71,13 +105,10 @@ def _plan(
     restart_command: str | None,
     seed: int | None,
     topic_prefix: str | None,
+    command_config: Path | None,
     **others: Any,
 ) -> Plan:
     can_kill = bootstrap is None or restart_command is not None
-    if bootstrap is None and restart_command is not None:
-        raise click.UsageError("--restart-command is for the broker of a --bootstrap-server")
-    if kills and not can_kill:
-        raise click.UsageError("--kills with a --bootstrap-server needs a --restart-command")
     if kills is None:
         kills = KILLS if can_kill else 0
     if seconds is None:
@@ -87,11 +118,19 @@ def _plan(
         bootstrap=bootstrap,
         seconds=seconds,
         kills=kills,
+        config={} if command_config is None else _client_config(command_config),
         restart_command=restart_command,
         seed=seed,
         topic_prefix=topic_prefix or f"verify-history-{seed}",
         **others,
     )
+
+
+def _client_config(command_config: Path) -> dict[str, str]:
+    config, unknown = read_client_properties(command_config)
+    if unknown:
+        click.echo(f"client properties that librdkafka does not know: {', '.join(unknown)}", err=True)
+    return config
 
 
 @contextmanager
@@ -123,29 +162,46 @@ def _tell(plan: Plan, tally: Tally) -> None:
 
 def _counts(tally: Tally) -> dict[str, int]:
     return {
-        "broker killed": tally.broker_kills,
         "clients killed": tally.client_kills,
         "clients replaced": tally.clients_anew,
         "clients that did not end": len(tally.clients_stuck),
     }
 
 
-def _judge(events: Iterable[Event], counts: dict[str, int]) -> int:
+def _judge(recorded: Path, counts: dict[str, int], as_json: bool) -> int:
     try:
-        history, verdicts = judge(events)
-        counts = {**counts, **counts_of(history)}
-        if not counts["values acknowledged"]:
-            raise HistoryError("nothing was acknowledged, so there is nothing to judge")
+        history, verdicts = judge(read_history(recorded))
     except (HistoryError, OSError) as problem:
         return _refuse(str(problem))
+    counts = {**counts, **counts_of(history)}
+    not_done = list(missing(history))
+    if as_json:
+        _tell_json(counts, verdicts, not_done)
+    else:
+        _tell_columns(counts, verdicts)
+    found = sum(verdict.found for verdict in verdicts)
+    click.echo(f"{found} findings", err=True)
+    if found:
+        return EXIT_FINDINGS
+    if not_done:
+        return _refuse(f"this says nothing of the broker, as {', and '.join(not_done)}")
+    return EXIT_SOUND
+
+
+def _tell_json(counts: dict[str, int], verdicts: list[Verdict], not_done: list[str]) -> None:
+    checks = [
+        {"check": check.name, "what must hold": check.holds, "found": found, "first": first}
+        for check, found, first in verdicts
+    ]
+    _say(json.dumps({"counts": counts, "checks": checks, "missing": not_done}))
+
+
+def _tell_columns(counts: dict[str, int], verdicts: list[Verdict]) -> None:
     write_columns((Row("count", {"what": what, "how many": count}) for what, count in counts.items()), _say, _say)
     write_columns(map(_row, verdicts), _say, _say)
     for verdict in verdicts:
         for what in verdict.first:
             _say(f"{verdict.check.name}: {visible(what)}")
-    found = sum(verdict.found for verdict in verdicts)
-    click.echo(f"{found} findings", err=True)
-    return EXIT_FINDINGS if found else EXIT_SOUND
 
 
 def _row(verdict: Verdict) -> Row:
@@ -158,4 +214,4 @@ def _say(text: str) -> None:
 
 def _refuse(why: str) -> int:
     click.echo(f"kafkacompat: {why}", err=True)
-    return EXIT_NOTHING_TO_JUDGE
+    return EXIT_NOT_CHECKED

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import select
+import shlex
 import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkacompat.history.client import pause
 from kafkacompat.history.ports import free_port
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -16,6 +21,9 @@ from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
 ASKED_WITHIN_S = 10.0
+ASKED_AGAIN_AFTER_S = 0.2
+LONGEST_START_S = 120.0
+LONGEST_STOP_S = 60.0
 
 PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
@@ -40,6 +48,7 @@ class OwnBroker:
 
     def __init__(self, folder: Path, overrides: Mapping[str, str]) -> None:
         self._folder = folder
+        self._log = folder / "broker.log"
         self.bootstrap = f"127.0.0.1:{free_port()}"
         self._properties = {
             "listeners": f"PLAINTEXT://{self.bootstrap}",
@@ -54,19 +63,22 @@ class OwnBroker:
         self._folder.mkdir(exist_ok=True)
         options = [word for name, value in self._properties.items() for word in ("--override", f"{name}={value}")]
         command = [sys.executable, "-m", "kafkacompat", "serve", *options]
-        with (self._folder / "broker.log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )
-        assert self._process.stdout is not None
+        told = self._process.stdout
+        assert told is not None
         # The line that says it is ready is the only one; without one it has ended.
-        if not self._process.stdout.readline():
-            raise RunError(f"the broker does not start: see {self._folder / 'log'}")
+        if not select.select([told], [], [], LONGEST_START_S)[0]:
+            raise RunError(f"the broker is not ready after {LONGEST_START_S:g} s: see {self._log}")
+        if not told.readline():
+            raise RunError(f"the broker does not start: see {self._log}")
 
     def check(self) -> None:
         """Raise RunError if it ended by itself."""
         if self._process is not None and (code := self._process.poll()) is not None:
-            raise RunError(f"the broker ended by itself with code {code}: see {self._folder / 'log'}")
+            raise RunError(f"the broker ended by itself with code {code}: see {self._log}")
 
     def restart(self) -> None:
         """Kill it with SIGKILL and start it again."""
@@ -77,26 +89,68 @@ class OwnBroker:
         """End it with SIGKILL, if it runs."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
             self._process = None
 
     def stop(self) -> None:
-        """End it in good order."""
+        """End it in good order, or, if it takes too long, with SIGKILL."""
         if self._process is not None:
             self._process.terminate()
-            self._process.communicate()
-            self._process = None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(LONGEST_STOP_S)
+            self.kill()
 
 
-def serves_transactions(bootstrap: str) -> bool:
-    """Whether a broker says that it does; raises RunError if nobody answers."""
-    host, _, port = bootstrap.split(",")[0].strip().rpartition(":")
+def restart(command: str, log: Path) -> None:
+    """Run a command of the user's that kills a broker and starts it; raises RunError.
+
+    What it starts may go on, and hold what it writes to: so that is a file.
+    """
+    with log.open("ab") as output:
+        running = subprocess.Popen(
+            command, shell=True, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
     try:
-        with socket.create_connection((host, int(port)), ASKED_WITHIN_S) as connection:
-            answer = _ask_versions(connection)
-    except (OSError, ValueError, EOFError) as problem:
-        raise RunError(f"no broker answers at {bootstrap}: {problem or 'it hangs up'}") from problem
-    return {END_TXN, TXN_OFFSET_COMMIT} <= {api.api_key for api in answer.api_keys}
+        code = running.wait(LONGEST_START_S)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
+        raise RunError(f"{shlex.quote(command)} has not ended after {LONGEST_START_S:g} s: see {log}") from None
+    if code:
+        raise RunError(f"{shlex.quote(command)} ended with code {code}: see {log}")
+
+
+def wait_for_broker(bootstrap: str, *, is_encrypted: bool) -> None:
+    """Wait until it answers; raises RunError if it does not for too long."""
+    deadline = time.monotonic() + LONGEST_START_S
+    while True:
+        try:
+            serves_transactions(bootstrap, is_encrypted=is_encrypted)
+        except RunError as problem:
+            if time.monotonic() > deadline:
+                raise RunError(f"{problem}, {LONGEST_START_S:g} s after it was restarted") from problem
+            pause(ASKED_AGAIN_AFTER_S)
+        else:
+            return
+
+
+def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
+    """Whether a broker says that it does; raises RunError if nobody answers. With TLS it is believed to."""
+    problems = []
+    for server in bootstrap.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), ASKED_WITHIN_S) as connection:
+                if is_encrypted:
+                    return True
+                apis = {api.api_key for api in _ask_versions(connection).api_keys}
+        except (OSError, ValueError, EOFError) as problem:
+            problems.append(str(problem) or "it hangs up")
+        else:
+            return {END_TXN, TXN_OFFSET_COMMIT} <= apis
+    raise RunError(f"no broker answers at {bootstrap}: {'; '.join(problems)}")
 
 
 def _ask_versions(connection: socket.socket) -> ApiVersionsResponse:

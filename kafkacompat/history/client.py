@@ -1,7 +1,7 @@
 """One client of a run: a process of its own, so that it can be killed, which records what it does.
 
-Started as `python -m kafkacompat.history <orders in JSON>`; it ends with SIGTERM, in good order, or with the
-process that started it.
+Started as `python -m kafkacompat.history`, it reads its orders, in JSON, from standard input: there may be passwords in
+them. It ends with SIGTERM, in good order, or with the process that started it.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class Orders(NamedTuple):
     ordinal: int
     incarnation: int
     bootstrap: str
+    config: dict[str, str]
+    """What clients of this broker need, in librdkafka's words."""
     topic_prefix: str
     throughput: float
     isolation: str
@@ -114,14 +116,15 @@ class Client:
         self.names = TopicNames.of(orders.topic_prefix)
         self.random = Random(f"{orders.seed} {orders.name}")
         self.config: dict[str, Any] = {
-            "bootstrap.servers": orders.bootstrap,
-            "client.id": orders.name,
-            "log_level": 0,
             # With the default a call that waits for a coordinator may wait for good once all brokers were away
             # (librdkafka 2.16): the broker that it waits for is given up, and nobody tells it.
             "metadata.recovery.strategy": "none",
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+            **orders.config,
+            "bootstrap.servers": orders.bootstrap,
+            "client.id": orders.name,
         }
         self._stopped_at: float | None = None
         self._told = ""
@@ -182,11 +185,11 @@ def now_ns() -> int:
     return time.monotonic_ns()
 
 
-def main(arguments: list[str]) -> int:
+def main(orders_json: str) -> int:
     """Play a role; return the exit code."""
     from confluent_kafka import KafkaException
 
-    orders = Orders(**json.loads(arguments[0]))
+    orders = Orders(**json.loads(orders_json))
     module, function = ROLES[orders.role].split(":")
     client = Client(orders)
     try:

@@ -22,7 +22,7 @@ def copy(client: Client) -> None:
     with closing(Reading(client, client.names.copiers, READ_COMMITTED, **group_config(client))) as reading:
         reading.join(client.names.records)
         while client.goes_on():
-            messages, _ = reading.read(MOST_AT_ONCE)
+            messages = reading.read(MOST_AT_ONCE)
             if messages and not _copy(client, sender, reading, messages):
                 reading.go_back()
 

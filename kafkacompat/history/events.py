@@ -2,7 +2,8 @@
 
 Times are of the machine's monotonic clock, which all its processes share. What is asked for is recorded before it is
 asked, and what is answered after it is known: so an answer that is older than a question was given before it.
-A client has one process; who takes its place after an end has another name. What has no answer may be either.
+A client has one process, named `<identity>.<incarnation>`: who takes its place after its end is the same with the next
+number. What has no answer may be either.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 Isolation = str
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
@@ -121,7 +122,10 @@ class Fetched(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A reader that came last has read a partition from its beginning to *offset*; its end was at *end_offset*."""
+    """A reader has read a partition from its beginning to *offset*; when all others had stopped it ended at *end_offset*.
+
+    Of those of an isolation the last one tells what is there in the end.
+    """
 
     time_ns: int
     client: str
@@ -131,9 +135,40 @@ class Finished(NamedTuple):
     end_offset: int
 
 
-Event = Send | Acknowledged | End | Ended | Positioned | Read | Commit | CommitAcknowledged | Fetched | Finished
-EVENTS = (Send, Acknowledged, End, Ended, Positioned, Read, Commit, CommitAcknowledged, Fetched, Finished)
-_OF_NAME: dict[str, type[Event]] = {kind.__name__: kind for kind in EVENTS}
+class Listed(NamedTuple):
+    """What a client, asking at *asked_ns*, was told to be the end of a partition for readers at its isolation."""
+
+    time_ns: int
+    client: str
+    isolation: Isolation
+    place: Place
+    end_offset: int
+    asked_ns: int
+
+
+class Restarted(NamedTuple):
+    """The broker was killed at *killed_ns* or a little later, and is there again."""
+
+    time_ns: int
+    client: str
+    killed_ns: int
+
+
+Event = (
+    Send
+    | Acknowledged
+    | End
+    | Ended
+    | Positioned
+    | Read
+    | Commit
+    | CommitAcknowledged
+    | Fetched
+    | Finished
+    | Listed
+    | Restarted
+)
+_OF_NAME: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 class HistoryError(Exception):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from kafkacompat.history.events import (
@@ -20,9 +22,11 @@ from kafkacompat.history.events import (
     Finished,
     HistoryError,
     Isolation,
+    Listed,
     Place,
     Positioned,
     Read,
+    Restarted,
     Send,
 )
 
@@ -63,13 +67,18 @@ class Value:
     place: Place
     transaction: Transaction | None
     source: tuple[str, int, int] | None
-    acknowledged: bool = False
+    acknowledged_ns: int | None = None
     offset: int = -1
 
     @property
-    def is_stored(self) -> bool:
-        """Whether it was told to be there for everybody."""
-        return self.acknowledged if self.transaction is None else self.transaction.committed is True
+    def acknowledged(self) -> bool:
+        """Whether it was told to be in the log."""
+        return self.acknowledged_ns is not None
+
+    def must_be_read(self, isolation: Isolation) -> bool:
+        """Whether it was told to be there for readers at an isolation: what is aborted is in the log, too."""
+        is_committed = self.transaction is not None and self.transaction.committed is True
+        return is_committed or (self.acknowledged and (self.transaction is None or isolation == READ_UNCOMMITTED))
 
 
 @dataclass
@@ -98,6 +107,20 @@ class Committing:
     """From when on it holds."""
 
 
+class Floor:
+    """What an offset is not below, from when on: made of (time, offset), each of which holds from then on."""
+
+    def __init__(self, told: Iterable[tuple[int, int]]) -> None:
+        pairs = sorted(told)
+        self._times_ns = [time_ns for time_ns, _ in pairs]
+        self._offsets = list(accumulate((offset for _, offset in pairs), max))
+
+    def at(self, time_ns: int) -> int:
+        """The floor at a time: -1 if nothing was told before."""
+        count = bisect_left(self._times_ns, time_ns)
+        return self._offsets[count - 1] if count else -1
+
+
 @dataclass
 class History:
     """All of it. Values are found by what stands in the records."""
@@ -109,7 +132,12 @@ class History:
     fetched: list[Fetched] = field(default_factory=list)
     group_of: dict[str, str] = field(default_factory=dict)
     """Of each client that committed, or asked for what is committed."""
+    listed: list[Listed] = field(default_factory=list)
+    restarts: list[Restarted] = field(default_factory=list)
+    followed: list[Finished] = field(default_factory=list)
+    """How far all readers came that read to the end."""
     finished: dict[Of, Finished] = field(default_factory=dict)
+    """How far the last ones of them came."""
     final: dict[Of, dict[int, str]] = field(default_factory=dict)
     """What the last readers found: values by offset, at each isolation, in each partition."""
     last_readers: set[str] = field(default_factory=set)
@@ -117,11 +145,9 @@ class History:
     """What they were told of the groups' offsets."""
 
     def reaches(self, isolation: Isolation, place: Place, offset: int) -> bool:
-        """Whether the last reader came as far as an offset; with -1, to the end."""
+        """Whether the last reader came to the end, wherever that is, or beyond an offset if that is not -1."""
         finished = self.finished.get((isolation, place))
-        if finished is None:
-            return True
-        return offset < finished.offset if offset >= 0 else finished.offset >= finished.end_offset
+        return finished is None or finished.offset >= finished.end_offset or 0 <= offset < finished.offset
 
     def last_committed(self, group: str, place: Place) -> int:
         """Where the group is in the end; raises HistoryError if nobody asked."""
@@ -179,7 +205,7 @@ class _Indexing:
 
     def acknowledged(self, event: Acknowledged) -> None:
         value = self.history.values[text_of(event.client, event.number)]
-        value.acknowledged, value.offset = True, event.offset
+        value.acknowledged_ns, value.offset = event.time_ns, event.offset
 
     def end(self, event: End) -> None:
         transaction = self._transaction(event.client, event.transaction)
@@ -233,30 +259,20 @@ class _Indexing:
         self.history.group_of[event.client] = event.group
 
     def finished(self, event: Finished) -> None:
+        self.history.followed.append(event)
         self.history.finished[event.isolation, event.place] = event
 
+    def listed(self, event: Listed) -> None:
+        self.history.listed.append(event)
 
-def counts_of(history: History) -> dict[str, int]:
-    """How much there is of everything."""
-    values, transactions = history.values.values(), history.transactions.values()
-    live = [run for run in history.runs if run.client not in history.last_readers]
-    return {
-        "values sent": len(values),
-        "values acknowledged": sum(value.acknowledged for value in values),
-        "of them copies": sum(value.acknowledged and value.source is not None for value in values),
-        "transactions committed": sum(each.committed is True for each in transactions),
-        "transactions aborted": sum(each.committed is False for each in transactions),
-        "transactions whose end nobody was told": sum(each.committed is None for each in transactions),
-        "records read": sum(len(run.records) for run in live),
-        "positions taken by readers": len(live),
-        "offsets committed": sum(
-            commit.acknowledged_ns is not None for commits in history.commits.values() for commit in commits
-        ),
-        "committed offsets asked for": len(history.fetched),
-        "records there in the end": sum(
-            len(records) for (level, _), records in history.final.items() if level == READ_UNCOMMITTED
-        ),
-    }
+    def restarted(self, event: Restarted) -> None:
+        self.history.restarts.append(event)
+
+
+def incarnation_of(client: str) -> tuple[str, int]:
+    """Who a client is, and as which process: those of one identity follow each other."""
+    identity, _, number = client.rpartition(".")
+    return (identity, int(number)) if number.isdecimal() else (client, 0)
 
 
 def text_of(client: str, number: int) -> str:
@@ -275,4 +291,6 @@ _NOTE: dict[type[Event], Callable[[_Indexing, Any], None]] = {
     CommitAcknowledged: _Indexing.commit_acknowledged,
     Fetched: _Indexing.fetched,
     Finished: _Indexing.finished,
+    Listed: _Indexing.listed,
+    Restarted: _Indexing.restarted,
 }

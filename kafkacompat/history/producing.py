@@ -17,6 +17,7 @@ ABORTED_SHARE = 0.2
 DELIVERY_TIMEOUT_MS = 120_000
 TRANSACTION_TIMEOUT_MS = 15_000
 CALL_S = 5.0
+LONGEST_POLL_S = 0.2
 
 
 class Sender:
@@ -37,17 +38,20 @@ class Sender:
         number = self._number
         self._number += 1
         self._client.record(Send(now_ns(), self._client.name, number, place, transaction, source))
-        self._in_flight += 1
         text = text_of(self._client.name, number)
         self.producer.produce(
             place.topic, text, partition=place.partition, on_delivery=partial(self._delivered, number)
         )
+        self._in_flight += 1
 
     def pace(self, throughput: float) -> None:
-        """Take what is answered, until it is time for the next value."""
+        """Take what is answered, until it is time for the next value, or for the end."""
         self._next_ns += int(1e9 / throughput)
-        while (left_ns := self._next_ns - now_ns()) > 0 or self._in_flight > MOST_IN_FLIGHT:
-            self.producer.poll(max(left_ns, 1_000_000) / 1e9)
+        while self._client.goes_on():
+            left_ns = self._next_ns - now_ns()
+            if left_ns <= 0 and self._in_flight <= MOST_IN_FLIGHT:
+                break
+            self.producer.poll(min(max(left_ns, 1_000_000) / 1e9, LONGEST_POLL_S))
         # What was not sent while the broker was away is not made up for.
         self._next_ns = max(self._next_ns, now_ns() - 100_000_000)
         self.producer.poll(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from kafkacompat.history.events import (
     CommitAcknowledged,
     Fetched,
     Finished,
+    Listed,
     Place,
     Positioned,
     Read,
@@ -28,6 +29,10 @@ CALL_S = 5.0
 COMMITTED_SHARE = 0.5
 LEFT_SHARE = 0.02
 LONGEST_READING_S = 90.0
+SECONDS_AN_END = 1.0
+"""So often a reader asks where a partition ends."""
+
+_TELLING_ENDS = {"enable.partition.eof": True}
 
 
 class Reading:
@@ -47,6 +52,8 @@ class Reading:
         self.consumer = Consumer({**client.config, **settings, **config})
         self._is_incremental = config.get("group.protocol") == CONSUMER
         self._commits = 0
+        self.reached: dict[Place, int] = {}
+        """With `enable.partition.eof`, where each partition's end was met last."""
 
     def close(self) -> None:
         """Leave."""
@@ -96,22 +103,29 @@ class Reading:
         if places := [Place(each.topic, each.partition) for each in self.consumer.assignment()]:
             self.start_at(self.committed(places))
 
-    def read(self, at_most: int = MOST_AT_ONCE) -> tuple[list[Any], dict[Place, int]]:
-        """Take messages; return them, and the ends of partitions that were reached."""
-        messages, ends = [], {}
+    def end_of(self, place: Place, timeout_s: float) -> int:
+        """Where a partition ends, as the broker says for this isolation; raises KafkaException."""
+        asked_ns = now_ns()
+        end = int(self.consumer.get_watermark_offsets(TopicPartition(*place), timeout_s)[1])
+        self._client.record(Listed(now_ns(), self._client.name, self._isolation, place, end, asked_ns))
+        return end
+
+    def read(self, at_most: int = MOST_AT_ONCE) -> list[Any]:
+        """Take messages."""
+        messages = []
         by_place: defaultdict[Place, list[tuple[int, str]]] = defaultdict(list)
         for message in self.consumer.consume(at_most, 0.2):
             place = Place(message.topic(), message.partition())
             if (error := message.error()) is None:
                 messages.append(message)
-                by_place[place].append((message.offset(), message.value().decode("utf-8", "replace")))
+                by_place[place].append((message.offset(), (message.value() or b"").decode("utf-8", "replace")))
             elif error.code() == KafkaError._PARTITION_EOF:
-                ends[place] = message.offset()
+                self.reached[place] = message.offset()
             elif error.fatal():
                 raise AnewError(str(error))
         for place, records in by_place.items():
             self._client.record(Read(now_ns(), self._client.name, self._isolation, place, records))
-        return messages, ends
+        return messages
 
     def note_commits(self, messages: Iterable[Any], transaction: int | None = None) -> tuple[list[Any], range]:
         """Record that messages are about to be committed; return the positions and the numbers of the commits."""
@@ -142,12 +156,37 @@ def group_config(client: Client) -> dict[str, Any]:
 
 
 def follow(client: Client) -> None:
-    """Read all that is produced, from the beginning, as it comes."""
-    reading = Reading(client, f"{client.orders.topic_prefix}-{client.name}", client.orders.isolation)
-    with closing(reading):
-        reading.start_at((place, 0) for place in client.names.places())
+    """Read all that is produced, from the beginning, as it comes, and when it is time to end up to the end."""
+    places = _places(client)
+    group = f"{client.orders.topic_prefix}-{client.name}"
+    with closing(Reading(client, group, client.orders.isolation, **_TELLING_ENDS)) as reading:
+        reading.start_at((place, 0) for place in places)
+        asked_at = 0.0
         while client.goes_on():
             reading.read()
+            if time.monotonic() > asked_at + SECONDS_AN_END:
+                # With the broker away there is no answer.
+                with suppress(KafkaException):
+                    reading.end_of(client.random.choice(places), SECONDS_AN_END)
+                asked_at = time.monotonic()
+        _read_to_the_ends(client, reading, places)
+
+
+def _places(client: Client) -> list[Place]:
+    """The partitions that readers read."""
+    return client.names.places() + (client.names.copy_places() if client.orders.transactional else [])
+
+
+def _read_to_the_ends(client: Client, reading: Reading, places: list[Place]) -> None:
+    """Read on from where *reading* is to where partitions end now; for whom reads everything, as what is aborted counts."""
+    with closing(Reading(client, f"{client.orders.topic_prefix}-{client.name}-ends", READ_UNCOMMITTED)) as asking:
+        goals = {place: int(client.again(partial(asking.end_of, place, CALL_S), unless_fatal)) for place in places}
+    deadline = time.monotonic() + LONGEST_READING_S
+    while any(reading.reached.get(place, 0) < goals[place] for place in places) and time.monotonic() < deadline:
+        reading.read()
+    for place in places:
+        reached = reading.reached.get(place, 0)
+        client.record(Finished(now_ns(), client.name, client.orders.isolation, place, reached, goals[place]))
 
 
 def take_part(client: Client) -> None:
@@ -156,9 +195,8 @@ def take_part(client: Client) -> None:
         reading = Reading(client, client.names.members, READ_UNCOMMITTED, **group_config(client))
         with closing(reading):
             reading.join(client.names.records)
-            messages: list[Any] = []
             while client.goes_on() and client.random.random() >= LEFT_SHARE:
-                messages = reading.read()[0]
+                messages = reading.read()
                 if messages and client.random.random() < COMMITTED_SHARE:
                     _commit(reading, messages)
 
@@ -175,29 +213,12 @@ def _commit(reading: Reading, messages: list[Any]) -> None:
 
 def read_all(client: Client) -> None:
     """Read every partition to its end, and ask where the groups are."""
-    isolation, names = client.orders.isolation, client.names
-    places = names.places() + (names.copy_places() if client.orders.transactional else [])
+    isolation, names, places = client.orders.isolation, client.names, _places(client)
     groups = [names.members] + ([names.copiers] if client.orders.transactional else [])
     for group in groups if isolation != READ_UNCOMMITTED else ():
         with closing(Reading(client, group, isolation)) as asking:
             asking.committed(names.places())
-    reading = Reading(
-        client, f"{client.orders.topic_prefix}-{client.name}", isolation, **{"enable.partition.eof": True}
-    )
-    with closing(reading):
-        goals = {place: _end(client, place) for place in places}
+    group = f"{client.orders.topic_prefix}-{client.name}"
+    with closing(Reading(client, group, isolation, **_TELLING_ENDS)) as reading:
         reading.start_at((place, 0) for place in places)
-        reached = dict.fromkeys(places, 0)
-        deadline = time.monotonic() + LONGEST_READING_S
-        while any(reached[place] < goals[place] for place in places) and time.monotonic() < deadline:
-            reached.update(reading.read()[1])
-    for place in places:
-        client.record(Finished(now_ns(), client.name, isolation, place, reached[place], goals[place]))
-
-
-def _end(client: Client, place: Place) -> int:
-    """Where a partition ends for who reads everything."""
-    asking = Consumer({**client.config, "group.id": "none", "isolation.level": READ_UNCOMMITTED})
-    with closing(asking):
-        ask = partial(asking.get_watermark_offsets, TopicPartition(*place), CALL_S)
-        return int(client.again(ask, unless_fatal)[1])
+        _read_to_the_ends(client, reading, places)

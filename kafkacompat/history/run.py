@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import shlex
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from kafkacompat.history.broker import OwnBroker, RunError, serves_transactions
+from kafkacompat.history.broker import OwnBroker, RunError, restart, serves_transactions, wait_for_broker
 from kafkacompat.history.client import (
     COPIES_PARTITIONS,
-    EXIT_ANEW,
     LONGEST_END_S,
     RECORDS_PARTITIONS,
     Orders,
     TopicNames,
+    now_ns,
     pause,
 )
-from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, merge_parts
+from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, Restarted, line_of, merge_parts
+from kafkacompat.history.slots import Slot
 
 TICK_S = 0.05
 SECONDS_A_CLIENT_KILL = 3.0
-ANEW_AFTER_S = 1.0
+RUN = "run.0"
+"""Who records what the run itself does."""
 LONGEST_WARM_UP_S = 60.0
 LONGEST_LAST_S = 240.0
 TOPIC_CALL_S = 30.0
+
+KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+"""Nothing may go away by itself."""
 
 
 class Plan(NamedTuple):
@@ -50,6 +51,8 @@ class Plan(NamedTuple):
     throughput: float
     seed: int
     topic_prefix: str
+    config: dict[str, str]
+    """What clients of the bootstrap server need, in librdkafka's words."""
     restart_command: str | None
     overrides: dict[str, str]
 
@@ -72,64 +75,6 @@ class Tally:
 Show = Callable[[Tally], None]
 
 
-class _Slot:
-    """The place of a client, in which one process follows another."""
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
-        self.was_killed = False
-
-    @property
-    def role(self) -> str:
-        return self._orders.role
-
-    @property
-    def part(self) -> Path:
-        return self._orders.part
-
-    def start(self) -> None:
-        if self._process is not None:
-            self._orders = self._orders._replace(incarnation=self._orders.incarnation + 1)
-        self.was_killed, self._started_at = False, time.monotonic()
-        command = [sys.executable, "-m", "kafkacompat.history", json.dumps(self._orders._asdict())]
-        with self._errors().open("ab") as errors:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, start_new_session=True
-            )
-
-    def _errors(self) -> Path:
-        return self.part.with_name(f"{self._orders.identity}.log")
-
-    def ended(self) -> bool:
-        """Whether it ended, and another one may take its place; raises RunError if it failed."""
-        assert self._process is not None
-        code = self._process.poll()
-        if code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM):
-            raise RunError(f"client {self._orders.name} failed with code {code}: see {self._errors()}")
-        return code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self.was_killed = True
-        self._process.kill()
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-
-    def wait(self, seconds: float) -> int | None:
-        """Its exit code; it is killed if it does not end in time."""
-        if self._process is None:
-            return None
-        try:
-            return self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return self._process.wait()
-
-
 class Run:
     """One run in a folder, where everything is kept."""
 
@@ -141,8 +86,9 @@ class Run:
         self._parts = folder / "parts"
         self._own = OwnBroker(folder / "broker", plan.overrides) if plan.bootstrap is None else None
         self._bootstrap = plan.bootstrap or (self._own.bootstrap if self._own is not None else "")
+        self._is_encrypted = plan.config.get("security.protocol", "").upper().endswith("SSL")
         self._names = TopicNames.of(plan.topic_prefix)
-        self._slots: list[_Slot] = []
+        self._slots: list[Slot] = []
         self.tally = Tally()
 
     def make_history(self, target: Path) -> int:
@@ -151,9 +97,9 @@ class Run:
         try:
             if self._own is not None:
                 self._own.start()
-            self.tally.serves_transactions = serves_transactions(self._bootstrap)
+            self.tally.serves_transactions = serves_transactions(self._bootstrap, is_encrypted=self._is_encrypted)
             self._create_topics()
-            self._slots += map(_Slot, self._clients())
+            self._slots += map(Slot, self._clients())
             self._work()
             self._stop_clients()
             self._read_all()
@@ -180,20 +126,20 @@ class Run:
     def _admin(self) -> Any:
         from confluent_kafka.admin import AdminClient
 
-        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
+        return AdminClient({"log_level": 0, **self._plan.config, "bootstrap.servers": self._bootstrap})
 
     def _create_topics(self) -> None:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import NewTopic
 
         counts = {self._names.records: RECORDS_PARTITIONS, self._names.copies: COPIES_PARTITIONS}
-        topics = [NewTopic(name, count, -1, config={"retention.ms": "-1"}) for name, count in counts.items()]
+        topics = [NewTopic(name, count, -1, config=KEPT) for name, count in counts.items()]
         admin = self._admin()
         for name, created in admin.create_topics(topics).items():
             try:
                 created.result(TOPIC_CALL_S)
-            except KafkaException as problem:
-                raise RunError(f"topic {name} cannot be created: {problem.args[0].str()}") from problem
+            except (KafkaException, TimeoutError, futures.TimeoutError) as problem:
+                raise RunError(f"topic {name} cannot be created: {problem or 'there is no answer'}") from problem
 
     def _clients(self) -> Iterator[Orders]:
         plan, transactions = self._plan, self.tally.serves_transactions
@@ -213,6 +159,7 @@ class Run:
             ordinal=ordinal,
             incarnation=0,
             bootstrap=self._bootstrap,
+            config=self._plan.config,
             topic_prefix=self._plan.topic_prefix,
             throughput=self._plan.throughput,
             isolation=isolation,
@@ -257,13 +204,10 @@ class Run:
 
     def _warm_up(self) -> None:
         deadline = time.monotonic() + LONGEST_WARM_UP_S
-        while not all(slot.part.exists() and slot.part.stat().st_size for slot in self._slots):
+        while idle := [slot.name for slot in self._slots if not slot.has_begun]:
             self._show(self.tally)
             self._replace()
             if time.monotonic() > deadline:
-                idle = [
-                    slot.part.stem for slot in self._slots if not slot.part.exists() or not slot.part.stat().st_size
-                ]
                 raise RunError(
                     f"after {LONGEST_WARM_UP_S:g} s these clients have done nothing: {', '.join(idle)}; see {self._parts}"
                 )
@@ -280,29 +224,38 @@ class Run:
 
     def _restart_broker(self) -> None:
         self.tally.broker_kills += 1
+        killed_ns = now_ns()
         if self._own is not None:
             self._own.restart()
         elif self._plan.restart_command is not None:
-            done = subprocess.run(self._plan.restart_command, shell=True, capture_output=True, text=True, check=False)
-            if done.returncode:
-                command = shlex.quote(self._plan.restart_command)
-                raise RunError(f"{command} ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+            restart(self._plan.restart_command, self._folder / "restart.log")
+            wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)
+        with (self._parts / f"{RUN}.jsonl").open("ab") as part:
+            part.write(line_of(Restarted(now_ns(), RUN, killed_ns)))
 
     def _stop_clients(self) -> None:
-        self._phase("stopping the clients")
-        for slot in self._slots:
+        """First who writes, then who reads: up to what is there then."""
+        readers = [slot for slot in self._slots if slot.role == "reader"]
+        others = [slot for slot in self._slots if slot.role != "reader"]
+        self._stop("stopping the clients", others, LONGEST_END_S + 10)
+        self._stop("reading to the end", readers, LONGEST_LAST_S)
+
+    def _stop(self, phase: str, slots: list[Slot], longest_s: float) -> None:
+        self._phase(phase)
+        for slot in slots:
             slot.stop()
-        for slot in self._slots:
-            if slot.wait(LONGEST_END_S + 10) == -signal.SIGKILL and slot.was_killed:
-                self.tally.clients_stuck.append(slot.part.stem)
+        deadline = time.monotonic() + longest_s
+        for slot in slots:
+            if not slot.wait(max(deadline - time.monotonic(), 0)):
+                self.tally.clients_stuck.append(slot.name)
             slot.ended()
 
     def _read_all(self) -> None:
         self._phase("reading everything")
-        last = [_Slot(self._orders("last", index, isolation)) for index, isolation in enumerate(ISOLATIONS)]
+        last = [Slot(self._orders("last", index, isolation)) for index, isolation in enumerate(ISOLATIONS)]
         self._slots += last
         for slot in last:
             slot.start()
         for slot in last:
-            if (code := slot.wait(LONGEST_LAST_S)) != 0:
-                raise RunError(f"what is there in the end could not be read ({code}): see {slot.part.parent}")
+            if not slot.wait(LONGEST_LAST_S) or slot.code:
+                raise RunError(f"what is there in the end could not be read ({slot.code}): see {slot.errors}")

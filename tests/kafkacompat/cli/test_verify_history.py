@@ -44,6 +44,18 @@ def test_a_sound_history(tmp_path: Path) -> None:
     assert result.stderr == "0 findings\n"
 
 
+def test_a_report_in_json(tmp_path: Path) -> None:
+    spoiling = Spoiling(sound_history(1), Random(1))
+    lose(spoiling)
+    result = run("--json", "--check", write(tmp_path / "history", spoiling.events))
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert report["counts"]["transactions committed"] > 0
+    found = {each["check"]: each for each in report["checks"]}
+    assert found["lost"]["found"] == len(found["lost"]["first"]) > 0
+    assert (found["torn"]["first"], report["missing"]) == ([], [])
+
+
 def test_a_history_with_a_finding(tmp_path: Path) -> None:
     spoiling = Spoiling(sound_history(1), Random(1))
     lose(spoiling)
@@ -56,7 +68,7 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("nothing\n", "history, line 1: b'nothing\\n' is no event of a history"),
-        ("", "nothing was acknowledged, so there is nothing to judge"),
+        ("", "this says nothing of the broker, as nothing was acknowledged, and nothing was read"),
     ],
 )
 def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
@@ -76,6 +88,9 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     [
         (["--bootstrap-server", "localhost:1", "--kills", "3"], "needs a --restart-command"),
         (["--restart-command", "true"], "is for the broker of a --bootstrap-server"),
+        (["--command-config", __file__], "is for the broker of a --bootstrap-server"),
+        (["--command-config", "/none/at/all"], "does not exist"),
+        (["--bootstrap-server", "localhost:1", "--override", "a=b"], "--override is for a broker of its own"),
         (["--producers", "0"], "0 is not in the range"),
         (["--override", "x"], "'x' is not of the form name=value"),
     ],

@@ -10,14 +10,17 @@ from kafkacompat.history.events import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
     Acknowledged,
+    CommitAcknowledged,
+    Ended,
     Event,
     Fetched,
     Finished,
+    Listed,
     Place,
     Read,
     Send,
 )
-from kafkacompat.history.index import History, history_of, text_of
+from kafkacompat.history.index import History, history_of, incarnation_of, text_of
 from tests.kafkacompat.history.simulation import COPIERS, COPIES, MEMBERS
 
 Candidate = TypeVar("Candidate")
@@ -33,7 +36,7 @@ class Spoiling:
     def __init__(self, events: list[Event], random: Random) -> None:
         self.events, self.random = list(events), random
         self.history: History = history_of(events)
-        self.stored = [text for text, value in self.history.values.items() if value.is_stored]
+        self.stored = [text for text, value in self.history.values.items() if value.must_be_read(READ_COMMITTED)]
         self.live_runs = [run for run in self.history.runs if not is_last(run.client)]
 
     def pick(self, candidates: Sequence[Candidate]) -> Candidate:
@@ -59,7 +62,7 @@ class Spoiling:
         for at, event in enumerate(self.events):
             if isinstance(event, Read) and event.place == place and is_last(event.client):
                 self.events[at] = event._replace(records=[*event.records, (end, text)])
-            elif isinstance(event, Finished) and event.place == place:
+            elif isinstance(event, Finished) and event.place == place and is_last(event.client):
                 self.events[at] = event._replace(offset=end + 1, end_offset=end + 1)
 
 
@@ -76,6 +79,63 @@ def lose(spoiling: Spoiling) -> None:
 def lose_for_read_committed(spoiling: Spoiling) -> None:
     lost = spoiling.pick(spoiling.stored)
     spoiling.reread(lambda read, _, text: None if text == lost and read.isolation == READ_COMMITTED else text)
+
+
+def lose_the_end(spoiling: Spoiling) -> None:
+    value = spoiling.history.values[spoiling.pick(spoiling.stored)]
+    cut = value.offset
+    if cut < 0:
+        raise NothingToSpoilError
+    for at, event in enumerate(spoiling.events):
+        if isinstance(event, Read) and event.place == value.place:
+            kept = [(offset, text) for offset, text in event.records if offset < cut]
+            spoiling.events[at] = event._replace(records=kept)
+        elif isinstance(event, Finished) and event.place == value.place:
+            spoiling.events[at] = event._replace(offset=cut, end_offset=cut)
+
+
+def lose_what_was_not_committed(spoiling: Spoiling) -> None:
+    lost = spoiling.pick(
+        [
+            text
+            for text, value in spoiling.history.values.items()
+            if value.acknowledged and value.transaction is not None and not value.transaction.may_be_committed
+        ]
+    )
+    spoiling.reread(lambda _, __, text: None if text == lost else text)
+
+
+def hide_from_read_committed(spoiling: Spoiling) -> None:
+    records = [records for of, records in spoiling.history.final.items() if of[0] == READ_UNCOMMITTED]
+    plain = [text for each in records for text in each.values() if spoiling.history.values[text].transaction is None]
+    hidden = spoiling.history.values[spoiling.pick(plain)]
+    spoiling.events = [
+        event
+        for event in spoiling.events
+        if not (isinstance(event, Acknowledged) and (event.client, event.number) == (hidden.client, hidden.number))
+    ]
+    name = text_of(hidden.client, hidden.number)
+    spoiling.reread(lambda read, _, text: None if text == name and read.isolation == READ_COMMITTED else text)
+
+
+def take_a_commit_back(spoiling: Spoiling) -> None:
+    seen = [
+        value.transaction
+        for run in spoiling.live_runs
+        for _, text in run.records
+        if run.isolation == READ_COMMITTED and (value := spoiling.history.values[text]).transaction is not None
+    ]
+    transaction = spoiling.pick(seen)
+    spoiling.events = [
+        event
+        for event in spoiling.events
+        if not (isinstance(event, Ended) and (event.client, event.transaction) == transaction.name)
+    ]
+    spoiling.reread(
+        lambda read, _, text: (
+            None if text in transaction.values and is_last(read.client) and read.isolation == READ_COMMITTED else text
+        )
+    )
 
 
 def vanish(spoiling: Spoiling) -> None:
@@ -139,6 +199,22 @@ def disorder(spoiling: Spoiling) -> None:
     spoiling.reread(lambda read, _, text: swapped.get(text, text) if read.place == place else text)
 
 
+def let_the_fenced_write(spoiling: Spoiling) -> None:
+    values = spoiling.history.values
+    by_producer: dict[tuple[Place, str], dict[str, str]] = {}
+    for (isolation, place), records in spoiling.history.final.items():
+        for text in records.values() if isolation == READ_UNCOMMITTED else ():
+            if values[text].transaction is not None:
+                producer = place, incarnation_of(values[text].client)[0]
+                by_producer.setdefault(producer, {}).setdefault(values[text].client, text)
+    first, second, *_ = spoiling.pick([list(each.values()) for each in by_producer.values() if len(each) > 1])
+    spoiling.events = [
+        event._replace(offset=-1) if isinstance(event, Acknowledged) else event for event in spoiling.events
+    ]
+    swapped = {first: second, second: first}
+    spoiling.reread(lambda _, __, text: swapped.get(text, text))
+
+
 def read_again(spoiling: Spoiling) -> None:
     event = spoiling.pick([event for event in spoiling.events if isinstance(event, Read) and event.records])
     spoiling.events.insert(spoiling.events.index(event), event)
@@ -150,6 +226,36 @@ def skip(spoiling: Spoiling) -> None:
     spoiling.reread(
         lambda read, offset, text: None if read.client == run.client and (offset, text) == skipped else text
     )
+
+
+def skip_the_last(spoiling: Spoiling) -> None:
+    followers = {event.client for event in spoiling.events if isinstance(event, Finished)}
+    run = spoiling.pick([run for run in spoiling.live_runs if run.client in followers and run.records])
+    spoiling.reread(
+        lambda read, offset, text: None if (read.client, offset, text) == (run.client, *run.records[-1]) else text
+    )
+
+
+def list_what_is_past(spoiling: Spoiling) -> None:
+    listed = [event for event in spoiling.events if isinstance(event, Listed)]
+    later = [
+        (event, before.end_offset)
+        for event in listed
+        for before in listed
+        if (before.isolation, before.place) == (event.isolation, event.place)
+        and before.time_ns < event.asked_ns
+        and before.end_offset > 0
+    ]
+    event, end = spoiling.pick(later)
+    spoiling.replace(event, event._replace(end_offset=spoiling.random.randrange(end)))
+
+
+def list_what_is_read_already(spoiling: Spoiling) -> None:
+    reads = [event for event in spoiling.events if isinstance(event, Read) and event.records]
+    read = spoiling.pick(reads)
+    end = read.records[-1][0]
+    listed = Listed(read.time_ns + 2, "reader-9.0", read.isolation, read.place, end, read.time_ns + 1)
+    spoiling.events.append(listed)
 
 
 def get_stuck(spoiling: Spoiling) -> None:
@@ -202,6 +308,21 @@ def go_back(spoiling: Spoiling) -> None:
                 spoiled.append((event, max(floors)))
     event, floor = spoiling.pick(spoiled)
     spoiling.replace(event, event._replace(offset=spoiling.random.randrange(-1, floor)))
+
+
+def go_back_behind_what_was_seen(spoiling: Spoiling) -> None:
+    fetches = [event for event in spoiling.events if isinstance(event, Fetched)]
+    later = [
+        (event, before.offset)
+        for event in fetches
+        for before in fetches
+        if (before.group, before.place) == (event.group, event.place)
+        and before.time_ns < event.asked_ns
+        and before.offset > 0
+    ]
+    event, offset = spoiling.pick(later)
+    spoiling.replace(event, event._replace(offset=spoiling.random.randrange(-1, offset)))
+    spoiling.events = [event for event in spoiling.events if not isinstance(event, CommitAcknowledged | Ended)]
 
 
 def go_ahead(spoiling: Spoiling) -> None:
@@ -259,20 +380,29 @@ def forget_what_was_copied(spoiling: Spoiling) -> None:
 ANOMALIES: list[tuple[str, Callable[[Spoiling], None]]] = [
     ("lost", lose),
     ("lost", lose_for_read_committed),
+    ("lost", lose_the_end),
+    ("lost", lose_what_was_not_committed),
     ("vanished", vanish),
+    ("vanished", hide_from_read_committed),
+    ("vanished", take_a_commit_back),
     ("unknown", corrupt),
     ("unknown", misplace),
     ("different", show_another),
     ("different", acknowledge_elsewhere),
     ("doubled", double),
     ("out of order", disorder),
+    ("out of order", let_the_fenced_write),
     ("read backwards", read_again),
     ("skipped", skip),
+    ("skipped", skip_the_last),
     ("stuck", get_stuck),
+    ("end back", list_what_is_past),
+    ("end back", list_what_is_read_already),
     ("aborted read", show_the_aborted),
     ("aborted read", show_too_early),
     ("torn", tear),
     ("offset back", go_back),
+    ("offset back", go_back_behind_what_was_seen),
     ("offset ahead", go_ahead),
     ("offset ahead", commit_what_was_aborted),
     ("group skipped", withhold_from_a_group),

@@ -17,9 +17,11 @@ from kafkacompat.history.events import (
     Event,
     Fetched,
     Finished,
+    Listed,
     Place,
     Positioned,
     Read,
+    Restarted,
     Send,
 )
 from kafkacompat.history.index import text_of
@@ -154,6 +156,19 @@ class Consuming:
             world.note(Read(world.now(), self.name, self._isolation, self.place, records))
         return records
 
+    def list_end(self) -> None:
+        """Ask where the partition ends."""
+        world, asked_ns = self.world, self.world.now()
+        _, end = world.visible(self.place, self._isolation, 0, len(world.logs[self.place]) + 1)
+        world.note(Listed(world.now(), self.name, self._isolation, self.place, end, asked_ns))
+
+    def finish(self) -> None:
+        """Read to the end."""
+        world, end = self.world, len(self.world.logs[self.place])
+        while self.at < end:
+            self.read()
+        world.note(Finished(world.now(), self.name, self._isolation, self.place, self.at, end))
+
     def commit(self, records: Records, client: str, transaction: int | None) -> int:
         """Ask for the commit of what was read; return the offset."""
         world, offset = self.world, records[-1][0] + 1
@@ -224,7 +239,7 @@ def sound_history(seed: int, steps: int = 250) -> list[Event]:
         for place in PLACES
     ]
     for _ in range(steps):
-        match world.random.randrange(8):
+        match world.random.randrange(10):
             case 0 | 1:
                 produce(world.random.choice(producers))
             case 2 | 3:
@@ -233,10 +248,16 @@ def sound_history(seed: int, steps: int = 250) -> list[Event]:
                 copy(*world.random.choice(copiers))
             case 5:
                 take_part(world.random.choice(members))
+            case 6:
+                world.random.choice(readers).list_end()
+            case 7 if world.random.random() < 0.3:
+                world.note(Restarted(world.now(), "run.0", world.now()))
             case _:
                 world.random.choice(readers).read()
     for sending in transactional:
         sending.anew()
+    for reader in readers:
+        reader.finish()
     read_all(world)
     return world.events
 

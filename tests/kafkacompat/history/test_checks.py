@@ -10,19 +10,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kafkacompat.history.checks import CHECKS, SHOWN, judge
+from kafkacompat.history.counts import counts_of, missing
 from kafkacompat.history.events import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
+    Acknowledged,
+    CommitAcknowledged,
+    Ended,
     Event,
     Finished,
     HistoryError,
     Place,
     Positioned,
     Read,
+    Restarted,
     Send,
 )
-from kafkacompat.history.index import counts_of
-from tests.kafkacompat.history.anomalies import ANOMALIES, NothingToSpoilError, Spoiling
+from tests.kafkacompat.history.anomalies import ANOMALIES, NothingToSpoilError, Spoiling, is_last
 from tests.kafkacompat.history.simulation import sound_history
 
 SEEDS = st.integers(0, 2**32)
@@ -84,3 +88,38 @@ def test_a_history_without_its_end_is_refused() -> None:
 def test_an_answer_without_a_question_is_refused() -> None:
     with pytest.raises(HistoryError, match="answers what nobody asked"):
         judge([event for event in sound_history(1) if not isinstance(event, Send)])
+
+
+def told_that_is_missing(events: list[Event]) -> list[str]:
+    """Why the events would say nothing."""
+    return list(missing(judge(events)[0]))
+
+
+def test_nothing_is_missing_where_clients_were_at_work() -> None:
+    assert told_that_is_missing(sound_history(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("is_left_out", "why"),
+    [
+        (lambda event: isinstance(event, Acknowledged), "nothing was acknowledged"),
+        (
+            lambda event: isinstance(event, Read) and not is_last(event.client),
+            "nothing was read while clients were at work",
+        ),
+        (lambda event: isinstance(event, Ended), "no transaction was committed"),
+        (lambda event: isinstance(event, Ended), "group copiers committed nothing"),
+        (lambda event: isinstance(event, CommitAcknowledged), "group members committed nothing"),
+    ],
+)
+def test_what_never_came_about_is_told(is_left_out: Callable[[Event], bool], why: str) -> None:
+    assert why in told_that_is_missing([event for event in sound_history(1) if not is_left_out(event)])
+
+
+def test_kills_of_a_broker_with_nobody_at_work_are_told() -> None:
+    events = [event for event in sound_history(1) if not isinstance(event, Restarted)]
+    idle = Restarted(events[-1].time_ns + 1, "run.0", 0)
+    assert told_that_is_missing([*events, idle]) == ["the broker was killed only while nothing was acknowledged"]
+    at_work = idle._replace(killed_ns=idle.time_ns)
+    assert told_that_is_missing([*events, at_work]) == []
+    assert counts_of(judge([*events, at_work, at_work])[0])["of these with values acknowledged since the last one"] == 1

@@ -1,0 +1,98 @@
+"""The places of clients in a run, in each of which one process follows another."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kafkacompat.history.broker import RunError
+from kafkacompat.history.client import EXIT_ANEW, Orders
+
+ANEW_AFTER_S = 1.0
+
+
+class Slot:
+    """The place of a client."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+        self.was_killed = False
+
+    @property
+    def role(self) -> str:
+        """What its clients do."""
+        return self._orders.role
+
+    @property
+    def name(self) -> str:
+        """Which client is here."""
+        return self._orders.name
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether this client has recorded anything."""
+        return self._orders.part.exists() and self._orders.part.stat().st_size > 0
+
+    @property
+    def errors(self) -> Path:
+        """What the clients of this place log."""
+        return self._orders.part.with_name(f"{self._orders.identity}.log")
+
+    def start(self) -> None:
+        """Start a client here, the next one if there was one before."""
+        if self._process is not None:
+            self._orders = self._orders._replace(incarnation=self._orders.incarnation + 1)
+        self.was_killed, self._started_at = False, time.monotonic()
+        with self.errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kafkacompat.history"],
+                stdin=subprocess.PIPE,
+                stdout=errors,
+                stderr=errors,
+                start_new_session=True,
+            )
+        assert self._process.stdin is not None
+        with self._process.stdin as orders:
+            orders.write(json.dumps(self._orders._asdict()).encode())
+
+    def ended(self) -> bool:
+        """Whether it ended, and another one may take its place; raises RunError if it failed."""
+        assert self._process is not None
+        code = self._process.poll()
+        if code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM):
+            raise RunError(f"client {self.name} failed with code {code}: see {self.errors}")
+        return code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, if it runs."""
+        self.was_killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def stop(self) -> None:
+        """Tell it to come to an end."""
+        if self._process is not None:
+            self._process.terminate()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended by itself, in time; if not, it is killed."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+            return False
+        return True
+
+    @property
+    def code(self) -> int | None:
+        """The exit code of who ended."""
+        return None if self._process is None else self._process.poll()

@@ -1,0 +1,136 @@
+"""What must hold of transactions, of the offsets of groups, and of what is consumed and produced in one transaction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from kafkacompat.history.events import READ_COMMITTED, READ_UNCOMMITTED, Fetched, Isolation, Place
+from kafkacompat.history.index import Floor, History, Of, Run
+
+
+def aborted_read(history: History) -> Iterator[str]:
+    for run in history.runs:
+        for offset, text, read_ns in _timed(run) if run.isolation == READ_COMMITTED else ():
+            value = history.values.get(text)
+            if value is None or (transaction := value.transaction) is None:
+                continue
+            where = f"{run.client} read {text} at offset {offset} of {run.place}"
+            if not transaction.may_be_committed:
+                yield f"{where}, but {transaction} was not committed"
+            elif transaction.asked_ns is not None and read_ns < transaction.asked_ns:
+                yield f"{where} before the commit of {transaction} was asked for"
+
+
+def _timed(run: Run) -> Iterator[tuple[int, str, int]]:
+    begin = 0
+    for end, time_ns in run.times_ns:
+        for offset, text in run.records[begin:end]:
+            yield offset, text, time_ns
+        begin = end
+
+
+def torn(history: History) -> Iterator[str]:
+    found = {of: set(records.values()) for of, records in history.final.items() if of[0] == READ_COMMITTED}
+    for transaction in history.transactions.values():
+        values = [(text, history.values[text]) for text in transaction.values]
+        if not all(history.reaches(READ_COMMITTED, value.place, -1) for _, value in values):
+            continue
+        there = [text for text, value in values if text in found[READ_COMMITTED, value.place]]
+        if there and len(there) < len(values):
+            missing = next(text for text, _ in values if text not in there)
+            yield f"of {transaction} {len(there)} of {len(values)} values are there: {there[0]}, but not {missing}"
+
+
+# Offsets of groups
+
+
+def offset_back(history: History) -> Iterator[str]:
+    known = {of: Floor(told) for of, told in _committed(history).items()}
+    for fetched in history.fetched:
+        floor = known[fetched.group, fetched.place].at(fetched.asked_ns)
+        if fetched.offset < floor:
+            yield f"{_told(fetched)} after {floor} was committed"
+
+
+def _committed(history: History) -> dict[Of, list[tuple[int, int]]]:
+    """From when on each group is known to be at which offset: who was told so has seen it committed, too."""
+    committed: dict[Of, list[tuple[int, int]]] = defaultdict(list)
+    for of, commits in history.commits.items():
+        committed[of] += [(each.acknowledged_ns, each.offset) for each in commits if each.acknowledged_ns is not None]
+    for fetched in history.fetched:
+        committed[fetched.group, fetched.place].append((fetched.time_ns, fetched.offset))
+    return committed
+
+
+def _told(fetched: Fetched) -> str:
+    return f"{fetched.client} was told that group {fetched.group} is at offset {fetched.offset} of {fetched.place}"
+
+
+def offset_ahead(history: History) -> Iterator[str]:
+    asked: dict[tuple[str, Place], dict[int, int]] = {}
+    for of, commits in history.commits.items():
+        first = asked.setdefault(of, {})
+        for commit in commits:
+            if commit.asked_ns is not None:
+                first[commit.offset] = min(commit.asked_ns, first.get(commit.offset, commit.asked_ns))
+    for fetched in history.fetched:
+        asked_ns = asked.get((fetched.group, fetched.place), {}).get(fetched.offset)
+        if fetched.offset >= 0 and (asked_ns is None or asked_ns > fetched.time_ns):
+            yield f"{_told(fetched)}, which nobody had committed"
+
+
+def group_skipped(history: History) -> Iterator[str]:
+    read: dict[tuple[str, Place], set[int]] = {}
+    isolations: dict[str, Isolation] = {}
+    for run in history.runs:
+        if run.client not in history.last_readers and (group := history.group_of.get(run.client)) is not None:
+            read.setdefault((group, run.place), set()).update(offset for offset, _ in run.records)
+            isolations[group] = run.isolation or isolations.get(group, READ_UNCOMMITTED)
+    for (group, place), offsets in read.items():
+        end = history.last_committed(group, place)
+        for offset, text in history.final.get((isolations[group], place), {}).items():
+            if offset < end and offset not in offsets:
+                yield f"group {group} is at offset {end} of {place}, but no member was given {text} at offset {offset}"
+
+
+# Copies
+
+
+def _copies(history: History) -> dict[Place, dict[int, list[str]]]:
+    """Of each partition copied from the copies that are committed, by the offset of what they are copies of."""
+    copies: dict[Place, dict[int, list[str]]] = {}
+    for (isolation, _), records in history.final.items():
+        for text in records.values() if isolation == READ_COMMITTED else ():
+            value = history.values.get(text)
+            if value is not None and value.source is not None:
+                topic, partition, offset = value.source
+                copies.setdefault(Place(topic, partition), {}).setdefault(offset, []).append(text)
+    return copies
+
+
+def copied_again(history: History) -> Iterator[str]:
+    for place, by_offset in _copies(history).items():
+        for offset, texts in by_offset.items():
+            if len(texts) > 1:
+                yield f"offset {offset} of {place} was copied {len(texts)} times: {', '.join(texts[:5])}"
+
+
+def miscopied(history: History) -> Iterator[str]:
+    copies = _copies(history)
+    for (group, place), commits in history.commits.items():
+        if all(commit.transaction is None for commit in commits) or not _is_whole(history):
+            continue
+        end = history.last_committed(group, place)
+        copied = copies.get(place, {})
+        for offset, text in history.final.get((READ_COMMITTED, place), {}).items():
+            if offset < end and offset not in copied:
+                yield f"group {group} is at offset {end} of {place}, but {text} at offset {offset} was not copied"
+        for offset in copied:
+            if offset >= end:
+                yield f"group {group} is at offset {end} of {place}, but offset {offset} was copied already"
+
+
+def _is_whole(history: History) -> bool:
+    """Whether all that is committed could be read."""
+    return all(finished.offset >= finished.end_offset for finished in history.finished.values())
