@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
 
 from kafkacompat.groups.coordinator_log import CoordinatorLog
+from kafkacompat.groups.replay import Replay
 from kafkacompat.groups.shard import Shard, Shards
 
 log = logging.getLogger(__name__)
-
-
-class Replay(Protocol):
-    """Reads one partition into itself."""
-
-    def replay(self, coordinator_log: CoordinatorLog) -> Iterator[None]:
-        """Read the partition to its end, with a pause (a yield) before each piece of work."""
-        ...
-
-    def discard(self) -> None:
-        """Give back what it holds, for it is not wanted after all."""
-        ...
 
 
 _Loader = TypeVar("_Loader", bound=Replay)

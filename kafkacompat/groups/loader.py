@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Iterator
-
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.consumer import records as consumer_records
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.group import Group
 from kafkacompat.groups.member import Member
 from kafkacompat.groups.memory_budget import MemoryBudget
@@ -24,51 +19,30 @@ from kafkacompat.groups.records import (
     read_key,
     read_value,
 )
+from kafkacompat.groups.replay import Replay
 from kafkacompat.groups.shard import Shard
 from kafkacompat.groups.state import EMPTY, STABLE
 from kafkacompat.wire.primitives import Buffer, MalformedError
-from kafkacompat.wire.record_batch import BatchHeader, Record, read_header, read_records
+from kafkacompat.wire.record_batch import BatchHeader, Record
 
-log = logging.getLogger(__name__)
-
-RECORDS_A_TURN = 500
 NO_TIMEOUT = -1
 COMMIT_MARKER = 1
 
 
-class Loader:
+class Loader(Replay):
     """Replays one partition; ``groups`` and ``transactions`` that are open are what its records amount to."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
+        super().__init__(shard)
         self.groups: dict[str, AnyGroup] = {}
         self.transactions = OffsetTransactions()
-        self._shard = shard
         self._budget = budget
-        self._skipped: Counter[str] = Counter()
 
-    def replay(self, coordinator_log: CoordinatorLog) -> Iterator[None]:
-        """Read the partition to its end, with a pause (a yield) before each piece of work.
-
-        An empty partition takes no pause, and the reading ends early when the shard is no longer ours. Raises
-        MalformedError for a batch that cannot be read; a record that cannot is left out.
-        """
-        count = 0
-        for batch in coordinator_log.read(self._shard.partition):
-            header = read_header(batch)
-            for record in read_records(batch):
-                if count % RECORDS_A_TURN == 0:
-                    yield
-                    if not self._shard.is_active:
-                        return
-                count += 1
-                self._replay_record(header, record)
-        if count:
-            log.info("offsets partition %d: %d records, %d groups", self._shard.partition, count, len(self.groups))
-        for reason, records in self._skipped.items():
-            log.warning("offsets partition %d: %d records left out: %s", self._shard.partition, records, reason)
+    def _finish(self) -> str:
         for group in self.groups.values():
             if isinstance(group, Group):
                 group.subscribed_topics = group.compute_subscribed_topics()
+        return f"{len(self.groups)} groups"
 
     def discard(self) -> None:
         """Give back the memory of groups that are not wanted after all."""
