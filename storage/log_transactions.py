@@ -126,12 +126,13 @@ class LogTransactions(LogReading):
             try:
                 is_last = segment.collect_aborted(start, end, [], may_block=True)
             except CorruptIndexError as problem:
-                log.warning("%s: %s; it is built again", segment.path(TXN_INDEX_SUFFIX), problem)
-                is_last = self._index_aborted_again(segment)
+                self._index_aborted_again(segment, problem)
+                is_last = False
             if is_last:
                 return
 
-    def _index_aborted_again(self, segment: Segment) -> bool:
+    def _index_aborted_again(self, segment: Segment, problem: CorruptIndexError) -> None:
+        log.warning("%s: %s; it is built again", segment.path(TXN_INDEX_SUFFIX), problem)
         earlier = [each for each in self.segments if each.base_offset < segment.base_offset]
         replay = TransactionReplay(open_transactions(self._files, self.directory, earlier, segment.base_offset))
         with segment.pin() as file:
@@ -140,11 +141,14 @@ class LogTransactions(LogReading):
                     if header.is_control or header.is_transactional:
                         replay.add(header, file.file.pread(header.size_bytes, position) if header.is_control else b"")
         segment.replace_aborted(replay.aborted)
-        return False
 
     def write_transaction_index(self) -> None:
-        """Put on the disk what the files lack of aborted transactions, for who reads the files. [disk]"""
+        """Put on the disk what the files lack of aborted transactions, for who reads the files, or cannot. [disk]"""
         with self._disk_operation(repeatable=True):
             for segment in self.segments:
+                try:
+                    segment.aborted()
+                except CorruptIndexError as problem:
+                    self._index_aborted_again(segment, problem)
                 if segment.write_aborted():
                     self._folder_is_synced = False

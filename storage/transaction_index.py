@@ -6,6 +6,7 @@ Format: docs/format/transaction-index.md. A segment without any has no such file
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
 
@@ -42,7 +43,14 @@ def decode(data: bytes) -> list[AbortedTransaction]:
         if version != VERSION:
             raise CorruptIndexError(f"an entry of a transaction index has version {version}, only {VERSION} is known")
         found.append(AbortedTransaction(*fields))
+    if any(each.first_offset > each.last_offset for each in found) or not all(map(_in_order, pairwise(found))):
+        raise CorruptIndexError("a transaction index whose offsets do not ascend")
     return found
+
+
+def _in_order(two: tuple[AbortedTransaction, AbortedTransaction]) -> bool:
+    one, other = two
+    return one.last_offset < other.last_offset and one.last_stable_offset <= other.last_stable_offset
 
 
 def read_aborted(files: Files, path: str) -> list[AbortedTransaction]:

@@ -95,6 +95,9 @@ class Move:
         try:
             await self._in_turn(lambda: self.target.disk.run(self.copy.create))
             self.begun.callback(None)
+            if not self.is_over:
+                # What has rotted of the transaction indexes is built again: the copy takes them as they are.
+                await self._in_turn(lambda: self.source.disk.run(self.partition.log.write_transaction_index))
             while not self.is_over:
                 bytes_per_second = max(rate(), 1)
                 moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))

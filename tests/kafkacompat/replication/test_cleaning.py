@@ -18,6 +18,10 @@ from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.filesystem import DiskUsage
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producer_state import Producer
+from kafkacompat.storage.segment_files import TXN_INDEX_SUFFIX
+from kafkacompat.storage.transaction_index import read_aborted
+from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import NewRecord, build_batch, read_records
 from kafkacompat.workers.processes import ReplacedError
@@ -129,6 +133,32 @@ def test_a_dirty_log_is_compacted_after_the_backoff_and_the_checkpoint_says_so()
     ]
     world.work(partition.log.config.file_delete_delay_ms / 1000)
     assert not any(name.endswith(".deleted") for name in world.names())
+
+
+def test_a_transaction_index_that_has_rotted_is_built_again() -> None:
+    world = World(roll_bytes=1000)
+    partition = world.open()
+    world.put(partition, "a")
+    aborted = build_batch(
+        [(world.node.now_ms, b"a", b"aborted", [])],
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+    partition.append(aborted, world.node.now_ms, guard=NOT_VERIFIED)
+    partition.append_marker(Marker(1, 0, 0, False, 0), world.node.now_ms)
+    partition.roll()
+    world.work()
+    segment = partition.log.segments[0]
+    segment._aborted = None
+    path = segment.path(TXN_INDEX_SUFFIX)
+    world.files.open(path).append((b"rot",), 3)
+    world.cleaner.start()
+    world.work(BACKOFF_S)
+    # The aborted record has gone, the marker's key is in its place; its batch stays, as its producer's last.
+    assert world.keys(partition) == "a" + "\0" * 4
+    assert len(read_aborted(world.files, path)) == 1
 
 
 def test_a_log_is_known_to_be_compacted_before_it_has_gaps() -> None:

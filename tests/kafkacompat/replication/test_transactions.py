@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -311,25 +312,46 @@ def test_after_a_crash_nothing_open_is_shown_and_nothing_aborted_is_hidden() -> 
     assert after.read() == (SIZE, [(1, 0)])
 
 
-def test_an_index_that_has_rotted_is_built_again() -> None:
-    world = World(config=SMALL)
-    world.write(1)
-    world.end(1, commit=False)
-    for _ in range(3):
+INDEX = "/a/t-0/00000000000000000000.txnindex"
+
+
+def with_rotten_index(rot: Callable[[bytes], bytes], *paths: str) -> World:
+    """Two transactions of one producer were aborted, and what a sealed segment says of that has changed on the disk."""
+    world = World(*paths, config=LogConfig(segment_bytes=600))
+    for _ in range(2):
+        world.write(1)
+        world.end(1, commit=False)
+    for _ in range(6):
         world.plain()
     world.node.work()
-    (path,) = [name for name in world.node.names("a", "t-0") if name.endswith(".txnindex")]
-    after_stop = world.node
-    for directory, logs in after_stop.replicas.by_directory():
+    for directory, logs in world.node.replicas.by_directory():
         directory.storage.close(logs)
-    file = after_stop.files.open(f"/a/t-0/{path}")
-    file.append((b"rot",), 3)
+    files = world.node.files
+    assert files.size(INDEX) == 68
+    rotten = rot(files.read(INDEX))
+    file = files.open(INDEX)
+    file.truncate(0)
+    file.append((rotten,), len(rotten))
     file.close()
     after = World.__new__(World)
-    after.node, after._sequences = after_stop.next_process(), {}
+    after.node, after._sequences = world.node.next_process(), world._sequences
     after.node.open(topic())
-    assert after.read()[1] == [(1, 0)]
-    assert after.node.files.size(f"/a/t-0/{path}") == 34
+    return after
+
+
+@pytest.mark.parametrize(
+    "rot",
+    [
+        lambda data: data + b"rot",
+        lambda data: data[34:] + data[:34],
+        lambda data: data[:10] + b"\1" + data[11:],
+        lambda data: data[:26] + b"\1" + data[27:],
+    ],
+)
+def test_an_index_that_has_rotted_is_built_again(rot: Callable[[bytes], bytes]) -> None:
+    world = with_rotten_index(rot)
+    assert world.read()[1] == [(1, 0), (1, 2)]
+    assert world.node.files.size(INDEX) == 68
 
 
 def test_a_log_that_begins_behind_an_open_transaction_is_stable_up_to_there() -> None:
@@ -360,3 +382,12 @@ def test_transactions_move_along_with_their_partition() -> None:
     assert world.read() == (SIZE + MARKER_BYTES, [(1, 0)])
     world.end(2, commit=False)
     assert world.read()[1] == [(1, 0), (2, 2)]
+
+
+def test_an_index_that_has_rotted_is_built_again_before_it_moves() -> None:
+    world = with_rotten_index(lambda data: data + b"rot", "/a", "/b")
+    world.node.replicas.move("t", 0, "/b")
+    world.node.work()
+    assert [each.offline for each in world.node.directories] == [False, False]
+    assert home(world.node) == "/b"
+    assert world.read()[1] == [(1, 0), (1, 2)]
