@@ -13,6 +13,9 @@ from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shar
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
 from kafkacompat.wire.schema import Field, Message, Struct
 
+MAX_STRING_BYTES = 0x7FFF
+"""Of any string, also where its length is not an int16."""
+
 MAX_ELEMENTS = 100_000
 """Elements and tagged fields that one message may have in all: two bytes can stand for an object of two hundred."""
 
@@ -90,6 +93,8 @@ class ReadBuilder(Builder):
             out.emit(f"{length} = data[pos]; pos += 1")
             out.emit(f"if {length} > 127:")
             out.emit(f"    {length}, pos = read_uvarint(data, pos - 1)")
+            if field.kind == "string":
+                out.emit(f"    if {length} > {MAX_STRING_BYTES} + 1: raise bad_length({name!r}, {length} - 1)")
             out.emit(f"{length} -= 1")
         else:
             code = "h" if field.kind == "string" else "i"

@@ -231,6 +231,14 @@ def test_bytes_that_lie_are_refused(data: str) -> None:
         decode(Drawing, bytes.fromhex(data), 0)
 
 
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_string_is_never_longer_than_an_int16_says(version: int) -> None:
+    longest = Drawing(name="x" * 0x7FFF)
+    assert decode(Drawing, encode(longest, version), version) == longest
+    with pytest.raises(MalformedError, match="name"):
+        decode(Drawing, encode(Drawing(name="x" * 0x8000), 2), 2)
+
+
 def test_a_default_that_messages_share_refuses_to_be_changed() -> None:
     first, second = FetchRequest(), FetchRequest()
     assert first.replica_state == ReplicaState() and ReplicaState() == first.replica_state
