@@ -54,6 +54,7 @@ class Writer:
         self._timeout = timeout_ms / 1000
         self._codec = codec
         self._under_way: deque[_Write] = deque()
+        self._is_settling = False
         self._timer: DelayedCall | None = None
 
     def write(
@@ -114,10 +115,20 @@ class Writer:
 
     def _settle(self, outcome: ErrorCode, write: _Write) -> None:
         write.outcome = outcome
-        while self._under_way and (outcome_of_first := self._under_way[0].outcome) is not None:
+        # What is decided leads to more writes, whose turn comes behind it: inside of each other very many would be too deep.
+        if self._is_settling:
+            return
+        self._is_settling = True
+        try:
+            self._settle_in_order()
+        finally:
+            self._is_settling = False
+
+    def _settle_in_order(self) -> None:
+        while self._under_way and (outcome := self._under_way[0].outcome) is not None:
             first = self._under_way.popleft()
-            first.decided(outcome_of_first)
-            _answer(first, outcome_of_first, settled=True)
+            first.decided(outcome)
+            _answer(first, outcome, settled=True)
 
     def _watch(self) -> None:
         """Have one timer for all writes; most are over before it matters."""

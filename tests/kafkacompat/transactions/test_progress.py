@@ -9,6 +9,7 @@ from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.registry import MOST_WAITING
 from kafkacompat.transactions.transaction import LAST_EPOCH, Producer, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
+from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
 from tests.kafkacompat.transactions.test_producers import exhausted
 
@@ -267,3 +268,20 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     again = world.restarted()
     assert again.end(producer, version=2) == answer
     assert again.add(answer.producer, version=2) is NONE
+
+
+def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> None:
+    """As behind a segment that was being made: nothing of it happens inside of something else, however many they are."""
+    world = World(FakeCoordinatorLog(partition_count=1))
+    producers = {f"id{number}": world.init(f"id{number}") for number in range(200)}
+    for name, producer in producers.items():
+        world.add(producer, name=name)
+    world.log.hold = True
+    ends = [world.ending(producer, name=name) for name, producer in producers.items()]
+    following = [world.coordinator.add_partitions(name, producer, [P0], 0) for name, producer in producers.items()]
+    world.log.hold = False
+    for held in world.log.held:
+        held.succeed()
+    assert {now(each).error_code for each in ends} == {NONE}
+    assert {now(each) for each in following} == {NONE}
+    assert {world.state(name) for name in producers} == {"Ongoing"}
