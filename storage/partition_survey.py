@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,9 +14,15 @@ from kafkacompat.storage.producer_state import Producer
 from kafkacompat.storage.snapshots import CorruptSnapshotError, Snapshots
 from kafkacompat.wire.record_batch import MAGIC_V2
 
+MADE_UP = 1 << 62
+"""Producer ids from here on were given by no broker: a client has made them up, and behind them there is no room for more."""
+
 
 class PartitionSurvey(NamedTuple):
-    """The newest leader epoch and the largest producer id that the files name; -1 where they name none."""
+    """The newest leader epoch and the largest producer id that the files name; -1 where they name none.
+
+    Producer ids that a client has made up do not count.
+    """
 
     leader_epoch: int
     producer_id: int
@@ -32,7 +38,8 @@ def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurve
     if not bases:
         return None
     epoch = LeaderEpochs.load(files, folder).latest
-    producer_id = max(map(_largest_producer_id, _readable_snapshots(Snapshots(files, folder))), default=-1)
+    snapshots = _readable_snapshots(Snapshots(files, folder))
+    producer_id = _largest(producer.producer_id for producers in snapshots for producer in producers)
     said = PartitionSurvey(epoch, producer_id)
     return said if clean_shutdown and epoch >= 0 else _with_batches(files, log_path(folder, bases[-1]), said)
 
@@ -44,7 +51,7 @@ def _with_batches(files: Files, path: str, said: PartitionSurvey) -> PartitionSu
         for _, header in scan_headers(file, 0, file.size()):
             if header.magic == MAGIC_V2:
                 epoch = max(epoch, header.partition_leader_epoch)
-                producer_id = max(producer_id, header.producer_id)
+                producer_id = _largest((producer_id, header.producer_id))
     finally:
         file.close()
     return PartitionSurvey(epoch, producer_id)
@@ -56,5 +63,5 @@ def _readable_snapshots(snapshots: Snapshots) -> Iterator[list[Producer]]:
             yield snapshots.read(offset)
 
 
-def _largest_producer_id(producers: list[Producer]) -> int:
-    return max((producer.producer_id for producer in producers), default=-1)
+def _largest(producer_ids: Iterable[int]) -> int:
+    return max((each for each in producer_ids if each < MADE_UP), default=-1)

@@ -40,6 +40,16 @@ def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
     assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (4, -1)
 
 
+def test_producer_ids_that_a_client_made_up_do_not_count(store: Store) -> None:
+    """Behind the largest of all there would be none left to give."""
+    log = create(store)
+    for producer_id in (7, 2**63 - 1):
+        append(log, batch(producer_id=producer_id, producer_epoch=0, base_sequence=0))
+    log.close()
+    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (0, 7)
+    assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (0, 7)
+
+
 def test_a_snapshot_that_cannot_be_read_is_passed_over(store: Store) -> None:
     create(store).close()
     file = store.files.open(store.path("t-0", f"{9:020d}.snapshot"), create=True)
