@@ -9,7 +9,6 @@ from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequ
 def handle_describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, services: Services
 ) -> DescribeTransactionsResponse:
-    """Describe each transactional id."""
-    return DescribeTransactionsResponse(
-        transaction_states=[services.transactions.describe(each) for each in request.transactional_ids]
-    )
+    """Describe each transactional id, and once: a transaction may be much larger than its name."""
+    names = dict.fromkeys(request.transactional_ids)
+    return DescribeTransactionsResponse(transaction_states=[services.transactions.describe(each) for each in names])

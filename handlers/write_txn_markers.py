@@ -8,12 +8,12 @@ Coordinators send it, and administrators who end a transaction that hangs (`kafk
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from twisted.internet.defer import gatherResults
+from collections.abc import Mapping
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import in_order
 from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.timers import in_turns
 from kafkacompat.transactions.markers import MarkerCodes
 from kafkacompat.wire.apis.write_txn_markers import (
     WritableTxnMarker,
@@ -29,10 +29,19 @@ def handle_write_txn_markers(
     request: WriteTxnMarkersRequest, context: RequestContext, services: Services
 ) -> Pending[WriteTxnMarkersResponse]:
     """Write them all; the answer tells what became of each, in one place for each producer id."""
-    producer_ids = [each.producer_id for each in request.markers]
-    written = [services.transactions.markers.write(_marker(each), _partitions(each)) for each in request.markers]
-    codes = gatherResults(written, consumeErrors=True)
-    return Pending(codes.addCallback(lambda codes: _response(producer_ids, codes)), in_order=True)
+    return in_order(_write(request, services))
+
+
+async def _write(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
+    under_way = []
+    async for each in in_turns(services.clock, request.markers):
+        written = services.transactions.markers.write(_marker(each), _partitions(each))
+        under_way.append((each.producer_id, written))
+    by_producer: dict[int, MarkerCodes] = {}
+    for producer_id, written in under_way:
+        if codes := await written:
+            by_producer.setdefault(producer_id, {}).update(codes)
+    return _response(by_producer)
 
 
 def _marker(wanted: WritableTxnMarker) -> Marker:
@@ -50,10 +59,7 @@ def _partitions(wanted: WritableTxnMarker) -> dict[tuple[str, int], None]:
     return {(topic.name, partition): None for topic in wanted.topics for partition in topic.partition_indexes}
 
 
-def _response(producer_ids: Sequence[int], codes: Sequence[MarkerCodes]) -> WriteTxnMarkersResponse:
-    by_producer: dict[int, MarkerCodes] = {}
-    for producer_id, each in zip(producer_ids, codes, strict=True):
-        by_producer.setdefault(producer_id, {}).update(each)
+def _response(by_producer: Mapping[int, MarkerCodes]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(each))

@@ -54,6 +54,7 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
     20: [Divisible(("topic_names",), ("responses",)), Divisible(("topics",), ("responses",))],  # DeleteTopics
     21: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
     23: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
+    24: [Divisible(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
     28: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
     32: [Divisible(("resources",), ("results",), repeats=False)],  # DescribeConfigs
     33: [Divisible(("resources",), ("responses",))],  # AlterConfigs
@@ -70,7 +71,7 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
     61: [  # DescribeProducers
         Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
     ],
-    65: [Divisible(("transactional_ids",), ("transaction_states",))],  # DescribeTransactions
+    65: [Divisible(("transactional_ids",), ("transaction_states",), repeats=False)],  # DescribeTransactions
 }
 
 

@@ -9,14 +9,13 @@ from typing import TypeAlias
 from twisted.internet.task import deferLater
 
 from kafkacompat.patterns import Pattern
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.records import by_topic
 from kafkacompat.transactions.registry import Registry, TransactionalId
 from kafkacompat.transactions.state import DEAD, NAMES, TransactionState
 from kafkacompat.wire.apis import describe_transactions, list_transactions
 from kafkacompat.wire.errors import ErrorCode
 
-IDS_A_TURN = 1000
 NO_DURATION = -1
 
 Listed: TypeAlias = "Sequence[list_transactions.TransactionState]"
@@ -75,7 +74,7 @@ class Administration:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         at_ms = now_ms(self._clock)
         found = []
-        async for each in unhurried(self._clock, list(self._registry.ids.values()), IDS_A_TURN):
+        async for each in in_turns(self._clock, list(self._registry.ids.values())):
             if filters.apply(each, at_ms) and await self._matches(filters.pattern, each.name):
                 found.append(_listed(each))
         return found

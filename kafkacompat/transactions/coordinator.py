@@ -18,7 +18,7 @@ from kafkacompat.groups.coordinator_log import CoordinatorLog
 from kafkacompat.groups.leadership import Leadership
 from kafkacompat.groups.shard import Shard
 from kafkacompat.groups.writer import Writer
-from kafkacompat.timers import Clock, cooperator, unhurried
+from kafkacompat.timers import Clock, cooperator, in_turns
 from kafkacompat.transactions.administration import Administration, Filters, Listed
 from kafkacompat.transactions.answers import CodeOrLater, PartitionCodesOrLater, ProducerAnswer
 from kafkacompat.transactions.completion import Completion
@@ -33,9 +33,6 @@ from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
 from kafkacompat.transactions.transaction import Producer, TopicPartition
 from kafkacompat.wire.apis.describe_transactions import TransactionState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-DECIDED_A_TURN = 50
-"""So many transactions found to be decided are completed before everybody else has a turn."""
 
 
 class TransactionCoordinator:
@@ -98,7 +95,7 @@ class TransactionCoordinator:
         Deferred.fromCoroutine(self._complete(shard, loader.decided.values()))
 
     async def _complete(self, shard: Shard, decided: Iterable[TransactionalId]) -> None:
-        async for each in unhurried(self._clock, decided, DECIDED_A_TURN):
+        async for each in in_turns(self._clock, decided):
             if shard.is_active:
                 self._completion.begin(each)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
+from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.groups.shard import Shard
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.records import transaction_tombstone
 from kafkacompat.transactions.registry import Registry, TransactionalId
@@ -25,8 +27,8 @@ log = logging.getLogger(__name__)
 NO_TIMEOUT_MS = 0x7FFFFFFF
 """The timeout of transactions that another system decides (KIP-939)."""
 
-IDS_A_TURN = 2000
-"""So many are looked at, at less than a microsecond each, before everybody else has a turn."""
+TOMBSTONES_BYTES = 16 << 10
+"""A batch of tombstones is full with so many bytes of keys: however long the ids are, the log takes it."""
 
 
 class Expiration:
@@ -59,8 +61,9 @@ class Expiration:
 
     async def abort_timed_out(self) -> None:
         """Abort what is open for longer than its client said; nothing is waited for."""
-        async for each in unhurried(self._clock, list(self._registry.ids.values()), IDS_A_TURN):
-            if not each.is_busy and _is_overdue(each.current, now_ms(self._clock)):
+        at_ms = now_ms(self._clock)
+        async for each in in_turns(self._clock, list(self._registry.ids.values())):
+            if not each.is_busy and _is_overdue(each.current, at_ms):
                 log.info(
                     "the transaction of %s is aborted: it is open for longer than %d ms",
                     each.name,
@@ -70,14 +73,13 @@ class Expiration:
 
     async def remove_expired(self) -> None:
         """Forget what was not used for transactional.id.expiration.ms."""
-        expired: dict[Shard, list[TransactionalId]] = {}
         before_ms = now_ms(self._clock) - self._settings.transactional_id_expiration_ms
-        async for each in unhurried(self._clock, list(self._registry.ids.values()), IDS_A_TURN):
+        expired: defaultdict[Shard, _Expired] = defaultdict(_Expired)
+        async for each in in_turns(self._clock, list(self._registry.ids.values())):
             if self._is_unused(each, before_ms):
                 each.pending = DEAD
-                some = expired.setdefault(each.shard, [])
-                some.append(each)
-                if len(some) == self._settings.tombstones_a_batch:
+                expired[each.shard].add(each)
+                if expired[each.shard].is_full:
                     self._forget(each.shard, expired.pop(each.shard))
         for shard, some in expired.items():
             self._forget(shard, some)
@@ -87,17 +89,36 @@ class Expiration:
         is_over = current.state in BETWEEN_TRANSACTIONS and not each.is_busy
         return is_over and current.last_update_ms <= before_ms and self._registry.is_current(each)
 
-    def _forget(self, shard: Shard, expired: list[TransactionalId]) -> None:
-        log.info("%d transactional ids are forgotten: nobody has used them for long", len(expired))
-        tombstones = [transaction_tombstone(each.name) for each in expired]
-        shard.writer.write(tombstones, lambda outcome: self._forgotten(expired, outcome))
+    def _forget(self, shard: Shard, expired: _Expired) -> None:
+        if shard.is_active:
+            log.info("%d transactional ids are forgotten: nobody has used them for long", len(expired.ids))
+            shard.writer.write(expired.tombstones, lambda outcome: self._forgotten(expired.ids, outcome))
 
-    def _forgotten(self, expired: list[TransactionalId], outcome: ErrorCode) -> None:
+    def _forgotten(self, expired: Iterable[TransactionalId], outcome: ErrorCode) -> None:
         for each in expired:
             if outcome:
                 each.settle()
             else:
                 self._registry.forget(each)
+
+
+class _Expired:
+    """Transactional ids that go, and the records that say so, which go into one batch."""
+
+    def __init__(self) -> None:
+        self.ids: list[TransactionalId] = []
+        self.tombstones: list[Record] = []
+        self._size_bytes = 0
+
+    def add(self, each: TransactionalId) -> None:
+        tombstone = transaction_tombstone(each.name)
+        self.ids.append(each)
+        self.tombstones.append(tombstone)
+        self._size_bytes += len(tombstone[0])
+
+    @property
+    def is_full(self) -> bool:
+        return self._size_bytes >= TOMBSTONES_BYTES
 
 
 def _is_overdue(transaction: Transaction, at_ms: int) -> bool:

@@ -15,14 +15,11 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.transaction_marker import Marker
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.transaction import TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
-
-MARKERS_A_TURN = 100
-"""So many are written, at some twenty microseconds each, before everybody else has a turn."""
 
 MarkerCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
 
@@ -61,7 +58,7 @@ class MarkerWriter:
 
     async def _write(self, marker: Marker, partitions: Collection[TopicPartition]) -> MarkerCodes:
         under_way: list[tuple[TopicPartition, ErrorCode | Deferred[ErrorCode]]] = []
-        async for partition in unhurried(self._clock, partitions, MARKERS_A_TURN):
+        async for partition in in_turns(self._clock, partitions):
             under_way.append((partition, self._write_one(marker, partition)))
         return {
             partition: await outcome if isinstance(outcome, Deferred) else outcome for partition, outcome in under_way

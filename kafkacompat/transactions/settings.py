@@ -25,7 +25,6 @@ class TransactionSettings:
     remove_expired_interval_ms: int = HOUR_MS
     request_timeout_ms: int = 30_000
     transaction_version: int = 2
-    tombstones_a_batch: int = 500
     marker_retry_backoff_ms: int = 20
     marker_retry_backoff_max_ms: int = 5000
     concurrent_wait_ms: int = 100

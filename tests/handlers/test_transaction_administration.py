@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.timers import TURN_SECONDS
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkacompat.wire.apis.write_txn_markers import (
@@ -14,7 +15,7 @@ from kafkacompat.wire.apis.write_txn_markers import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.transaction_node import TransactionNode
-from tests.kafkacompat.transactions.support import P0, P1, is_waiting
+from tests.kafkacompat.transactions.support import P0, P1, TiringClock, is_waiting
 
 STARTED_MS = 1_000_000_000
 
@@ -32,7 +33,7 @@ def test_transactions_are_described() -> None:
     request = DescribeTransactionsRequest(transactional_ids=["open", "unknown", "", "open"])
     states = a_node().ask(request, DescribeTransactionsResponse, 0).transaction_states
     assert [(each.transactional_id, each.error_code) for each in states] == [
-        ("open", 0), ("unknown", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND), ("", ErrorCode.INVALID_REQUEST), ("open", 0),
+        ("open", 0), ("unknown", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND), ("", ErrorCode.INVALID_REQUEST),
     ]  # fmt: skip
     described = states[0]
     assert (described.transaction_state, described.transaction_start_time_ms) == ("Ongoing", STARTED_MS)
@@ -121,6 +122,18 @@ def test_markers_are_written(version: int) -> None:
 
 def test_no_markers_are_fine() -> None:
     assert answered(TransactionNode(), 1) == {}
+    assert answered(TransactionNode(), 1, marker(7), marker(8, P0)) == {8: {P0: 0}}
+
+
+def test_many_markers_leave_others_their_turn() -> None:
+    clock = TiringClock()
+    node = TransactionNode(clock)
+    clock.look_s = TURN_SECONDS / 10
+    waiting = node.send(WriteTxnMarkersRequest(markers=[marker(number, P0) for number in range(30)]), 2)
+    assert is_waiting(waiting) and node.holds_next
+    assert 1 < len(node.world.markers()) < 20
+    node.world.turn(20)
+    assert len(node.read(waiting, WriteTxnMarkersResponse, 2).markers) == len(node.world.markers()) == 30
 
 
 def test_an_answer_waits_for_every_marker() -> None:

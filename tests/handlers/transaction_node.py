@@ -8,6 +8,7 @@ from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from tests.handlers.coordinator_node import CoordinatorNode
 from tests.handlers.node import services
+from tests.kafkacompat.groups.support import TurningClock
 from tests.kafkacompat.groups.support import World as GroupWorld
 from tests.kafkacompat.transactions.support import World
 
@@ -15,8 +16,8 @@ from tests.kafkacompat.transactions.support import World
 class TransactionNode(CoordinatorNode):
     """Node 1 with the topics t and u of two partitions, and those of both coordinators of four."""
 
-    def __init__(self) -> None:
-        self.world = World()
+    def __init__(self, clock: TurningClock | None = None) -> None:
+        self.world = World(clock=clock)
         self.groups = GroupWorld()
         self.making: Deferred[None] = succeed(None)
         self.world.coordinator.ensure_topic = lambda: self.making

@@ -18,12 +18,22 @@ from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartitions
 from tests.kafkacompat.groups.support import TurningClock, is_waiting, now
 
-__all__ = ["ID", "NONE", "P0", "P1", "TIMEOUT_MS", "World", "is_waiting", "now"]
+__all__ = ["ID", "NONE", "P0", "P1", "TIMEOUT_MS", "TiringClock", "World", "is_waiting", "now"]
 
 ID = "tx"
 NONE = ErrorCode.NONE
 TIMEOUT_MS = 60_000
 P0, P1 = ("t", 0), ("t", 1)
+
+
+class TiringClock(TurningClock):
+    """A clock on which each look at the time takes ``look_s`` of it."""
+
+    look_s = 0.0
+
+    def seconds(self) -> float:
+        self.rightNow += self.look_s
+        return self.rightNow
 
 
 class World:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.patterns import Pattern
-from kafkacompat.transactions.administration import IDS_A_TURN, Filters
+from kafkacompat.timers import TURN_SECONDS
+from kafkacompat.transactions.administration import Filters
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_ABORT
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
-from tests.kafkacompat.transactions.support import P0, World, is_waiting, now
+from tests.kafkacompat.transactions.support import P0, TiringClock, World, is_waiting, now
 
 
 def a_world() -> World:
@@ -72,14 +73,16 @@ def test_what_is_listed() -> None:
 
 
 def test_a_long_list_leaves_others_their_turn() -> None:
-    world = World()
-    for number in range(IDS_A_TURN + 1):
+    clock = TiringClock()
+    world = World(clock=clock)
+    for number in range(30):
         world.init(f"id{number}")
+    clock.look_s = TURN_SECONDS / 10
     listing = world.coordinator.list(Filters())
     assert is_waiting(listing)
-    world.turn()
+    world.turn(5)
     found = now(listing)
-    assert not isinstance(found, ErrorCode) and len(found) == IDS_A_TURN + 1
+    assert not isinstance(found, ErrorCode) and len(found) == 30
 
 
 def test_nothing_is_listed_while_something_is_not_known() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.timers import TURN_SECONDS
+from kafkacompat.transactions.expiration import TOMBSTONES_BYTES
 from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import read_records
-from tests.kafkacompat.transactions.support import ID, NONE, P0, World, now
+from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, now
 from tests.kafkacompat.transactions.test_producers import exhausted
 
 HOUR_S = 3600
@@ -112,8 +114,8 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
 
 
 def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> None:
-    world = World(transactional_id_expiration_ms=1000, tombstones_a_batch=3)
-    names = [f"id{number}" for number in range(40)]
+    world = World(transactional_id_expiration_ms=1000)
+    names = [f"{number}".zfill(TOMBSTONES_BYTES // 3) for number in range(40)]
     for name in names:
         world.init(name)
     world.log.hold = True
@@ -132,6 +134,41 @@ def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> Non
     world.log.hold = False
     world.clock.advance(HOUR_S)
     assert not [name for name in names if not world.coordinator.describe(name).error_code]
+
+
+def test_many_that_are_open_for_too_long_leave_others_their_turn() -> None:
+    clock = TiringClock()
+    world = World(clock=clock)
+    names = [f"id{number}" for number in range(30)]
+    for name in names:
+        world.add(world.init(name, timeout_ms=1000), name=name)
+    clock.skip(20)
+    clock.look_s = TURN_SECONDS / 50
+    world.turn()
+    assert 1 < sum(world.state(name) == "CompleteAbort" for name in names) < 20
+    world.turn(10)
+    assert {world.state(name) for name in names} == {"CompleteAbort"}
+
+
+def test_of_a_partition_that_is_made_again_meanwhile_nothing_is_forgotten() -> None:
+    clock = TiringClock()
+    world = World(clock=clock, transactional_id_expiration_ms=1000)
+    names = [f"id{number}" for number in range(30)]
+    for name in names:
+        world.init(name)
+    clock.skip(2 * HOUR_S)
+    clock.look_s = TURN_SECONDS / 10
+    world.turn()
+    clock.look_s = 0
+    for partition in range(4):
+        world.coordinator.on_resignation(partition)
+    world.log.batches.clear()
+    for partition in range(4):
+        world.coordinator.on_election(partition, 9)
+    for name in names:
+        world.init(name)
+    world.turn(5)
+    assert not [record for record in world.log.records() if record.value is None]
 
 
 def test_behind_a_stop_nothing_is_done() -> None:
