@@ -47,6 +47,16 @@ def read_subscription(data: Buffer) -> ConsumerProtocolSubscription:
     return _read(ConsumerProtocolSubscription, data)
 
 
+def read_topics(data: Buffer) -> list[str]:
+    """Read which topics a group member wants: every version begins with them, and what follows may be anything.
+
+    Some clients write versions without what belongs there. Raises MalformedError.
+    """
+    if len(data) < _VERSION.size:
+        raise MalformedError(f"a subscription needs a version, but holds {len(data)} bytes")
+    return decode(ConsumerProtocolSubscription, data[_VERSION.size :], 0).topics
+
+
 def write_subscription(subscription: ConsumerProtocolSubscription, version: int) -> bytes:
     """Write the metadata of a group member."""
     return _VERSION.pack(version) + encode(subscription, version)

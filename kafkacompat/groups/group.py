@@ -15,7 +15,7 @@ from kafkacompat.groups.offsets import NO_TIMESTAMP
 from kafkacompat.groups.records import group_tombstone
 from kafkacompat.groups.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, Event, next_state
 from kafkacompat.timers import DelayedCall
-from kafkacompat.wire.consumer_protocol import read_subscription
+from kafkacompat.wire.consumer_protocol import read_topics
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MalformedError
 
@@ -272,7 +272,7 @@ class Group(AnyGroup):
         topics: set[str] = set()
         try:
             for member in self.members.values():
-                topics.update(read_subscription(member.metadata(self.protocol_name)).topics)
+                topics.update(read_topics(member.metadata(self.protocol_name)))
         except MalformedError:
             return None
         return frozenset(topics)

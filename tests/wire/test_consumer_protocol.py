@@ -12,6 +12,7 @@ from kafkacompat.wire.consumer_protocol import (
     TopicPartition,
     read_assignment,
     read_subscription,
+    read_topics,
     write_assignment,
     write_subscription,
 )
@@ -57,6 +58,19 @@ def test_an_assignment_is_the_same_in_all_versions(version: int) -> None:
 def test_what_a_newer_client_wrote_is_read_as_far_as_it_is_known() -> None:
     data = b"\x00\x63" + write_subscription(SUBSCRIPTION, 3)[2:] + b"something new"
     assert read_subscription(data) == SUBSCRIPTION
+
+
+@pytest.mark.parametrize(
+    "data", ["0000" + TOPICS + USER_DATA, "0003" + TOPICS + "ffffffff", "fffe" + TOPICS + USER_DATA + "7f"]
+)
+def test_topics_are_read_whatever_follows(data: str) -> None:
+    assert read_topics(bytes.fromhex(data)) == ["t"]
+
+
+@pytest.mark.parametrize("data", ["", "00", "0000", "000000000001" + "0009" + "74"])
+def test_topics_that_are_cut_off_are_refused(data: str) -> None:
+    with pytest.raises(MalformedError):
+        read_topics(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("read", [read_subscription, read_assignment])
