@@ -118,7 +118,8 @@ class Joining:
             return join_refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if not group.supports(join.protocol_type, join.names):
             return join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, join.member_id)
-        if not self._budget.has_room(OBJECT_BYTES + protocols_size_bytes(join.protocols)):
+        growth_bytes = _growth_bytes(group, join)
+        if growth_bytes > 0 and not self._budget.has_room(growth_bytes):
             # Kafka has no such bound; the client comes back when others have left.
             return join_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, join.member_id)
         return self._join_known(group, join) if join.member_id else self._join_unknown(group, join)
@@ -264,6 +265,14 @@ class _Before:
     def restore(self, group: Group, member: Member) -> None:
         group.update(member, self._protocols, self._session_timeout_ms, self._rebalance_timeout_ms)
         group.rename(member, self.member_id)
+
+
+def _growth_bytes(group: Group, join: _Join) -> int:
+    """How much more memory the group takes with what a member brings; who is in it already, and brings no more, has its place."""
+    member_id = join.member_id or group.static_members.get(join.group_instance_id or "", "")
+    member = group.members.get(member_id)
+    there_bytes = protocols_size_bytes(member.protocols) if member is not None else -OBJECT_BYTES
+    return protocols_size_bytes(join.protocols) - there_bytes
 
 
 def _look_at(request: JoinGroupRequest, joiner: Joiner) -> _Join:

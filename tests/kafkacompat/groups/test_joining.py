@@ -215,6 +215,19 @@ def test_the_metadata_of_all_members_is_bounded() -> None:
     assert is_waiting(world.join(protocols=large, version=3))
 
 
+def test_who_is_in_a_group_keeps_its_place_when_there_is_no_room_for_more() -> None:
+    world = World(member_metadata_max_bytes=100_000)
+    large = (("range", b"x" * 45_000),)
+    (member,) = world.stable(1, protocols=large)
+    static = world.join(instance="i", protocols=large)
+    world.join(member, protocols=large)
+    assert not now(static).error_code
+    larger = now(world.join(member, protocols=(("range", b"x" * 60_000),)))
+    assert larger.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert is_waiting(world.join(member, protocols=(("range", b"y" * 45_000),)))
+    assert not now(world.join(instance="i", protocols=large)).error_code
+
+
 def test_groups_that_never_got_anywhere_leave_nothing_behind() -> None:
     world = World()
     for number in range(50):
