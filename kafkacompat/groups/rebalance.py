@@ -25,6 +25,9 @@ from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
+NOBODY_JOINED_MS = 1000
+"""How long at least is waited for members of whom none has joined: they may have asked for a rebalance timeout of 0."""
+
 
 class Rebalance:
     """Drives every group's generations."""
@@ -81,9 +84,9 @@ class Rebalance:
         if group.state is PREPARING_REBALANCE and not group.is_initial_rebalance and group.have_all_joined:
             self.complete_join(group)
 
-    def _end_join_later(self, group: Group) -> None:
+    def _end_join_later(self, group: Group, at_least_ms: int = 0) -> None:
         _stop(group.join_timer)
-        group.join_timer = self._later(group.rebalance_timeout_ms, self.complete_join, group)
+        group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
     def complete_join(self, group: Group) -> None:
         """Begin the next generation with the members that joined; static ones stay even when late."""
@@ -94,7 +97,7 @@ class Rebalance:
             self.dismiss(group, member.member_id)
         if group.members and not group.elect_joined_leader():
             # Only static members, and none is here: their sessions will end, or one of them comes back.
-            self._end_join_later(group)
+            self._end_join_later(group, NOBODY_JOINED_MS)
             return
         group.next_generation(now_ms(self._clock))
         if group.members:

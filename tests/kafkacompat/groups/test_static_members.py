@@ -225,3 +225,15 @@ def test_when_only_static_members_are_left_and_none_joins_the_group_waits_for_th
     assert world.heartbeat(members[0], 1, instance="i0") is ErrorCode.REBALANCE_IN_PROGRESS
     world.wait(101)
     assert world.state() == "Empty"
+
+
+def test_while_none_has_joined_the_reactor_has_a_rest_whatever_they_ask_for() -> None:
+    world = World()
+    stable(world)
+    for number in range(2):
+        assert not now(world.join(instance=f"i{number}", rebalance_s=0)).error_code
+    dynamic, _ = world.join_twice(rebalance_s=0)
+    world.leave(dynamic)
+    world.turn(3)
+    assert world.state() == "PreparingRebalance"
+    assert all(call.getTime() > world.clock.seconds() for call in world.clock.calls)
