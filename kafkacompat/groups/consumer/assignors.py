@@ -6,14 +6,18 @@ every partition of a topic with subscribers goes to exactly one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from heapq import heapify, heapreplace
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.groups.consumer.member import Assignment
+from kafkacompat.groups.consumer.member import Assignment, count
 
 MOST_ROUNDS = 16
-"""How often the topics are gone through in search of a better balance; more is rarely found, and takes its time."""
+"""How often all topics are gone through in search of a better balance; more is rarely found, and takes its time."""
+
+MOST_LOOKS = 500_000
+"""How many readers of topics are looked at in all these rounds, but for the first one: about as many as in 50 ms."""
 
 Shares: TypeAlias = "dict[str, dict[bytes, set[int]]]"
 
@@ -31,6 +35,35 @@ PartitionCounts: TypeAlias = "Mapping[bytes, int]"
 Assignor: TypeAlias = "Callable[[Subscribers, PartitionCounts], dict[str, Assignment]]"
 
 
+# Who reads what
+
+
+class _Circle(NamedTuple):
+    """The readers of the same topics: what is done for all of them need not be done for each topic."""
+
+    readers: list[str]
+    topic_ids: frozenset[bytes]
+
+
+def _circles(subscribers: Subscribers) -> list[_Circle]:
+    """Every topic in one circle. There are few of them, as most members of most groups are subscribed to the same."""
+    members: dict[frozenset[bytes], list[str]] = {}
+    for member_id, subscriber in subscribers.items():
+        members.setdefault(subscriber.topic_ids, []).append(member_id)
+    named_in: dict[bytes, list[int]] = {}
+    for number, topic_ids in enumerate(members):
+        for topic_id in topic_ids:
+            named_in.setdefault(topic_id, []).append(number)
+    topics: dict[tuple[int, ...], list[bytes]] = {}
+    for topic_id, numbers in named_in.items():
+        topics.setdefault(tuple(numbers), []).append(topic_id)
+    readers = list(members.values())
+    return [
+        _Circle(list(chain.from_iterable(readers[number] for number in numbers)), frozenset(topics[numbers]))
+        for numbers in sorted(topics)
+    ]
+
+
 # range
 
 
@@ -39,16 +72,17 @@ def assign_range(subscribers: Subscribers, partition_counts: PartitionCounts) ->
 
     Static members come first, in the order of their instance ids, so that they keep theirs.
     """
-    order = sorted(subscribers, key=lambda member_id: _place(member_id, subscribers[member_id]))
     shares: Shares = {member_id: {} for member_id in subscribers}
-    for topic_id, readers in _readers(order, subscribers).items():
-        quota, extra = divmod(partition_counts[topic_id], len(readers))
-        first = 0
-        for index, member_id in enumerate(readers):
-            end = first + quota + (index < extra)
-            if end > first:
+    for circle in _circles(subscribers):
+        readers = sorted(circle.readers, key=lambda member_id: _place(member_id, subscribers[member_id]))
+        for topic_id in sorted(circle.topic_ids):
+            quota, extra = divmod(partition_counts[topic_id], len(readers))
+            first = 0
+            # If there are fewer partitions than readers, the others have none.
+            for index, member_id in enumerate(readers[: partition_counts[topic_id]]):
+                end = first + quota + (index < extra)
                 shares[member_id][topic_id] = set(range(first, end))
-            first = end
+                first = end
     return _frozen(shares)
 
 
@@ -66,112 +100,147 @@ def assign_uniform(subscribers: Subscribers, partition_counts: PartitionCounts) 
     If all are subscribed to the same topics, no two members differ by more than one partition, and only as
     many partitions move as that takes. Otherwise it is as balanced as moving single partitions makes it.
     """
-    subscriptions = {subscriber.topic_ids for subscriber in subscribers.values()}
-    shares = _kept(subscribers, partition_counts)
-    if len(subscriptions) == 1:
-        _cut(shares, sum(partition_counts[topic_id] for topic_id in next(iter(subscriptions))))
-    readers = _readers(subscribers, subscribers)
-    loads = {member_id: _size(share) for member_id, share in shares.items()}
-    for topic_id in sorted(
-        readers, key=lambda topic_id: (-partition_counts[topic_id] / len(readers[topic_id]), topic_id)
-    ):
-        _share_rest_out(topic_id, readers[topic_id], partition_counts[topic_id], shares, loads)
-    if len(subscriptions) > 1:
-        _balance(readers, shares, loads)
+    circles = _circles(subscribers)
+    shares, taken = _kept(subscribers, partition_counts)
+    if len(circles) == 1:
+        only = circles[0]
+        total = sum(partition_counts[topic_id] for topic_id in only.topic_ids)
+        _cut([shares[member_id] for member_id in only.readers], total, taken)
+    loads = {member_id: count(share) for member_id, share in shares.items()}
+    _share_rest_out(circles, partition_counts, taken, shares, loads)
+    if len(circles) > 1:
+        _balance(circles, shares, loads)
     return _frozen(shares)
 
 
-def _kept(subscribers: Subscribers, partition_counts: PartitionCounts) -> Shares:
-    """What members have of what they may have; of a partition that two have, the first one keeps it."""
-    taken: set[tuple[bytes, int]] = set()
+def _kept(subscribers: Subscribers, partition_counts: PartitionCounts) -> tuple[Shares, dict[bytes, set[int]]]:
+    """What members have of what they may have, and all that of each topic; of a partition that two have, the first keeps it."""
+    taken: dict[bytes, set[int]] = {}
     shares: Shares = {}
     for member_id, subscriber in subscribers.items():
         share = shares[member_id] = {}
         for topic_id, partitions in subscriber.target.items():
             if topic_id not in subscriber.topic_ids:
                 continue
-            count = partition_counts[topic_id]
-            kept = {each for each in partitions if each < count and (topic_id, each) not in taken}
+            of_others, end = taken.setdefault(topic_id, set()), partition_counts[topic_id]
+            kept = {each for each in partitions if each < end and each not in of_others}
             if kept:
                 share[topic_id] = kept
-                taken.update((topic_id, each) for each in kept)
-    return shares
+                of_others |= kept
+    return shares, taken
 
 
-def _cut(shares: Shares, total: int) -> None:
+def _cut(shares: Sequence[dict[bytes, set[int]]], total: int, taken: Mapping[bytes, set[int]]) -> None:
     """Take from members what is above their quota; as many as there are partitions left over may have one more."""
     quota, extra = divmod(total, len(shares))
-    for share in shares.values():
-        surplus = _size(share) - quota
+    for share in shares:
+        surplus = count(share) - quota
         if surplus > 0 and extra > 0:
             surplus -= 1
             extra -= 1
-        for _ in range(surplus):
-            _take_from(share, max(share, key=lambda topic_id: len(share[topic_id])))
+        if surplus > 0:
+            _take_away(share, surplus, taken)
+
+
+def _take_away(share: dict[bytes, set[int]], surplus: int, taken: Mapping[bytes, set[int]]) -> None:
+    """Take partitions of those topics that the share has most of."""
+    largest = [(-len(partitions), topic_id) for topic_id, partitions in share.items()]
+    heapify(largest)
+    for _ in range(surplus):
+        size, topic_id = largest[0]
+        taken[topic_id].remove(_take_from(share, topic_id))
+        heapreplace(largest, (size + 1, topic_id))
 
 
 def _share_rest_out(
-    topic_id: bytes, readers: list[str], partition_count: int, shares: Shares, loads: dict[str, int]
+    circles: Sequence[_Circle],
+    partition_counts: PartitionCounts,
+    taken: Mapping[bytes, set[int]],
+    shares: Shares,
+    loads: dict[str, int],
 ) -> None:
-    """Give each partition of a topic that nobody has to the reader with the fewest."""
-    taken: set[int] = set().union(*(shares[member_id].get(topic_id, ()) for member_id in readers))
-    heap = [(loads[member_id], index) for index, member_id in enumerate(readers)]
-    heapify(heap)
-    for partition in range(partition_count):
-        if partition not in taken:
-            load, index = heap[0]
-            member_id = readers[index]
-            shares[member_id].setdefault(topic_id, set()).add(partition)
-            loads[member_id] = load + 1
-            heapreplace(heap, (load + 1, index))
+    """Give each partition that is not taken to the reader with the fewest; topics with most for each reader come first."""
+    topics = [
+        (-partition_counts[topic_id] / len(circle.readers), topic_id, number)
+        for number, circle in enumerate(circles)
+        for topic_id in circle.topic_ids
+    ]
+    queues = [_Queue(circle.readers, loads) for circle in circles]
+    for _, topic_id, number in sorted(topics):
+        queue = queues[number]
+        for partition in sorted(set(range(partition_counts[topic_id])) - taken.get(topic_id, set())):
+            shares[queue.serve()].setdefault(topic_id, set()).add(partition)
 
 
-def _balance(readers: Mapping[bytes, list[str]], shares: Shares, loads: dict[str, int]) -> None:
+class _Queue:
+    """Members, the one with the fewest partitions first. ``loads``, which others count in as well, may only grow."""
+
+    def __init__(self, members: Sequence[str], loads: dict[str, int]) -> None:
+        self._members = members
+        self._loads = loads
+        self._noted = [(loads[member_id], index) for index, member_id in enumerate(members)]
+        heapify(self._noted)
+
+    def serve(self) -> str:
+        """The first one, which has one partition more from now on."""
+        while True:
+            noted, index = self._noted[0]
+            member_id = self._members[index]
+            load = self._loads[member_id]
+            if load == noted:
+                self._loads[member_id] = load + 1
+                heapreplace(self._noted, (load + 1, index))
+                return member_id
+            heapreplace(self._noted, (load, index))
+
+
+def _balance(circles: Sequence[_Circle], shares: Shares, loads: dict[str, int]) -> None:
     """Move single partitions from who has more to who has fewer, until no move makes it better."""
-    for _ in range(MOST_ROUNDS):
-        moved = [_balance_topic(topic_id, readers[topic_id], shares, loads) for topic_id in sorted(readers)]
-        if not any(moved):
+    looks = sum(len(circle.readers) for circle in circles)
+    for _ in range(min(MOST_ROUNDS, 1 + MOST_LOOKS // looks)):
+        moves = [_balance_circle(circle, shares, loads) for circle in circles]
+        if not any(moves):
             return
 
 
-def _balance_topic(topic_id: bytes, readers: list[str], shares: Shares, loads: dict[str, int]) -> int:
-    moved = 0
-    while True:
-        poorest = min(readers, key=loads.__getitem__)
-        holders = [member_id for member_id in readers if topic_id in shares[member_id]]
-        richest = max(holders, key=loads.__getitem__, default=poorest)
-        if loads[richest] - loads[poorest] <= 1:
-            return moved
-        partition = _take_from(shares[richest], topic_id)
-        shares[poorest].setdefault(topic_id, set()).add(partition)
-        loads[richest] -= 1
-        loads[poorest] += 1
+def _balance_circle(circle: _Circle, shares: Shares, loads: dict[str, int]) -> int:
+    """Even out among readers of the same topics; tells how many partitions moved.
+
+    Who gave something stays above those with the fewest, and who got something among these, so that neither's place in
+    the other heap matters any more.
+    """
+    readers, moved = circle.readers, 0
+    poor = [(loads[member_id], index) for index, member_id in enumerate(readers)]
+    if max(poor)[0] - min(poor)[0] <= 1:
+        return 0
+    rich = [(-load, index) for load, index in poor]
+    heapify(poor)
+    heapify(rich)
+    while rich and -rich[0][0] - poor[0][0] > 1:
+        share = shares[giver := readers[rich[0][1]]]
+        topic_id = next((each for each in share if each in circle.topic_ids), None)
+        if topic_id is None:
+            heappop(rich)
+            continue
+        taker = readers[poor[0][1]]
+        shares[taker].setdefault(topic_id, set()).add(_take_from(share, topic_id))
+        loads[giver] -= 1
+        loads[taker] += 1
+        heapreplace(rich, (-loads[giver], rich[0][1]))
+        heapreplace(poor, (loads[taker], poor[0][1]))
         moved += 1
+    return moved
 
 
 # Both
 
 
-def _readers(order: Iterable[str], subscribers: Subscribers) -> dict[bytes, list[str]]:
-    """By topic, who is subscribed to it."""
-    readers: dict[bytes, list[str]] = {}
-    for member_id in order:
-        for topic_id in subscribers[member_id].topic_ids:
-            readers.setdefault(topic_id, []).append(member_id)
-    return readers
-
-
 def _take_from(share: dict[bytes, set[int]], topic_id: bytes) -> int:
-    """Take the last partition of a topic out of a share."""
-    partition = max(share[topic_id])
-    share[topic_id].remove(partition)
+    """Take a partition of a topic out of a share."""
+    partition = share[topic_id].pop()
     if not share[topic_id]:
         del share[topic_id]
     return partition
-
-
-def _size(share: Mapping[bytes, set[int]]) -> int:
-    return sum(map(len, share.values()))
 
 
 def _frozen(shares: Shares) -> dict[str, Assignment]:

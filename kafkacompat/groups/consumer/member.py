@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
@@ -101,9 +101,9 @@ class ConsumerMember:
         return size_bytes + (protocols_size_bytes(self.classic.protocols) if self.classic else 0)
 
 
-def count(partitions: Mapping[bytes, Iterable[int]]) -> int:
+def count(partitions: Mapping[bytes, Collection[int]]) -> int:
     """How many partitions there are."""
-    return sum(len(list(each)) for each in partitions.values())
+    return sum(map(len, partitions.values()))
 
 
 def without_epochs(holding: Holding) -> Assignment:
