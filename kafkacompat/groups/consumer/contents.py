@@ -65,7 +65,8 @@ class Contents:
     ``epoch`` grows with each change of members, subscriptions and topics, ``assignment_epoch`` follows it when
     ``targets`` are made anew. ``metadata_hash`` stands for the topics that ``epoch`` knew. ``statics`` leads from
     instance ids to member ids, ``owners`` from a partition (topic id, number) to the member that it is with;
-    ``pattern_members`` counts the members of each pattern. ``size_bytes`` is about how much memory all this takes.
+    ``pattern_members`` counts the members of each pattern, ``subscriptions`` those that named the same topics, which share
+    one set of names. ``size_bytes`` is about how much memory all this takes.
     """
 
     epoch: int = FIRST_EPOCH
@@ -76,6 +77,7 @@ class Contents:
     targets: dict[str, Assignment] = field(default_factory=dict)
     patterns: dict[str, ResolvedPattern] = field(default_factory=dict)
     pattern_members: Counter[str] = field(default_factory=Counter)
+    subscriptions: dict[frozenset[str], tuple[frozenset[str], int]] = field(default_factory=dict)
     statics: dict[str, str] = field(default_factory=dict)
     owners: dict[tuple[bytes, int], str] = field(default_factory=dict)
     has_partition_metadata: bool = False
@@ -89,6 +91,7 @@ class Contents:
             targets=dict(self.targets),
             patterns=dict(self.patterns),
             pattern_members=Counter(self.pattern_members),
+            subscriptions=dict(self.subscriptions),
             statics=dict(self.statics),
             owners=dict(self.owners),
         )
@@ -121,7 +124,9 @@ class Contents:
                 self._put(replace(before, assigned={}, pending_revocation={}))
                 self._forget(before)
             return
-        self._put(_described(before or ConsumerMember(key.member_id), value))
+        topics = frozenset(value.subscribed_topic_names)
+        topics, _ = self.subscriptions.get(topics, (topics, 0))
+        self._put(_described(before or ConsumerMember(key.member_id), value, topics))
 
     def _apply_target(self, key: TargetKey, value: TargetValue | None) -> None:
         self.assignment_epoch = value.assignment_epoch if value else LEAVING_EPOCH
@@ -159,6 +164,11 @@ class Contents:
         if before is None or before.pattern != member.pattern:
             self._count_pattern(before, -1)
             self._count_pattern(member, +1)
+        if before is None or before.topics is not member.topics:
+            self._count_subscription(before, -1)
+            self._count_subscription(member, +1)
+        if before is not None and before.instance_id != member.instance_id:
+            self._forget_instance(before)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.member_id
         if before is None or (before.assigned, before.pending_revocation) != (
@@ -181,11 +191,21 @@ class Contents:
             if not self.pattern_members[member.pattern]:
                 del self.pattern_members[member.pattern]
 
+    def _count_subscription(self, member: ConsumerMember | None, difference: int) -> None:
+        if member is not None:
+            topics, count = self.subscriptions.pop(member.topics, (member.topics, 0))
+            if count + difference:
+                self.subscriptions[topics] = topics, count + difference
+
     def _forget(self, member: ConsumerMember) -> None:
         self._count_pattern(member, -1)
+        self._count_subscription(member, -1)
         self.size_bytes -= self.members.pop(member.member_id).size_bytes
-        if self.statics.get(member.instance_id or "") == member.member_id:
-            del self.statics[member.instance_id or ""]
+        self._forget_instance(member)
+
+    def _forget_instance(self, member: ConsumerMember) -> None:
+        if member.instance_id is not None and self.statics.get(member.instance_id) == member.member_id:
+            del self.statics[member.instance_id]
 
 
 _APPLY: dict[type[Key], Callable[[Contents, Any, Any], None]] = {
@@ -210,14 +230,14 @@ def _partitions(member: ConsumerMember | None) -> list[tuple[bytes, int]]:
     ]
 
 
-def _described(member: ConsumerMember, value: MemberValue) -> ConsumerMember:
+def _described(member: ConsumerMember, value: MemberValue, topics: frozenset[str]) -> ConsumerMember:
     return replace(
         member,
         instance_id=value.instance_id,
         rack_id=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,
-        topics=frozenset(value.subscribed_topic_names),
+        topics=topics,
         pattern=value.subscribed_topic_regex,
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         assignor=value.server_assignor,

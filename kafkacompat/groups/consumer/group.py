@@ -31,9 +31,9 @@ NO_EPOCH = -1
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
-    ``counted_bytes`` is what is counted of its memory; ``checked_image`` is the metadata that the group's epoch was compared with last, ``writes_in_flight`` counts
-    changes of it on which the log has not decided yet. ``replaces`` is the classic group that it was made of, until
-    it takes its place.
+    ``counted_bytes`` is what is counted of its memory; ``checked_image`` is the metadata that the group's epoch was
+    compared with last. ``writes_in_flight`` counts changes of it on which the log has not decided yet, ``refusals`` those
+    that it refused. ``replaces`` is the classic group that it was made of, until it takes its place.
     """
 
     TYPE = "consumer"
@@ -44,6 +44,7 @@ class ConsumerGroup(AnyGroup):
         self.timers: dict[tuple[Timer, str], DelayedCall] = {}
         self.checked_image: MetadataImage | None = None
         self.writes_in_flight = 0
+        self.refusals = 0
         self.replaces: Group | None = None
         self.is_resolving = False
         self.resolved_topics_version = -1
@@ -115,8 +116,9 @@ class ConsumerGroup(AnyGroup):
 
     def is_subscribed(self, topic: str) -> bool:
         """See AnyGroup."""
-        return any(topic in member.topics for member in self._contents.members.values()) or any(
-            topic in found.topics for found in self._contents.patterns.values()
+        contents = self._contents
+        return any(topic in topics for topics in contents.subscriptions) or any(
+            topic in found.topics for found in contents.patterns.values()
         )
 
     def kept_since(self, commit_timestamp_ms: int) -> int | None:

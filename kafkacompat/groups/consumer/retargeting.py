@@ -24,13 +24,15 @@ log = logging.getLogger(__name__)
 def topics_of(member: ConsumerMember, contents: Contents) -> frozenset[str]:
     """The topics a member is subscribed to, by name and by pattern; a pattern not matched yet gives none."""
     found = contents.patterns.get(member.pattern or "")
-    return member.topics | found.topics if found is not None else member.topics
+    if found is None:
+        return member.topics
+    return member.topics | found.topics if member.topics else found.topics
 
 
 def subscribed_topics(contents: Contents) -> set[str]:
     """The topics that anybody is subscribed to."""
     patterns = (found.topics for found in contents.patterns.values())
-    return set().union(*patterns, *(member.topics for member in contents.members.values()))
+    return set().union(*patterns, *contents.subscriptions)
 
 
 # The group's epoch
@@ -56,7 +58,9 @@ def retarget(draft: Draft, image: MetadataImage, default_assignor: str, now_ms: 
     """Share the partitions out anew if the group is in a newer epoch, but not more often than so."""
     contents = draft.contents
     since_ms = contents.assignment_timestamp_ms
-    if contents.assignment_epoch >= contents.epoch or (since_ms and now_ms < since_ms + least_interval_ms):
+    # Without an interval there is none, also for a clock that was set back.
+    is_too_early = since_ms and least_interval_ms and now_ms < since_ms + least_interval_ms
+    if contents.assignment_epoch >= contents.epoch or is_too_early:
         return
     name = preferred_assignor(contents.members.values()) or default_assignor
     began = perf_counter()

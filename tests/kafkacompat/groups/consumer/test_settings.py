@@ -6,6 +6,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.consumer.settings import Bounded, ConsumerGroupSettings, GroupConfigs
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
+from tests.kafkacompat.groups.consumer.support import ConsumerWorld
 
 
 def settings(**properties: str) -> ConsumerGroupSettings:
@@ -43,3 +44,12 @@ def test_a_group_may_have_its_own_within_bounds() -> None:
     assert configs.heartbeat_interval_ms("g") == 5_000
     assert configs.assignment_interval_ms("g") == 1_000
     assert configs.session_timeout_ms("other") == 45_000
+
+
+def test_without_an_interval_partitions_are_shared_out_at_once_whatever_the_clock_says() -> None:
+    without = ConsumerGroupSettings(assignment_interval_ms=lambda: Bounded(0, 0, 15_000))
+    world = ConsumerWorld(consumer_settings=without)
+    world.come("m1", "t")
+    world.clock.rightNow -= 3600
+    world.come("m2", "t")
+    assert world.contents().assignment_epoch == world.contents().epoch == 3

@@ -63,6 +63,15 @@ def test_an_instance_id_in_use_is_not_given_away(world: ConsumerWorld) -> None:
     assert world.come("m2", "t", instance_id="i1").error_code == ErrorCode.UNRELEASED_INSTANCE_ID
 
 
+def test_a_static_member_that_joins_again_under_its_id_is_the_same(world: ConsumerWorld) -> None:
+    """The answer to the first time may have been lost."""
+    first, again = (world.come("m1", "t", instance_id="i1") for _ in range(2))
+    assert (again.error_code, again.member_epoch, world.read(again)) == (0, first.member_epoch, world.read(first))
+    world.beat("m1", -2, instance_id="i1")
+    back = world.come("m1", "t", instance_id="i1")
+    assert (back.member_epoch, world.read(back)) == (first.member_epoch, world.read(first))
+
+
 def test_who_was_replaced_is_fenced(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
@@ -95,6 +104,24 @@ def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that
     back = Consumer(world, "m2", "u", instance_id="i1").join()
     settle(world, back)
     assert back.has == {"u": {0, 1}}
+
+
+def test_an_instance_id_that_its_member_gave_up_for_another_is_free(world: ConsumerWorld) -> None:
+    for instance in ("i1", "i2"):
+        world.come("m1", "t", instance_id=instance)
+    assert world.contents().statics == {"i2": "m1"}
+    assert world.come("m2", "t", instance_id="i1").error_code == 0
+
+
+def test_the_share_of_a_member_that_takes_the_place_of_a_static_one_goes_to_the_others(world: ConsumerWorld) -> None:
+    world.come("m1", "t", instance_id="i1")
+    second, third = (Consumer(world, name, "t").join() for name in ("m2", "m3"))
+    world.wait(1)
+    settle(world, second, third)
+    world.beat("m1", -2, instance_id="i1")
+    second = Consumer(world, "m2", "t", instance_id="i1").join()
+    settle(world, second, third)
+    assert sorted(second.has["t"] | third.has["t"]) == [0, 1, 2, 3]
 
 
 def test_places_of_members_that_are_away_outlast_a_restart(world: ConsumerWorld) -> None:
