@@ -94,8 +94,6 @@ class Departures:
             if pattern and pattern not in draft.contents.pattern_members:
                 draft.set_pattern(pattern, None)
         bump(draft, self._metadata.image)
-        for member_id in member_ids:
-            self._timeouts.cancel(group, member_id)
         return self._storing.store(group, draft, [])
 
     def expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:

@@ -30,6 +30,7 @@ class Draft:
     def __init__(self, group_id: str, contents: Contents) -> None:
         self.group_id = group_id
         self.changes: list[Change] = []
+        self._removed: list[str] = []
         self._before = contents
         self._contents = contents
 
@@ -43,6 +44,11 @@ class Draft:
             self._contents = self._before.copy()
         self.changes.append((key, value))
         self._contents.apply(key, value)
+
+    @property
+    def gone(self) -> list[str]:
+        """The ids of members that there will be no more."""
+        return [member_id for member_id in self._removed if member_id not in self._contents.members]
 
     # The group
 
@@ -99,6 +105,7 @@ class Draft:
 
     def remove(self, member_id: str) -> None:
         """Take a member out."""
+        self._removed.append(member_id)
         for key in (MemberCurrentKey, MemberTargetKey, MemberKey):
             self._put(key(group_id=self.group_id, member_id=member_id), None)
 

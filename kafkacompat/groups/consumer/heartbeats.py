@@ -116,6 +116,8 @@ class Heartbeats:
         self._progress.check_room(change)
         self._admission.take_over(group)
         waiting = self._progress.store(change)
+        if old.classic is not None:
+            self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.SYNC)
         self._progress.watch(group, new, member)
         self._timeouts.start(group, Timer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
         return answered(waiting, self._told(request, old, member), _refused)

@@ -15,12 +15,11 @@ from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.description import describe_group
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer, Heartbeats
-from kafkacompat.groups.consumer.member import MemberState
 from kafkacompat.groups.consumer.patterns import Patterns
 from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import Storing
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.group import Group
 from kafkacompat.groups.joining import JoinAnswer, Joiner
 from kafkacompat.groups.membership import SyncAnswer
@@ -66,8 +65,8 @@ class ConsumerGroups:
         self._metadata = metadata
         self._budget = budget
         self._configs = GroupConfigs(settings, metadata)
-        self._timeouts = timeouts = Timeouts(clock, outbox, self._expired)
-        storing = Storing(registry, budget, reload)
+        self._timeouts = timeouts = Timeouts(clock, outbox, self._configs, self._expired)
+        storing = Storing(registry, budget, timeouts, reload)
         patterns = Patterns(clock, settings, registry, outbox, metadata, storing, cooperator)
         progress = Progress(clock, settings, self._configs, metadata, storing, patterns, timeouts)
         admission = Admission(settings, registry, metadata, budget, rebalance, timeouts, random_bytes)
@@ -84,11 +83,7 @@ class ConsumerGroups:
 
     def loaded(self, group: ConsumerGroup) -> None:
         """Watch over the members of a group that was read from the log, as if they had just been heard of."""
-        timeout_ms = self._configs.session_timeout_ms(group.group_id)
-        for member in group.contents.members.values():
-            self._timeouts.start(group, Timer.SESSION, member.member_id, timeout_ms)
-            if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self._timeouts.start(group, Timer.REBALANCE, member.member_id, member.rebalance_timeout_ms)
+        self._timeouts.watch(group)
 
     def forget(self, group: ConsumerGroup) -> None:
         """Take a group out of the registry."""

@@ -13,6 +13,7 @@ from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.records import write
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.shard import Registry, Shard
@@ -31,9 +32,12 @@ class Storing:
     of it, ``reload`` is asked to read the partition of the offsets topic again.
     """
 
-    def __init__(self, registry: Registry, budget: MemoryBudget, reload: Callable[[int], None]) -> None:
+    def __init__(
+        self, registry: Registry, budget: MemoryBudget, timeouts: Timeouts, reload: Callable[[int], None]
+    ) -> None:
         self._registry = registry
         self._budget = budget
+        self._timeouts = timeouts
         self._reload = reload
 
     def check_room(self, group: ConsumerGroup, draft: Draft) -> None:
@@ -50,6 +54,8 @@ class Storing:
         """
         was_known = self._registry.groups.get(group.group_id) is group
         contents, group.contents = group.contents, draft.contents
+        for member_id in draft.gone:
+            self._timeouts.cancel(group, member_id)
         records = before + [write(change) for change in draft.changes]
         if not records:
             return self.settled(group)
@@ -69,16 +75,19 @@ class Storing:
         return shard.writer.write(records, decided)
 
     def settled(self, group: ConsumerGroup) -> Deferred[ErrorCode] | None:
-        """Wait for what was written so far: nobody is told what may not be in the log."""
+        """Wait for what was written so far: nobody is told what is not in the log, or may not be."""
         waiting = group.shard.writer.settled()
-        if waiting is None:
-            return None
-        return waiting.addCallback(
-            lambda is_settled: ErrorCode.NONE if is_settled else ErrorCode.COORDINATOR_NOT_AVAILABLE
-        )
+        refusals = group.refusals
+
+        def decided(is_settled: bool) -> ErrorCode:
+            is_logged = is_settled and group.refusals == refusals
+            return ErrorCode.NONE if is_logged else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+        return None if waiting is None else waiting.addCallback(decided)
 
     def _decided(self, group: ConsumerGroup, undo: Callable[[], None] | None, outcome: ErrorCode) -> None:
         group.writes_in_flight -= 1
+        group.refusals += bool(outcome)
         if not outcome or not group.shard.is_active:
             return
         log.error("group %s: a change is not in the log: %s", group.group_id, outcome.name)
@@ -90,6 +99,8 @@ class Storing:
     def _take_back(self, group: ConsumerGroup, contents: Contents) -> None:
         group.contents = contents
         group.checked_image = None
+        group.resolved_topics_version = -1
+        self._timeouts.watch(group)
 
     def _forget(self, group: ConsumerGroup) -> None:
         group.clear()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.member import MemberState
+from kafkacompat.groups.consumer.settings import GroupConfigs
 from kafkacompat.groups.outbox import Outbox
 from kafkacompat.timers import Clock
 
@@ -30,10 +32,22 @@ REASONS = {
 class Timeouts:
     """The timers of all members; *expired* is called with the group, the member's id and the reason."""
 
-    def __init__(self, clock: Clock, outbox: Outbox, expired: Callable[[ConsumerGroup, str, str], None]) -> None:
+    def __init__(
+        self, clock: Clock, outbox: Outbox, configs: GroupConfigs, expired: Callable[[ConsumerGroup, str, str], None]
+    ) -> None:
         self._clock = clock
         self._outbox = outbox
+        self._configs = configs
         self._expired = expired
+
+    def watch(self, group: ConsumerGroup) -> None:
+        """Give members their time from now on where none is running: after a change that was taken back, and when loaded."""
+        session_ms = self._configs.session_timeout_ms(group.group_id)
+        for member in group.contents.members.values():
+            self.start_unless_running(group, Timer.SESSION, member.member_id, session_ms)
+            # One that speaks the classic protocol is given its time to join again with its next heartbeat.
+            if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
+                self.start_unless_running(group, Timer.REBALANCE, member.member_id, member.rebalance_timeout_ms)
 
     def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
         """Give a member so much time from now on; less than none is none."""

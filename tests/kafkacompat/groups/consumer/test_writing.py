@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.groups.consumer.records import GroupKey, MemberCurrentKey, MemberKey, TargetKey
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
 from tests.kafkacompat.groups.support import GROUP, is_waiting, now
 
 
@@ -70,6 +70,38 @@ def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: 
     world.turn(20)
     assert world.contents().members.keys() == {"m1", "m3"}
     assert world.beat("m1", 2).error_code == 0
+
+
+def test_who_asks_again_is_not_told_what_the_log_refuses(world: ConsumerWorld) -> None:
+    world.come("m", "t")
+    world.wait(1)
+    saying_all: dict[str, Any] = {
+        "rebalance_timeout_ms": 1,
+        "subscribed_topic_names": ["t", "u"],
+        "topic_partitions": world.owned(t={0, 1, 2, 3}),
+    }
+    world.log.hold = True
+    answers = [world.send("m", 2, **saying_all) for _ in range(2)]
+    world.log.hold = False
+    world.log.held.pop().fail(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert all(now(answer).error_code for answer in answers)
+    assert world.contents().members["m"].assigned.keys() == {topic_id("t")}
+
+
+@pytest.mark.parametrize("rebalance_ms", [5000, 100_000])
+def test_a_silent_member_is_taken_out_even_if_the_log_refuses_at_first(world: ConsumerWorld, rebalance_ms: int) -> None:
+    world.come("m1", "t", rebalance_timeout_ms=rebalance_ms)
+    world.wait(1)
+    second = Consumer(world, "m2", "t").join()
+    world.beat("m1", 2)
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.wait(min(SESSION_S, rebalance_ms // 1000) + 1)
+    world.log.refuse_with = None
+    assert "m1" in world.contents().members
+    for _ in range(SESSION_S + 1):
+        world.wait(1)
+        second.beat()
+    assert second.has == {"t": {0, 1, 2, 3}}
 
 
 def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
