@@ -113,14 +113,18 @@ class ClassicMembers:
 
     def _join_and_convert(self, change: Change, member: ConsumerMember, has_new_subscription: bool) -> JoinAnswer:
         contents = change.draft.contents
-        is_behind = contents.assignment_epoch < contents.epoch
-        reason = f"{member.member_id} speaks the classic protocol now" if is_behind else None
+        others = (each for each in contents.members.values() if each.member_id != member.member_id)
+        # In a stable classic group nobody hears of what is still to be given up, or free by now.
+        is_settled = contents.assignment_epoch == contents.epoch and all(
+            each.is_reconciled_to(contents.epoch) for each in others
+        )
+        reason = None if is_settled else f"{member.member_id} speaks the classic protocol now"
         told = _joined(replace(member, member_epoch=contents.epoch))
         return answered(self._departures.make_classic(change.group, contents, reason), told, join_refused)
 
     def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember, request: JoinGroupRequest) -> None:
         member_id = member.member_id
-        self._timeouts.cancel(group, member_id, Timer.JOIN)
+        self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.REBALANCE)
         self._timeouts.start(group, Timer.SESSION, member_id, request.session_timeout_ms)
         self._timeouts.start(group, Timer.SYNC, member_id, request.rebalance_timeout_ms)
 

@@ -16,6 +16,7 @@ from kafkacompat.groups.consumer.member import (
     Assignment,
     ClassicMetadata,
     ConsumerMember,
+    count,
     with_epoch,
 )
 from kafkacompat.groups.consumer.metadata_hash import metadata_hash
@@ -59,6 +60,8 @@ def consumer_contents(group: Group, image: MetadataImage) -> Draft:
     draft.set_assignment_epoch(group.generation_id, 0)
     for member in members:
         draft.place(member)
+    if len(draft.contents.owners) < sum(count(member.assigned) for member in members):
+        raise not_convertible(group.group_id, "a partition is assigned to two of its members")
     return draft
 
 

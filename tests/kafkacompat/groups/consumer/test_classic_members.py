@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.groups.consumer.member import MemberState
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all
-from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle
+from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
 from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, is_waiting, now
 
 ALL = {"t": {0, 1, 2, 3}}
@@ -146,6 +147,45 @@ def test_a_classic_member_is_told_when_the_rest_of_its_share_is_free(world: Cons
         other.beat().beat()
     assert classic.beat() == ErrorCode.REBALANCE_IN_PROGRESS
     assert len(classic.has["t"]) == 2
+
+
+def test_a_classic_member_that_gave_up_after_a_restart_is_left_alone(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "u").join()
+    world.wait(1)
+    classic = Classic(world, "t").join()
+    settle_all(world, anchor, classic)
+    Consumer(world, "n", "t").join()
+    world.wait(1)
+    classic.ask()
+    assert world.contents().members[classic.member_id].state is MemberState.UNREVOKED_PARTITIONS
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    anchor.world = classic.world = after
+    for _ in range(REBALANCE_S + 2):
+        after.wait(1)
+        assert classic.beat() in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+        anchor.beat()
+
+
+def test_a_classic_member_that_goes_over_to_the_new_protocol_is_left_alone(world: ConsumerWorld) -> None:
+    anchor = Consumer(world, "m", "u").join()
+    classic = Classic(world, "t").join()
+    classic.ask()
+    member = Consumer(world, classic.member_id, "t").join()
+    settle(world, anchor, member)
+    epoch = world.contents().epoch
+    for _ in range(REBALANCE_S // INTERVAL_S):
+        world.wait(INTERVAL_S)
+        anchor.beat()
+        member.beat()
+    assert world.contents().epoch == epoch
+
+
+def test_members_that_take_each_others_place_leave_no_timers_behind(world: ConsumerWorld) -> None:
+    world.come("m", "u")
+    for _ in range(20):
+        Classic(world, "t", instance="i").join()
+    assert {member_id for _, member_id in world.group().timers} == world.contents().members.keys()
 
 
 def test_what_a_classic_member_is_told_waits_for_the_log(world: ConsumerWorld) -> None:

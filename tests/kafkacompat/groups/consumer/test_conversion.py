@@ -137,6 +137,14 @@ def test_a_group_with_an_assignor_of_its_own_stays_what_it_is(world: ConsumerWor
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_a_group_in_which_a_partition_has_two_readers_stays_what_it_is(world: ConsumerWorld) -> None:
+    members = world.form(2, protocols=[("range", subscription("t"))])
+    for member_id in reversed(members):
+        world.sync(member_id, 1, dict.fromkeys(members, assignment(t={0})) if member_id == members[0] else None)
+    assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert world.heartbeat(members[0], 1) == 0
+
+
 def test_a_group_that_is_too_large_stays_what_it_is() -> None:
     world, _ = classic_world(consumer_settings=ConsumerGroupSettings(max_size=1))
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
@@ -242,6 +250,17 @@ def test_a_static_member_that_comes_back_with_the_classic_protocol_makes_it_clas
     synced = now(world.sync(answer.member_id, 2, instance="i"))
     assert (synced.error_code, told(synced.assignment)) == (0, ALL)
     assert world.state() == "Stable"
+
+
+def test_the_others_hear_of_it_if_they_have_not_what_they_shall_have(world: ConsumerWorld) -> None:
+    world.come("m", "t", instance_id="i")
+    world.beat("m", -2, instance_id="i")
+    world.wait(1)
+    other = Classic(world, "t").join()
+    assert (other.generation, other.has) == (3, {})
+    back = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    assert (back.error_code, world.state()) == (0, "PreparingRebalance")
+    assert world.heartbeat(other.member_id, other.generation) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_a_policy_may_keep_it_a_consumer_group_of_one_that_speaks_the_classic_protocol() -> None:
