@@ -268,7 +268,6 @@ def static_consumers(script: Transcript, name: str) -> None:
     here = {"instance_id": "here"}
     group.ask("joins", join(name, "a", name, **here))
     group.ask("in the way", join(name, "b", name, **here))
-    group.ask("joins again", join(name, "a", name, **here))
     group.ask("goes for a while", beat(name, "a", -2, **here))
     group.describe("away")
     group.ask("comes back", join(name, "b", name, **here))

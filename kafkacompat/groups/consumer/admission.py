@@ -118,7 +118,7 @@ class Admission:
         if not may_come_in:
             return known_member(contents, change.group.group_id, instance_id, member_id)
         existing = contents.static_member(instance_id)
-        if existing is None:
+        if existing is None or existing.member_id == member_id:
             return contents.members.get(member_id) or ConsumerMember(member_id)
         if not is_classic and existing.classic is None and not existing.has_left_for_a_while:
             message = f"the instance id {instance_id} belongs to member {existing.member_id}, which has not left"

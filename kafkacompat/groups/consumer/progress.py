@@ -79,7 +79,9 @@ class Progress:
         if found is not None and not change.before.patterns:
             change.group.resolved_topics_version = found.version
         has_new_topics = new.topics != old.topics
-        if has_new_topics or pattern is Subscription.KNOWN:
+        # Who takes the place of a static member may have been another member before, whose share is free then.
+        is_one_fewer = len(draft.contents.members) < len(change.before.members)
+        if has_new_topics or is_one_fewer or pattern is Subscription.KNOWN:
             bump(draft, image)
         elif change.group.checked_image is not image:
             bump_if_topics_changed(draft, image)
