@@ -126,14 +126,17 @@ class Patterns:
         image = self._metadata.image
         found: dict[str, ResolvedPattern] = {}
         walk = self._cooperator.coiterate(_resolve(wanted, image, at_ms, found))
+        walk.addBoth(self._ended, group)
         walk.addCallback(lambda _: self._outbox.run(self._resolved, group, found, version))
         walk.addErrback(lambda failure: log.error("group %s: patterns failed", group.group_id, exc_info=failure.value))
 
-    def _resolved(self, group: ConsumerGroup, found: dict[str, ResolvedPattern], version: int) -> None:
+    def _ended(self, outcome: object, group: ConsumerGroup) -> object:
         group.is_resolving = False
+        return outcome
+
+    def _resolved(self, group: ConsumerGroup, found: dict[str, ResolvedPattern], version: int) -> None:
         if not self._registry.is_current(group):
             return
-        group.resolved_topics_version = version
         draft = Draft(group.group_id, group.contents)
         has_new_topics = False
         for pattern, resolved in found.items():
@@ -142,6 +145,12 @@ class Patterns:
                 has_new_topics |= resolved.topics != (known.topics if known else frozenset())
                 draft.set_pattern(pattern, resolved)
         (bump if has_new_topics else bump_if_topics_changed)(draft, self._metadata.image)
+        try:
+            self._storing.check_room(group, draft)
+        except KafkaError as problem:
+            log.error("group %s: the topics of its patterns are not taken: %s", group.group_id, problem.detail)
+            return
+        group.resolved_topics_version = version
         if draft.changes:
             self._storing.store(group, draft, [])
 

@@ -162,6 +162,45 @@ def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkey
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
 
 
+def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
+    world = ConsumerWorld(member_metadata_max_bytes=10_000)
+    world.set_topics(**{f"t{number}": 1 for number in range(200)})
+    world.come("m", "t1")
+    world.beat("m", 2, **PATTERN)
+    turned(world)
+    assert world.contents().patterns == {}
+    assert world.coordinator._budget.used_bytes < 10_000
+    world.set_topics(t1=1, t2=1)
+    world.beat("m", 2)
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t1", "t2"}
+
+
+def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.come("m", "t")
+    with monkeypatch.context() as broken:
+        broken.delattr(patterns, "TOPICS_A_TURN")
+        world.beat("m", 2, **PATTERN)
+        turned(world)
+    world.beat("m", 2)
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t"}
+
+
+def test_new_topics_are_found_though_the_log_refused_them_at_first(world: ConsumerWorld) -> None:
+    member = Consumer(world, "m", **PATTERN).join()
+    turned(world)
+    world.wait(LEAST_S + 1)
+    world.set_topics(t=4, x=1)
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.beat("m", member.epoch)
+    turned(world)
+    world.log.refuse_with = None
+    member.beat()
+    turned(world)
+    assert world.contents().patterns["[tx].*"].topics == {"t", "x"}
+
+
 def looked_up(world: ConsumerWorld) -> int:
     """How often the log was told what a pattern matches."""
     kind = PatternKey.TYPE.to_bytes(2, "big")
