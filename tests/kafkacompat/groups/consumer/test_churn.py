@@ -6,10 +6,17 @@ from random import Random
 
 import pytest
 
-from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, topic
+from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+from kafkacompat.wire.errors import ErrorCode
+from tests.kafkacompat.groups.consumer.churn_support import ClassicMember, Member, Partition
+from tests.kafkacompat.groups.consumer.support import SESSION_S, ConsumerWorld, topic
 
 STEPS = 250
-MEMBERS = [f"m{number}" for number in range(5)]
+MOST_MEMBERS = 6
+PATTERNS = ["t|u", "[uv].*", "x?"]
+# Those of the classic protocol may come in, and keep the group a consumer group.
+SETTINGS = ConsumerGroupSettings(migration_policy="UPGRADE")
 
 
 class Churn:
@@ -17,103 +24,207 @@ class Churn:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.world = ConsumerWorld(seed=seed)
-        self.topics = {"t": 4, "u": 2}
-        self.members: dict[str, Consumer] = {}
+        self.world = ConsumerWorld(seed=seed, consumer_settings=SETTINGS)
+        self.topics = {"t": [4, 0], "u": [2, 0], "v": [1, 0]}
+        self.members: list[Member | ClassicMember] = []
+        self.away: list[str] = []
+        self.count = 0
 
     def run(self) -> None:
-        actions = [self.join, self.beat, self.beat, self.beat, self.beat, self.leave, self.crash, self.lose]
-        actions += [self.resubscribe, self.restart, self.grow]
+        actions = [self.join, self.join_classic, self.leave, self.crash, self.lose, self.go_away, self.come_back]
+        actions += [self.resubscribe, self.restart, self.grow, self.make_again, self.refuse, self.hold]
+        actions += [self.beat] * 9 + [self.decide] * 2
         for _ in range(STEPS):
             self.random.choice(actions)()
             self.world.wait(self.random.choice([0, 0, 1, 3]))
             self.check()
         self.come_to_rest()
 
-    def anybody(self) -> Consumer | None:
-        return self.random.choice(list(self.members.values())) if self.members else None
+    # What may happen
+
+    def some_topics(self) -> list[str]:
+        return self.random.sample(sorted(self.topics), self.random.randint(0, len(self.topics)))
+
+    def new(self, instance: str | None) -> None:
+        self.count += 1
+        pattern = self.random.choice(PATTERNS) if self.random.random() < 0.3 else None
+        assignor = self.random.choice(["uniform", "range", None])
+        member = Member(self.world, f"m{self.count}", self.some_topics(), pattern, instance, assignor)
+        self.members.append(member)
+        member.beat()
 
     def join(self) -> None:
-        name = self.random.choice(MEMBERS)
-        if name not in self.members:
-            topics = self.random.sample(sorted(self.topics), self.random.randint(1, len(self.topics)))
-            assignor = self.random.choice(["uniform", "range", None])
-            self.members[name] = Consumer(self.world, name, *topics, server_assignor=assignor).join()
+        if len(self.members) < MOST_MEMBERS:
+            self.new(f"i{self.count}" if self.random.random() < 0.5 else None)
+
+    def join_classic(self) -> None:
+        group = self.world.coordinator._registry.groups.get("g")
+        if len(self.members) < MOST_MEMBERS and group is not None and not group.is_empty:
+            self.members.append(ClassicMember(self.world, self.some_topics() or ["t"]))
+
+    def anybody(self) -> Member | ClassicMember | None:
+        return self.random.choice(self.members) if self.members else None
 
     def beat(self) -> None:
         if member := self.anybody():
             member.beat()
 
     def lose(self) -> None:
-        """An answer does not arrive: the member says all again."""
-        if member := self.anybody():
-            answer = self.world.beat(member.member_id, member.epoch, topic_partitions=self.world.owned(**member.has))
-            assert answer is not None
-            member.beat(
-                rebalance_timeout_ms=30_000,
-                subscribed_topic_names=list(member.topics),
-                topic_partitions=self.world.owned(**member.has),
-            )
+        if isinstance(member := self.anybody(), Member):
+            member.beat()
+            member.lose()
 
     def leave(self) -> None:
         if member := self.anybody():
-            self.world.beat(member.member_id, -1)
-            del self.members[member.member_id]
+            member.leave(-1)
+            self.members.remove(member)
 
     def crash(self) -> None:
         if member := self.anybody():
-            del self.members[member.member_id]
+            self.members.remove(member)
+
+    def go_away(self) -> None:
+        if isinstance(member := self.anybody(), Member) and member.instance:
+            member.leave(-2)
+            self.members.remove(member)
+            self.away.append(member.instance)
+
+    def come_back(self) -> None:
+        if self.away and not self.world.log.hold:
+            instance = self.away.pop()
+            known = self.world.contents().static_member(instance) if self.has_group() else None
+            if known is None or known.has_left_for_a_while:
+                self.new(instance)
 
     def resubscribe(self) -> None:
-        if member := self.anybody():
-            member.topics = tuple(self.random.sample(sorted(self.topics), self.random.randint(1, len(self.topics))))
-            member.beat(subscribed_topic_names=list(member.topics))
+        if isinstance(member := self.anybody(), Member):
+            member.subscribe(self.some_topics())
+            member.beat()
 
     def restart(self) -> None:
+        self.decide()
         before = self.world
-        self.world = ConsumerWorld(before.log)
+        self.world = ConsumerWorld(before.log, seed=self.random.randrange(10**9), consumer_settings=SETTINGS)
         self.world.clock.rightNow = before.clock.seconds()
         self.publish()
         self.world.turn(200)
-        for member in self.members.values():
+        for member in self.members:
             member.world = self.world
 
     def grow(self) -> None:
+        shape = self.topics[self.random.choice(sorted(self.topics))]
+        shape[0] = min(6, shape[0] + 1)
+        self.publish()
+
+    def make_again(self) -> None:
+        """Delete a topic, and sooner or later make it again."""
         name = self.random.choice(sorted(self.topics))
-        if self.topics[name] < 6:
-            self.topics[name] += 1
+        count, generation = self.topics.pop(name)
+        self.publish()
+        if self.random.random() < 0.5:
+            self.beat()
+        self.topics[name] = [count, generation + 1]
         self.publish()
 
     def publish(self) -> None:
-        self.world.publish(*(topic(name, count) for name, count in self.topics.items()))
+        self.world.publish(*(topic(name, *shape) for name, shape in self.topics.items()))
+
+    def refuse(self) -> None:
+        """The log takes nothing for a moment."""
+        if not self.world.log.hold:
+            self.world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+            self.random.choice([self.beat, self.leave, self.join, self.resubscribe, self.be_silent])()
+            self.world.log.refuse_with = None
+
+    def be_silent(self) -> None:
+        """Nobody sends anything for longer than a session lasts."""
+        self.world.wait(SESSION_S + 1)
+
+    def hold(self) -> None:
+        """The log is slow from now on."""
+        self.world.log.hold = True
+
+    def decide(self) -> None:
+        """The log takes what it has been given, or from some point on nothing of it."""
+        log = self.world.log
+        held, log.held, log.hold = log.held, [], False
+        taken = self.random.choice([len(held), self.random.randint(0, len(held))])
+        for number, append in enumerate(held):
+            if number < taken:
+                append.succeed()
+            else:
+                append.fail(ErrorCode.KAFKA_STORAGE_ERROR)
+        while log.held:
+            log.held.pop(0).succeed()
+        self.world.turn(50)
+
+    # What must be so
+
+    def has_group(self) -> bool:
+        return "g" in self.world.coordinator._registry.groups
 
     def check(self) -> None:
-        readers: dict[tuple[str, int], str] = {}
-        alive = {name: member for name, member in self.members.items() if self.is_member(member)}
-        for name, member in alive.items():
-            for topic_name, partitions in member.has.items():
-                for partition in partitions:
-                    assert readers.setdefault((topic_name, partition), name) == name
+        for member in self.members:
+            if isinstance(member, Member):
+                member.hear()
+        if not self.has_group():
+            return
+        contents = self.world.contents()
+        self.check_contents(contents)
+        there = self.world.metadata.image.topics_by_id.keys()
+        readers: dict[Partition, str] = {}
+        for member in self.members:
+            known = contents.members.get(member.member_id)
+            # One that was taken out does not know it yet, and reads on until its next heartbeat.
+            if known is not None:
+                for each in member.has:
+                    assert each[0] not in there or known.epoch_of(*each) is not None, (member.member_id, each)
+                    assert readers.setdefault(each, member.member_id) == member.member_id
 
-    def is_member(self, member: Consumer) -> bool:
-        """One that was taken out does not know it yet, and reads on until its next heartbeat."""
-        if "g" not in self.world.coordinator._registry.groups:
-            return False
-        found = self.world.contents().members.get(member.member_id)
-        return found is not None and member.epoch in (found.member_epoch, found.previous_member_epoch)
+    def check_contents(self, contents: Contents) -> None:
+        """What is kept beside the members follows from them."""
+        held = [
+            ((topic_id, number), member_id)
+            for member_id, member in contents.members.items()
+            for holding in (member.assigned, member.pending_revocation)
+            for topic_id, numbers in holding.items()
+            for number in numbers
+        ]
+        assert len(held) == len(contents.owners)
+        assert dict(held) == contents.owners
+        members = contents.members.values()
+        assert sum(count for _, count in contents.subscriptions.values()) == len(members)
+        assert contents.subscriptions.keys() == {member.topics for member in members}
+        assert contents.pattern_members.total() == sum(bool(member.pattern) for member in members)
+        assert contents.statics == {each.instance_id: each.member_id for each in members if each.instance_id}
+        assert {member_id for _, member_id in self.world.group().timers} >= contents.members.keys()
 
     def come_to_rest(self) -> None:
+        self.decide()
+        self.new(None)
         for _ in range(60):
             self.world.wait(1)
-            for member in self.members.values():
+            self.world.turn(5)
+            for member in self.members:
                 member.beat()
-        wanted = {name for member in self.members.values() for name in member.topics}
-        had = [(name, number) for member in self.members.values() for name in member.has for number in member.has[name]]
-        assert sorted(had) == sorted((name, number) for name in wanted for number in range(self.topics[name]))
+                self.check()
+        wanted = {name for member in self.members for name in self.reads(member)}
+        had = sorted(each for member in self.members for each in member.has)
+        image = self.world.metadata.image
+        assert had == sorted((image.topics[name].topic_id, number) for name in wanted for number in self.numbers(name))
         if self.members:
             assert self.world.group().state_name == "Stable"
-            epochs = {member.epoch for member in self.members.values()}
-            assert epochs == {self.world.contents().epoch}
+            assert {each.member_epoch for each in self.world.contents().members.values()} == {
+                self.world.contents().epoch
+            }
+
+    def reads(self, member: Member | ClassicMember) -> set[str]:
+        pattern = member.pattern if isinstance(member, Member) else None
+        found = {"t|u": {"t", "u"}, "[uv].*": {"u", "v"}, "x?": set[str](), None: set[str]()}[pattern]
+        return {*member.topics, *found}
+
+    def numbers(self, name: str) -> range:
+        return range(self.topics[name][0])
 
 
 @pytest.mark.parametrize("seed", range(12))
