@@ -7,7 +7,6 @@ commits by where its own record is in the log: what was written behind it, and c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -53,7 +52,9 @@ class PendingOffsets:
     def overtake(self, where: Where, by: int | None = None) -> None:
         """Let those in front of a producer's commit, or all there are, count no more: something behind them counts."""
         waiting = self._by_partition.get(where, {})
-        for producer_id in list(takewhile(lambda each: each != by, waiting)):
+        for producer_id in waiting:
+            if producer_id == by:
+                return
             waiting[producer_id] = None
 
     def remove(self, where: Where) -> None:
