@@ -109,7 +109,7 @@ class Heartbeats:
         owned = owned_by(request)
         old = self._admission.member(change, member_id, request.instance_id, may_come_in=is_joining)
         check_epoch(old, request.member_epoch, owned)
-        new = _described(old, request, client)
+        new = _described(old, request, client, is_known=member_id in change.before.members)
         has_new_subscription = self._progress.subscribe(change, old, new, found)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
@@ -134,18 +134,24 @@ class Heartbeats:
         )
 
 
-def _described(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client) -> ConsumerMember:
-    """The member with what its request says anew; from now on it speaks the consumer protocol."""
+def _described(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client, *, is_known: bool
+) -> ConsumerMember:
+    """The member with what its request says anew; from now on it speaks the consumer protocol.
+
+    What the request does not say is as it was; one that takes a static member's place has said nothing before.
+    """
+    before = member if is_known else ConsumerMember(member.member_id)
     names = request.subscribed_topic_names
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
-        instance_id=_given(request.instance_id, member.instance_id),
-        rack_id=_given(request.rack_id, member.rack_id),
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
-        topics=member.topics if names is None else frozenset(names),
-        pattern=_given(request.subscribed_topic_regex, member.pattern),
-        assignor=_given(request.server_assignor, member.assignor),
+        instance_id=_given(request.instance_id, before.instance_id),
+        rack_id=_given(request.rack_id, before.rack_id),
+        rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
+        topics=before.topics if names is None else frozenset(names),
+        pattern=_given(request.subscribed_topic_regex, before.pattern),
+        assignor=_given(request.server_assignor, before.assignor),
         client_id=client.client_id,
         client_host=client.client_host,
         classic=None,

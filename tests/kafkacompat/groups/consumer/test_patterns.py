@@ -139,6 +139,16 @@ def test_a_pattern_is_given_up_for_names(world: ConsumerWorld) -> None:
     assert not world.contents().patterns
 
 
+def test_who_takes_a_static_members_place_has_a_subscription_of_its_own(world: ConsumerWorld) -> None:
+    world.come("m1", instance_id="i", server_assignor="range", **PATTERN)
+    world.wait(1)
+    world.beat("m1", -2, instance_id="i")
+    back = Consumer(world, "m2", "u", instance_id="i").join()
+    settle(world, back)
+    assert back.has == {"u": {0, 1}}
+    assert (world.contents().patterns, world.contents().members["m2"].assignor) == ({}, None)
+
+
 def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
     turned(world)
