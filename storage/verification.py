@@ -7,6 +7,8 @@ not the producer's any more is refused.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader
 
@@ -48,15 +50,22 @@ class Verifications:
     def __init__(self) -> None:
         self._guards: dict[int, Guard] = {}
 
+    def __len__(self) -> int:
+        return len(self._guards)
+
     def begin(self, producer_id: int, producer_epoch: int, sequence: int, begins_at_zero: bool) -> Guard:
         """Ask about a producer; returns what its batch has to come with."""
         guard = self._guards.get(producer_id)
         if guard is None:
-            if len(self._guards) >= MOST_GUARDS:
-                del self._guards[next(iter(self._guards))]
+            self.keep(MOST_GUARDS - 1)
             guard = self._guards[producer_id] = Guard(producer_epoch, sequence, begins_at_zero)
         guard.share(producer_epoch, sequence)
         return guard
+
+    def keep(self, count: int) -> None:
+        """Forget the oldest, of which so many at most are left."""
+        for producer_id in list(islice(self._guards, max(0, len(self._guards) - count))):
+            del self._guards[producer_id]
 
     def check(self, producer_id: int, guard: Guard | None) -> None:
         """Raises KafkaError INVALID_TXN_STATE where nobody vouches for the transaction any more."""

@@ -28,6 +28,12 @@ SAMPLES = 10_000
 ROOM = 20
 """One part in so many is made room for, so that it lasts for a while."""
 
+MOST_GUARDS = 100_000
+"""So many guards of producers that never came back may be in all partitions together, some 15 MB."""
+
+LEAST_GUARDS = 100
+"""So many a partition keeps in any case: coordinators may be about to answer."""
+
 
 class IdleProducers:
     """The producers of all partitions; of (partition, producer id) pairs at most ``most`` are kept when `bound` has run."""
@@ -51,9 +57,12 @@ class IdleProducers:
 
     async def bound(self) -> None:
         """Where there are too many, forget those that have been idle for longest and have no transaction open."""
-        total = 0
+        total = guards = 0
         async for partition in unhurried(self._clock, list(self._replicas)):
             total += len(partition.log.producer_state)
+            guards += len(partition.log.producer_state.verifications)
+        if guards > MOST_GUARDS:
+            await self._bound_guards()
         excess = total - self._most
         if excess <= 0:
             return
@@ -63,6 +72,12 @@ class IdleProducers:
             excess -= partition.log.producer_state.remove_idle(ids[:excess], since_ms)
             if excess <= 0:
                 return
+
+    async def _bound_guards(self) -> None:
+        partitions = list(self._replicas)
+        share = max(LEAST_GUARDS, MOST_GUARDS // max(1, len(partitions)))
+        async for partition in unhurried(self._clock, partitions):
+            partition.log.producer_state.verifications.keep(share)
 
     async def _idle_since(self, share: float, step: int) -> int:
         """The time (ms) after which that share of all producers sent nothing."""

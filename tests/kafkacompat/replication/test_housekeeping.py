@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafkacompat.config import BrokerConfig
+from kafkacompat.replication import idle_producers
 from kafkacompat.replication.housekeeping import Housekeeping
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.checkpoints import read_offsets
@@ -271,6 +272,19 @@ def test_of_too_many_producers_those_idle_for_longest_are_forgotten() -> None:
     assert left[2:] == list(range(left[2], 60))
     bounding = world.housekeeping.bound_producers()
     assert list(producers) == left
+
+
+def test_of_too_many_producers_that_were_asked_about_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle_producers, "MOST_GUARDS", 300)
+    world = World(LogConfig())
+    guards = [world.partition.guard(each, 0, 0, begins_at_zero=True) for each in range(301)]
+    verifications = world.partition.log.producer_state.verifications
+    world.housekeeping.bound_producers()
+    world.node.clock.advance(0)
+    assert len(verifications) == 300
+    verifications.check(1, guards[1])
+    with pytest.raises(KafkaError):
+        verifications.check(0, guards[0])
 
 
 def test_many_producers_are_gone_through_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
