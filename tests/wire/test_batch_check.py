@@ -106,6 +106,25 @@ def test_a_broken_batch_is_refused(batch: bytes) -> None:
     assert problem.record_errors == []
 
 
+@pytest.mark.parametrize("size", [5, 100])
+@pytest.mark.parametrize("index", [10, 70])
+def test_among_many_alike_each_byte_of_a_length_and_of_an_offset_counts(index: int, size: int) -> None:
+    records = [_record(number, key=bytes(size)) for number in range(128)]
+    assert check(_batch(b"".join(records), 128)) == BASE
+    offset_at = len(varint(len(records[index]))) + 2
+    for at in (*range(offset_at - 2), *range(offset_at, offset_at + len(varint(index)))):
+        damaged = bytearray(records[index])
+        damaged[at] ^= 2
+        body = b"".join([*records[:index], damaged, *records[index + 1 :]])
+        assert refused(_batch(body, 128)).code is ErrorCode.INVALID_RECORD
+
+
+def test_what_follows_the_first_byte_of_a_timestamp_is_no_offset() -> None:
+    # In zig-zag 0x80 and the two bytes of the offset.
+    deltas = [0] * 64 + [index << 7 for index in range(64, 128)]
+    assert check(_batch(b"".join(map(_record, range(128), deltas)), 128)) == BASE + deltas[-1]
+
+
 def test_a_bomb_is_too_large() -> None:
     bomb = build_batch([(BASE, None, bytes(LIMIT), [])], codec=4)
     assert refused(bomb).code is ErrorCode.MESSAGE_TOO_LARGE
@@ -182,11 +201,14 @@ def _slowly(body: bytes, header: BatchHeader) -> tuple[int, list[int]] | None:
 
 
 def _random_batch(rng: random.Random) -> bytes:
-    spread = rng.choice((0, 3, 100, 10**4, 10**9, 2**45))
+    spread = rng.choice((0, 3, 60, 100, 10**4, 10**9, 2**45))
     records: list[NewRecord] = []
+    key_sizes, value_sizes = [0, 3, 70], [0, 5, 50, 60, 100, 200]
+    if rng.random() < 0.5:
+        key_sizes, value_sizes = [rng.choice(key_sizes)], [rng.choice(value_sizes)]
     for _ in range(rng.choice((1, 2, 5, 63, 64, 65, 130, 700))):
-        key = None if rng.random() < 0.01 else bytes(rng.choice((0, 3, 70)))
-        value = rng.randbytes(rng.choice((0, 5, 50, 60, 100, 200)))
+        key = None if rng.random() < 0.01 else bytes(rng.choice(key_sizes))
+        value = rng.randbytes(rng.choice(value_sizes))
         records.append((BASE + rng.randint(-spread, spread), key, value, []))
     if rng.random() < 0.2:
         records[0] = (BASE, b"k", bytes(9000), [])
