@@ -40,7 +40,7 @@ class ReadBuilder(Builder):
         out = self.out
         out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
         out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
-        out.emit(f"size = len(data); left = {MAX_ELEMENTS}")
+        self._begin(f"size = len(data); left = {MAX_ELEMENTS}")
         out.emit("try:")
         out.depth += 1
         result = self._struct(message)
@@ -151,7 +151,7 @@ class ReadBuilder(Builder):
             out.emit(f"for _ in range({length}):")
             out.depth += 1
             out.emit(f"{item}_add({self._value(name, field.element)})")
-            self._end_of_step()
+            self._end_of_element()
             out.depth -= 1
         out.depth -= opened
         return target
@@ -209,6 +209,6 @@ class ReadBuilder(Builder):
             out.emit(f"if pos != {end}: raise bad_length({name!r}, {length})")
             out.depth -= 1
         out.emit(f"pos = {end}")
-        self._end_of_step()
+        self._end_of_element()
         out.depth -= 2
         return targets

@@ -102,8 +102,12 @@ class Source:
         return key
 
 
+STEP_ELEMENTS = 64
+"""So many, at some microseconds each, are a step."""
+
+
 class Builder:
-    """Builds a function, or *in steps* a generator: it yields None behind each element of an array, and last the result."""
+    """Builds a function, or *in steps* a generator: it yields None behind so many elements of arrays, and last the result."""
 
     def __init__(self, version: int, flexible: bool, in_steps: bool = False) -> None:
         self.version = version
@@ -111,9 +115,14 @@ class Builder:
         self.in_steps = in_steps
         self.out = Source()
 
-    def _end_of_step(self) -> None:
+    def _begin(self, *lines: str) -> None:
+        for line in (*lines, *(["elements = 0"] if self.in_steps else [])):
+            self.out.emit(line)
+
+    def _end_of_element(self) -> None:
         if self.in_steps:
-            self.out.emit("yield")
+            self.out.emit("elements += 1")
+            self.out.emit(f"if not elements % {STEP_ELEMENTS}: yield")
 
     def _result(self, result: str) -> None:
         self.out.emit(f"{'yield' if self.in_steps else 'return'} {result}")

@@ -22,10 +22,11 @@ class WriteBuilder(Builder):
         out = self.out
         out.names.update(uvarint=uvarint)
         self.buffer = "out"
+        self._begin("out = bytearray(); parts = []")
         self._struct(message, "message")
         out.emit("parts.append(out)")
         self._result("parts")
-        source = ["def write(message):", "    out = bytearray(); parts = []", *out.lines]
+        source = ["def write(message):", *out.lines]
         where = f"<{message.__name__} v{self.version} writer>"
         return compile_source(source, "write", out.names, where)
 
@@ -115,7 +116,7 @@ class WriteBuilder(Builder):
             out.emit(f"for {item} in {local}:")
             out.depth += 1
             self._value(name, field.element, item)
-            self._end_of_step()
+            self._end_of_element()
             out.depth -= 1
         out.depth -= opened
 

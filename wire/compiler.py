@@ -8,7 +8,7 @@ that lies about a length raises MalformedError.
 A write function returns a list of *parts*: buffers, and between them the file regions that stand
 in `records` fields, so that the transport can send those without reading them.
 
-Both come in a second form that works in steps, an element of an array each: while a message of a hundred thousand
+Both come in a second form that works in steps, some elements of arrays each: while a message of a hundred thousand
 elements is read or written, others have their turn.
 """
 

@@ -11,12 +11,14 @@ from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, P
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.list_groups import ListedGroup, ListGroupsResponse
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
+from kafkacompat.wire.compile_source import STEP_ELEMENTS
 from kafkacompat.wire.compiler import encode
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.server.regions import is_closed, log_file, region
 from tests.kafkacompat.server.world import World, request
 
-MANY = ListGroupsResponse(groups=[ListedGroup(group_id=f"g{number}") for number in range(10 * LOOKS_A_TURN)])
+ELEMENTS_A_TURN = LOOKS_A_TURN * STEP_ELEMENTS
+MANY = ListGroupsResponse(groups=[ListedGroup(group_id=f"g{number}") for number in range(10 * ELEMENTS_A_TURN)])
 LARGE = SyncGroupResponse(assignment=bytes(MAX_UNSENT_BYTES // 4))
 
 
@@ -72,7 +74,7 @@ def test_while_a_large_answer_is_written_others_go_on_and_the_next_request_waits
     assert world.dispatcher.seen == [1]
     assert world.transport.sent == b""
     assert not world.transport.reading
-    assert world.clock.turns() > len(MANY.groups) / LOOKS_A_TURN - 1
+    assert world.clock.turns() > len(MANY.groups) / ELEMENTS_A_TURN - 1
     assert world.transport.sent[8:].startswith(encode(MANY, 0))
     assert world.dispatcher.seen == [1, 2]
     assert world.transport.reading
@@ -90,7 +92,7 @@ def test_a_large_answer_that_cannot_be_encoded_closes(caplog: pytest.LogCaptureF
 
 def test_a_large_answer_to_a_client_that_has_gone_lets_go_of_its_files(tmp_path: Path) -> None:
     world, file = World(BusyClock()), log_file(tmp_path / "log", b"abc")
-    partitions = [PartitionData(records=b"") for _ in range(3 * LOOKS_A_TURN)]
+    partitions = [PartitionData(records=b"") for _ in range(3 * ELEMENTS_A_TURN)]
     partitions[0].records = region(file, 0, 3)
     world.dispatcher.results.append(FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)]))
     world.receive(1)
