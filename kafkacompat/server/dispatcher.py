@@ -15,7 +15,7 @@ from kafkacompat.server.portions import in_portions
 from kafkacompat.timers import go_through
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.schema import Request, Response
+from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -53,15 +53,14 @@ class Dispatcher:
         return await result.response if isinstance(result, Pending) else result
 
     def _handle(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
-        handler = self.handlers[incoming.api_key]
-
-        def handle(body: Request | None) -> Answer:
-            answer: Answer = handler.handle(body, context, self._services)
-            return answer
-
+        handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
-            large = incoming.body if incoming.size_bytes > MAX_SMALL_BYTES else None
-            return (large and in_portions(large, handle, self._services.clock)) or handle(incoming.body)
+            if incoming.size_bytes > MAX_SMALL_BYTES and body is not None:
+                portions = in_portions(body, lambda part: handle(part, context, services), services.clock)
+                if portions is not None:
+                    return portions
+            answer: Answer = handle(body, context, services)
+            return answer
         except Exception as problem:
             return self.failure(incoming, problem)
 

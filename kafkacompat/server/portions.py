@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kafkacompat.handlers.context import Pending
@@ -78,13 +77,24 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
 def in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Response] | None:
     """Answer a request portion by portion; None where it is to be handled as it is."""
     for way in DIVISIBLE.get(request.API_KEY, ()):
-        parts = _parts(request, way.asked)
-        first, second = next(parts), next(parts, None)
-        if second is not None:
-            cut = (part for part, _ in chain((first, second), parts))
-            asked = cut if way.repeats else _each_once(cut, way.asked)
+        if _room_behind(request, way.asked, PORTION) < 0:
+            parts = (part for part, _ in _parts(request, way.asked))
+            asked = parts if way.repeats else _each_once(parts, way.asked)
             return in_order(_answer(asked, way.answered, handle, clock))
     return None
+
+
+def _room_behind(owner: Struct, path: Sequence[str], room: int) -> int:
+    """How many more things a portion takes than a struct has; of what is below 0 nobody wants to know how far."""
+    name, *inner = path
+    things = getattr(owner, name)
+    if not things or not inner:
+        return room - len(things or (owner,))
+    for thing in things:
+        room = _room_behind(thing, inner, room)
+        if room < 0:
+            break
+    return room
 
 
 async def _answer(
