@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.produce_answer import accepted, answer, refused
-from kafkacompat.handlers.produce_verification import NOTHING, Verdicts, verify
+from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
 from kafkacompat.replication.held_appends import Appended, settle
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import AppendResult
@@ -47,7 +47,6 @@ from kafkacompat.wire.record_batch import (
 )
 
 VALID_ACKS = (-1, 0, 1)
-TOPIC_ID_VERSION = 13
 # The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 # A request that has taken so long lets others have their turn before it goes on.
