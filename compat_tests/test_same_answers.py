@@ -112,6 +112,7 @@ ALLOWED = {
         "Kafka takes what has the sequence numbers of an aborted batch for that batch, and loses it"
     ),
     r"^markers_for_offsets: \w+ older\..*\.error_code": UNEXPECTED,
+    r"^markers: (nobody|no epoch) .*\.error_code": UNEXPECTED,
 }
 
 

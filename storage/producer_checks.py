@@ -73,7 +73,15 @@ def _check_sequence(header: BatchHeader, producer: Producer) -> None:
 
 
 def check_marker(marker: Marker, known_epoch: int, coordinator_epoch: int, is_open: bool) -> None:
-    """Raises KafkaError INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED for a marker that comes too late."""
+    """Raises KafkaError INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED for a marker that comes too late.
+
+    One of no producer is an INVALID_REQUEST: nothing could be ended by it.
+    """
+    if marker.producer_id < 0 or marker.producer_epoch < 0:
+        detail = (
+            f"there is no producer {marker.producer_id} with epoch {marker.producer_epoch} that a marker could be of"
+        )
+        raise KafkaError(ErrorCode.INVALID_REQUEST, detail)
     is_bumped = marker.transaction_version >= EPOCH_BUMP_VERSION
     # The coordinator may not know that it has written the marker; of a producer that has used up its epochs none is newer.
     is_repeat = is_bumped and marker.producer_epoch == known_epoch and (not is_open or known_epoch == LAST_EPOCH)

@@ -226,10 +226,11 @@ class ProducerState:
 
     def check_marker(self, marker: Marker) -> None:
         """Judge a marker before it is written; see producer_checks. [loop]"""
+        epoch, coordinator_epoch, first_offset = NO_EPOCH, -1, -1
         data = self.producers.packed.get(marker.producer_id)
         if data is not None:
             _, epoch, *_, coordinator_epoch, first_offset = ENTRY.unpack_from(data)
-            check_marker(marker, epoch, coordinator_epoch, first_offset >= 0)
+        check_marker(marker, epoch, coordinator_epoch, first_offset >= 0)
 
     def first_open_offset(self, producer_id: int) -> int:
         """Where the open transaction of a producer begins; -1 when it has none. [loop]"""

@@ -176,6 +176,10 @@ def markers(script: Transcript, name: str) -> None:
             "own epoch again": _marker(
                 name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)
             ),
+            "nothing": WritableTxnMarker(producer_id=70_000 + version, producer_epoch=4, coordinator_epoch=2),
+            "nobody": _marker(name, -1, 0),
+            "no epoch": _marker(name, 75_000 + version, -1),
+            "no coordinator": _marker(name, 75_000 + version, 0, coordinator_epoch=-2),
         }.items():
             _write(script, f"{label} v{version}", version, marker)
         two = [_marker(name, 80_000, 0, 0), _marker(name, 80_000, 0, 1), _marker(name, 80_001, 0, 1)]

@@ -153,6 +153,8 @@ def producer_ids(script: Transcript, name: str) -> None:
             "too much time": init(f"{name}-{version}", timeout_ms=900_001),
             "much time": init(f"{name}-{version}", timeout_ms=900_000),
             "described": describe(f"{name}-{version}"),
+            "the longest name": init((f"{name}-{version}" + "x" * 32767)[:32767]),
+            "a longer name": init("x" * 32768 if version >= 2 else ""),
         }.items():
             if isinstance(request, InitProducerIdRequest):
                 script.ask(f"{label}", request, InitProducerIdResponse, version)

@@ -143,13 +143,16 @@ def test_a_marker_waits_behind_the_batches_of_its_transaction_that_are_in_line()
 @pytest.mark.parametrize(
     ("marker", "code"),
     [
-        (Marker(1, -1, 5, True, 0), ErrorCode.INVALID_PRODUCER_EPOCH),
+        (Marker(1, -1, 5, True, 0), ErrorCode.INVALID_REQUEST),
+        (Marker(2, -1, 5, True, 0), ErrorCode.INVALID_REQUEST),
+        (Marker(-1, 0, 5, True, 0), ErrorCode.INVALID_REQUEST),
         (Marker(1, 0, 5, True, 2), ErrorCode.INVALID_PRODUCER_EPOCH),
         (Marker(1, 0, 4, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
         (Marker(1, 1, 4, True, 2), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (Marker(2, 0, -2, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
     ],
 )
-def test_markers_that_come_too_late_are_refused(marker: Marker, code: ErrorCode) -> None:
+def test_markers_that_come_too_late_or_of_nobody_are_refused(marker: Marker, code: ErrorCode) -> None:
     world = World()
     world.partition.append_marker(Marker(1, 0, 5, False, 0), world.node.now_ms)
     world.write(1)
