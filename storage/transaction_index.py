@@ -6,7 +6,6 @@ Format: docs/format/transaction-index.md. A segment without any has no such file
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from struct import Struct
 from typing import NamedTuple
 
@@ -43,13 +42,16 @@ def decode(data: bytes) -> list[AbortedTransaction]:
         if version != VERSION:
             raise CorruptIndexError(f"an entry of a transaction index has version {version}, only {VERSION} is known")
         found.append(AbortedTransaction(*fields))
-    if any(each.first_offset > each.last_offset for each in found) or not all(map(_in_order, pairwise(found))):
+    if not (all(map(_is_possible, found)) and all(map(_in_order, found, found[1:]))):
         raise CorruptIndexError("a transaction index whose offsets do not ascend")
     return found
 
 
-def _in_order(two: tuple[AbortedTransaction, AbortedTransaction]) -> bool:
-    one, other = two
+def _is_possible(one: AbortedTransaction) -> bool:
+    return one.first_offset <= one.last_offset and one.last_stable_offset <= one.last_offset + 1
+
+
+def _in_order(one: AbortedTransaction, other: AbortedTransaction) -> bool:
     return one.last_offset < other.last_offset and one.last_stable_offset <= other.last_stable_offset
 
 

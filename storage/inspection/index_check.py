@@ -130,12 +130,15 @@ class TransactionIndexCheck(IndexCheck):
     def pass_by(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][3] <= stretch.last_offset:
-            version, producer_id, first_offset, last_offset, _ = self._entries[self._next]
+            version, producer_id, first_offset, last_offset, stable_offset = self._entries[self._next]
+            stable_before = self._entries[self._next - 1][4] if self._next else 0
             header = stretch.header
             marker = header is not None and header.is_control and header.producer_id == producer_id
             ordered = version == 0 and first_offset <= last_offset == stretch.last_offset
             if not stretch.problem and not (marker and ordered):
                 self._note(f"the entry of offset {last_offset} names no marker of producer {producer_id}")
+            elif not stable_before <= stable_offset <= last_offset + 1:
+                self._note(f"the entry of offset {last_offset} says that the log was stable up to {stable_offset}")
             self._next += 1
 
     def expect(self, aborted: Sequence[AbortedTransaction]) -> None:

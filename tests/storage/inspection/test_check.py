@@ -193,7 +193,7 @@ def test_an_aborted_transaction_needs_its_marker(memory: Store) -> None:
     path = f"{FOLDER}/{0:020d}.txnindex"
     rewrite(memory, path, lambda _: entry)
     assert problems(memory) == []
-    for position in (0, 9, 17, 25):
+    for position in (0, 9, 17, 25, 26):
         rewrite(memory, path, flip(position, 2))
         assert [finding.path for finding in problems(memory)] == [memory.path(path)], position
         rewrite(memory, path, flip(position, 2))
