@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from compat_tests.brokers import ROOT, Broker
+from kafkacompat.history.broker import RunError, restart
 
 FEW = {
     "producers": 1,
@@ -23,7 +27,9 @@ FEW = {
 
 def test_nothing_is_wrong_in_what_clients_saw(broker_kind: str, broker: Broker, tmp_path: Path) -> None:
     own = ("--kills", "2", "--seconds", "6")
-    given = ("--bootstrap-server", broker.bootstrap, "--seconds", "5")
+    client_properties = tmp_path / "client.properties"
+    client_properties.write_text("security.protocol=PLAINTEXT\nkey.serializer=none\n")
+    given = ("--bootstrap-server", broker.bootstrap, "--command-config", str(client_properties), "--seconds", "5")
     history = tmp_path / "history.jsonl"
     few = [word for name, value in FEW.items() for word in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "kafkacompat", "verify", "history", *few, "--history", str(history)]
@@ -47,4 +53,14 @@ def test_nothing_is_wrong_in_what_clients_saw(broker_kind: str, broker: Broker, 
     ):
         assert counts[what] > 0, done.stdout
     assert counts["broker killed"] == (2 if broker_kind == "kafkacompat" else 0)
+    assert ("librdkafka does not know: key.serializer" in done.stderr) == (broker_kind != "kafkacompat")
     assert history.stat().st_size > 10_000
+
+
+def test_what_a_restart_command_starts_goes_on(tmp_path: Path) -> None:
+    process_id = tmp_path / "pid"
+    restart(f"sleep 300 & echo $! > {process_id}", tmp_path / "log")
+    os.kill(int(process_id.read_text()), signal.SIGKILL)
+    with pytest.raises(RunError, match=r"ended with code 3: see .*/log"):
+        restart("echo no; exit 3", tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "no\n"

@@ -42,10 +42,14 @@ def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     if importlib.util.find_spec("confluent_kafka") is None:
         return _refuse("verify history needs confluent-kafka: install it by pip install 'kafkacompat[history]'")
     _check_options(**options)
+    try:
+        plan = _plan(**options)
+    except RunError as problem:
+        return _refuse(str(problem))
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
     try:
         with _terminable():
-            code = _run(_plan(**options), folder, history or folder / "history.jsonl", as_json)
+            code = _run(plan, folder, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
         code = _refuse(str(problem))
     except KeyboardInterrupt:
@@ -53,7 +57,8 @@ def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     if code == EXIT_SOUND or not any(folder.rglob("*.log")):
         shutil.rmtree(folder)
     else:
-        click.echo(f"what clients and broker left is kept in {folder}", err=True)
+        topics = "" if plan.bootstrap is None else f", and topics {plan.topic_prefix}-* on {plan.bootstrap}"
+        click.echo(f"what clients and broker left is kept in {folder}{topics}", err=True)
     return code
 
 

@@ -43,7 +43,7 @@ def _known(config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
         try:
             AdminClient({"log_level": 0, **known})
         except KafkaException as problem:
-            if (name := _UNKNOWN.search(str(problem))) is None:
+            if (name := _UNKNOWN.search(str(problem))) is None or name[1] not in known:
                 raise RunError(f"librdkafka refuses the client properties: {problem.args[0].str()}") from problem
             unknown.append(name[1])
         else:

@@ -115,7 +115,7 @@ class Run:
     def delete_topics(self) -> None:
         """Leave nothing behind on somebody else's broker."""
         if self._own is None:
-            for deleted in self._admin().delete_topics([self._names.records, self._names.copies]).values():
+            for deleted in self._admin(str).delete_topics([self._names.records, self._names.copies]).values():
                 with contextlib.suppress(Exception):
                     deleted.result(TOPIC_CALL_S)
 
@@ -123,10 +123,12 @@ class Run:
         self.tally.phase = name
         self._show(self.tally)
 
-    def _admin(self) -> Any:
+    def _admin(self, noted: Callable[[Any], object]) -> Any:
+        """An administrator's client, which notes errors that it goes on after."""
         from confluent_kafka.admin import AdminClient
 
-        return AdminClient({"log_level": 0, **self._plan.config, "bootstrap.servers": self._bootstrap})
+        servers = {"bootstrap.servers": self._bootstrap, "error_cb": noted}
+        return AdminClient({"log_level": 0, **self._plan.config, **servers})
 
     def _create_topics(self) -> None:
         from confluent_kafka import KafkaException
@@ -134,12 +136,14 @@ class Run:
 
         counts = {self._names.records: RECORDS_PARTITIONS, self._names.copies: COPIES_PARTITIONS}
         topics = [NewTopic(name, count, -1, config=KEPT) for name, count in counts.items()]
-        admin = self._admin()
+        errors: list[Any] = ["there is no answer"]
+        admin = self._admin(errors.append)
         for name, created in admin.create_topics(topics).items():
             try:
                 created.result(TOPIC_CALL_S)
             except (KafkaException, TimeoutError, futures.TimeoutError) as problem:
-                raise RunError(f"topic {name} cannot be created: {problem or 'there is no answer'}") from problem
+                admin.poll(0)
+                raise RunError(f"topic {name} cannot be created: {str(problem) or errors[-1]}") from problem
 
     def _clients(self) -> Iterator[Orders]:
         plan, transactions = self._plan, self.tally.serves_transactions
