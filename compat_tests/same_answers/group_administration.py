@@ -6,7 +6,9 @@ from compat_tests.same_answers.groups import a_stable_member, ask_offsets, commi
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.apis.join_group import JoinGroupRequestProtocol, JoinGroupResponse
+from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkacompat.wire.apis.offset_commit import OffsetCommitResponse
 from kafkacompat.wire.apis.offset_delete import (
@@ -137,4 +139,52 @@ def deleted_offsets(script: Transcript, name: str) -> None:
     delete("while it rebalances", name + "-bare", (name, [0]))
 
 
-SCRIPTS = (lists, descriptions, deleted_offsets)
+def odd_subscriptions(script: Transcript, name: str) -> None:
+    """Which topics a group is taken to read, from subscriptions of which only the beginning is as it should be."""
+    script.create_topic(name)
+    wait_for_coordinator(script, name)
+    topic = len(name).to_bytes(2, "big") + name.encode()
+    one = b"\x00\x00\x00\x01" + topic + b"\xff\xff\xff\xff"
+    wanted = [OffsetDeleteRequestPartition(partition_index=0)]
+    topics = [OffsetDeleteRequestTopic(name=name, partitions=wanted)]
+    for label, subscription in {
+        "to nothing": bytes(2) + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff",
+        "as it should be": bytes(2) + one,
+        "of a later version": b"\x00\x09" + one + b"more",
+        "of version 1 without its field": b"\x00\x01" + one,
+        "of version 3 with other fields": b"\x00\x03" + one + b"\x7f\xff\xff\xff",
+        "to nothing, of version 3 without its fields": b"\x00\x03" + bytes(4) + b"\xff\xff\xff\xff",
+        "of a negative version": b"\xff\xfe" + one,
+        "without anything": b"",
+        "without a whole version": b"\x00",
+        "cut off in the length of a name": bytes(2) + one[:5],
+    }.items():
+        group = f"{name} {label}"
+        protocols = [JoinGroupRequestProtocol(name="range", metadata=subscription)]
+        script.ask(f"join {label}", join(group, protocols=protocols), JoinGroupResponse, 3)
+        script.ask(label, OffsetDeleteRequest(group_id=group, topics=topics), OffsetDeleteResponse, 0)
+
+
+def groups_without_a_name(script: Transcript, name: str) -> None:
+    """Only offsets may be of a group without a name."""
+    topic_id = script.create_topic(name)
+    wait_for_coordinator(script, name)
+    member = MemberIdentity(member_id="m")
+    for version in range(5):
+        script.ask("heartbeat", HeartbeatRequest(group_id="", member_id="m"), HeartbeatResponse, version)
+        script.ask("leave", LeaveGroupRequest(member_id="m", members=[member]), LeaveGroupResponse, version)
+    for version in range(6):
+        script.ask("sync", sync("", 1, "m"), SyncGroupResponse, version)
+    script.ask("commit", commit("", name, 1, topic_id), OffsetCommitResponse, 10)
+    as_a_member = commit("", name, 1, topic_id, member_id="m", generation_id_or_member_epoch=1)
+    script.ask("commit as a member", as_a_member, OffsetCommitResponse, 10)
+    ask_offsets(script, "offsets", "", name, topic_id, 10)
+    script.ask_every_version("describe", DescribeGroupsRequest(groups=[""]), DescribeGroupsResponse)
+    partitions = [OffsetDeleteRequestPartition(partition_index=0)]
+    topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions)]
+    script.ask("delete offsets", OffsetDeleteRequest(group_id="", topics=topics), OffsetDeleteResponse, 0)
+    script.ask("delete", DeleteGroupsRequest(groups_names=[""]), DeleteGroupsResponse, 2)
+    script.ask("delete again", DeleteGroupsRequest(groups_names=[""]), DeleteGroupsResponse, 2)
+
+
+SCRIPTS = (lists, descriptions, deleted_offsets, odd_subscriptions, groups_without_a_name)

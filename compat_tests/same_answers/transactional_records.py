@@ -58,7 +58,7 @@ def note_partition(script: Transcript, label: str, topic: str) -> None:
             listed = script.client.call(listing, ListOffsetsResponse, 8)
             for part in listed.topics[0].partitions:
                 part.timestamp = _comparable(part.timestamp)
-            script.note(f"{label}: {isolation} at {max(timestamp - RECENT_MS, -9)}", listed)
+            script.note(f"{label}: {isolation} at {_comparable(timestamp)}", listed)
     described = script.client.call(
         DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[0])]), DescribeProducersResponse, 0
     )

@@ -101,6 +101,11 @@ class Transcript:
     def close(self) -> None:
         self.client.socket.close()
 
+    def reconnect(self) -> None:
+        """Go on with another connection."""
+        self.close()
+        self.client = RawClient(self.port)
+
     def ask(self, label: str, request: Request, answer: type[Answer], version: int) -> Answer | None:
         """Ask, note the answer, and return it; None when the broker closes the connection instead."""
         key = f"{label} v{version}"
@@ -109,14 +114,14 @@ class Transcript:
             given = self.client.call(request, answer, version)
         except ClosedError:
             self.answers[key] = "closed"
-            self.client.socket.close()
-            self.client = RawClient(self.port)
+            self.reconnect()
             return None
         self.answers[key] = self._plain("", given)
         return given
 
     def note(self, label: str, given: Any) -> None:
         """Note what was taken out of an answer."""
+        assert label not in self.answers, f"two notes have the label {label}"
         self.answers[label] = self._plain("", given)
 
     def ask_every_version(self, label: str, request: Request, answer: type[Response]) -> None:
