@@ -57,11 +57,17 @@ def test_synonyms_of_group_configs_have_the_same_default() -> None:
 
 
 def sources() -> dict[str, str]:
-    """The code that may read a config, by its path: everything but the tables themselves."""
+    """The code that may read a broker's config, by its path: everything but the tables themselves and what is no broker."""
     folders = (PACKAGE, PACKAGE / "handlers", PACKAGE / "storage")  # rglob does not follow links
     paths = {str(path.relative_to(PACKAGE)): path for folder in folders for path in folder.rglob("*.py")}
-    tables = ("config/tables/", "config/development.py", "config/topic_defaults.py", "storage/log_config.py")
-    return {name: path.read_text() for name, path in paths.items() if not name.startswith(tables)}
+    others = (
+        "config/tables/",
+        "config/development.py",
+        "config/topic_defaults.py",
+        "storage/log_config.py",
+        "history/",
+    )
+    return {name: path.read_text() for name, path in paths.items() if not name.startswith(others)}
 
 
 def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
