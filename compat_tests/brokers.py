@@ -77,6 +77,16 @@ class Broker(ABC):
         """Lay out the folder before the first start."""
         self.folder.mkdir(parents=True, exist_ok=True)
 
+    def change(self, properties: Mapping[str, str]) -> None:
+        """Have other properties from the next start on; in a properties file the last line counts."""
+        self.properties.update(properties)
+        if self._properties_file().exists():
+            with self._properties_file().open("a") as file:
+                file.writelines(f"{name}={value}\n" for name, value in properties.items())
+
+    def _properties_file(self) -> Path:
+        return self.folder / "server.properties"
+
     def start(self, timeout_seconds: float = 60) -> float:
         """Start the process; return the seconds until it first answered ApiVersions."""
         if not self.folder.exists() or not any(self.folder.iterdir()):
@@ -184,9 +194,6 @@ class KafkaBroker(Broker):
     def command(self) -> Sequence[str]:
         return java_command("kafka.Kafka", [str(self._properties_file())], jvm=KAFKA_JVM, heap="1g")
 
-    def _properties_file(self) -> Path:
-        return self.folder / "server.properties"
-
 
 class OldKafkaBroker(Broker):
     """Apache Kafka 3.9.1 with a ZooKeeper of its own: it serves every version of every API since 0.8."""
@@ -247,9 +254,6 @@ class OldKafkaBroker(Broker):
             self._zookeeper.kill()
             self._zookeeper.wait()
             self._zookeeper = None
-
-    def _properties_file(self) -> Path:
-        return self.folder / "server.properties"
 
 
 class Kafka28Broker(OldKafkaBroker):

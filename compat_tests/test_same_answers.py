@@ -18,6 +18,8 @@ import pytest
 
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafkaBroker
 from compat_tests.same_answers import (
+    after_a_kill,
+    classic_groups,
     cluster,
     configs,
     consumer_groups,
@@ -32,6 +34,7 @@ from compat_tests.same_answers import (
     quotas,
     records,
     security,
+    static_members,
     topics,
     transaction_states,
     transactional_offsets,
@@ -50,6 +53,8 @@ SCRIPTS: dict[str, Script] = {
         records,
         groups,
         group_administration,
+        classic_groups,
+        static_members,
         consumer_groups,
         migrating_groups,
         cluster,
@@ -120,15 +125,19 @@ ALLOWED = {
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
     folder = tmp_path_factory.mktemp("both")
     kafka, ours = (
-        kind(folder / kind.kind, two_directories(folder / kind.kind)) for kind in (KafkaBroker, KafkacompatBroker)
+        kind(folder / kind.kind, properties(folder / kind.kind)) for kind in (KafkaBroker, KafkacompatBroker)
     )
     with kafka, ours:
         yield kafka, ours
 
 
-def two_directories(folder: Path) -> dict[str, str]:
-    """Properties that give a broker somewhere to move partitions to."""
-    return {"log.dirs": f"{folder / 'first'},{folder / 'second'}"}
+def properties(folder: Path) -> dict[str, str]:
+    """Give a broker somewhere to move partitions to, and its groups bounds that they soon meet."""
+    return {
+        "log.dirs": f"{folder / 'first'},{folder / 'second'}",
+        "group.min.session.timeout.ms": "250",
+        "group.max.size": "4",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -169,11 +178,15 @@ def assert_same(script: Script, both: tuple[Broker, Broker]) -> None:
 
 def unexpected(script: Script, both: tuple[Broker, Broker], attempt: int) -> list[Difference]:
     kafka, ours = (answers(script, broker.port, attempt) for broker in both)
+    return compared(script.__name__, kafka, ours)
+
+
+def compared(script: str, kafka: dict[str, Any], ours: dict[str, Any]) -> list[Difference]:
     assert kafka.keys() == ours.keys()
     return [
         difference
         for label in kafka
-        for difference in differences(f"{script.__name__}: {label}", kafka[label], ours[label])
+        for difference in differences(f"{script}: {label}", kafka[label], ours[label])
         if not is_allowed(difference)
     ]
 
@@ -189,3 +202,20 @@ def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -
     # Kafka 4 dropped old versions that ours serves; of Produce it names 0, and closes the connection upon 0 to 2.
     later = {key for key in ours if ours[key]["min_version"] > kafka[key]["min_version"]}
     assert later <= {PRODUCE}
+
+
+def test_answers_after_a_kill_are_the_same(both: tuple[Broker, Broker]) -> None:
+    """The last test: the brokers are killed, and have other properties then."""
+    found = compared("outlive_a_kill", *map(answers_after_a_kill, both))
+    assert not found, "\n".join(map(str, found))
+
+
+def answers_after_a_kill(broker: Broker) -> dict[str, Any]:
+    with closing(Transcript(broker.port)) as transcript:
+        story = after_a_kill.outlive_a_kill(transcript, "outlive")
+        next(story)
+        broker.kill()
+        broker.change(after_a_kill.PROPERTIES_AFTER)
+        broker.start()
+        next(story, None)
+        return transcript.answers
