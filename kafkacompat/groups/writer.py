@@ -123,6 +123,7 @@ class Writer:
             self._settle_in_order()
         finally:
             self._is_settling = False
+        self._watch()
 
     def _settle_in_order(self) -> None:
         while self._under_way and (outcome := self._under_way[0].outcome) is not None:
@@ -131,8 +132,8 @@ class Writer:
             _answer(first, outcome, settled=True)
 
     def _watch(self) -> None:
-        """Have one timer for all writes; most are over before it matters."""
-        if self._timer is None and self._under_way:
+        """Have one timer for all writes that are not decided; most are over before it matters."""
+        if self._timer is None and self._under_way and not self._is_settling:
             delay = max(0.0, self._under_way[0].deadline - self._clock.seconds())
             self._timer = self._clock.callLater(delay, self._check_deadlines)
 
