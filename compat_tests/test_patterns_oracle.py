@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 from pathlib import Path
 
 from compat_tests.java_tools import compile_java, run_java
@@ -143,11 +144,19 @@ def one(rng: random.Random, depth: int = 0) -> str:
     return "".join(parts)
 
 
+# What RE2 takes and RE2/J does not: any byte, the repetition of a brace, and, as groups are not told apart, two of a name.
+LOOSER = re.compile(r"\\C|\{[*+?{]|(\(\?P?<\w>).*\1")
+
+
+# RE2 takes no repetitions of repetitions that come to more than 1000 either.
+TOO_LARGE = ("steps", "too large", "repetition size")
+
+
 def ours(text: str) -> str:
     try:
         pattern = Pattern(text)
     except PatternError as problem:
-        return "too large" if "steps" in str(problem) else "refused"
+        return "too large" if any(each in str(problem) for each in TOO_LARGE) else "refused"
     return "".join("1" if pattern.matches(each) else "0" for each in TEXTS)
 
 
@@ -163,7 +172,7 @@ def test_random_patterns() -> None:
     differ = [
         (text, theirs, mine)
         for text, theirs in zip(patterns, kafkas, strict=True)
-        if (mine := ours(text)) not in (theirs, "too large")
+        if (mine := ours(text)) not in (theirs, "too large") and not (theirs == "refused" and LOOSER.search(text))
     ]
     assert differ == []
     assert COUNT / 4 < kafkas.count("refused") < COUNT * 3 / 4

@@ -6,8 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from twisted.internet.task import deferLater
-
 from kafkacompat.patterns import Pattern
 from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.records import by_topic
@@ -31,13 +29,14 @@ class Filters:
     pattern: Pattern | None = None
 
     def apply(self, each: TransactionalId, at_ms: int) -> bool:
-        """Whether a transactional id is one of them, but for the pattern."""
+        """Whether a transactional id is one of them."""
         current = each.current
         return (
             each.pending is not DEAD
             and (self.states is None or current.state in self.states)
             and (not self.producer_ids or current.producer_id in self.producer_ids)
             and (self.duration_ms < 0 or at_ms - current.start_ms > self.duration_ms)
+            and (self.pattern is None or self.pattern.matches(each.name))
         )
 
 
@@ -75,20 +74,9 @@ class Administration:
         at_ms = now_ms(self._clock)
         found = []
         async for each in in_turns(self._clock, list(self._registry.ids.values())):
-            if filters.apply(each, at_ms) and await self._matches(filters.pattern, each.name):
+            if filters.apply(each, at_ms):
                 found.append(_listed(each))
         return found
-
-    async def _matches(self, pattern: Pattern | None, name: str) -> bool:
-        if pattern is None:
-            return True
-        steps = pattern.matching(name)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return bool(end.value)
-            await deferLater(self._clock, 0)  # type: ignore[arg-type]  # it fits IReactorTime
 
 
 def _listed(each: TransactionalId) -> list_transactions.TransactionState:

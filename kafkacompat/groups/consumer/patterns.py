@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum, auto
+from time import thread_time
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
@@ -27,14 +28,13 @@ from kafkacompat.groups.outbox import Outbox
 from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from kafkacompat.patterns import Pattern, PatternError
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import TURN_SECONDS, Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-TOPICS_A_TURN = 500
-MOST_STEPS = 2_000_000
-"""A pattern that takes more work than this matches no topic."""
+MOST_SECONDS = 2.0
+"""So much work is done to find the topics of one pattern: most take some 10 ms for 10,000 topics."""
 
 
 class Subscription(Enum):
@@ -184,6 +184,7 @@ def _resolve(
 ) -> Iterator[None]:
     """Fill *found*, with a pause (a yield) before each piece of work."""
     for text in wanted:
+        yield
         topics: set[str] = set()
         yield from _match(text, image, topics.add)
         found[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
@@ -196,11 +197,16 @@ def _match(text: str, image: MetadataImage, add: Callable[[str], None]) -> Itera
         # A log that Kafka wrote may hold what it reads and we do not.
         log.error("the pattern %s is not read: %s", text, problem)
         return
-    for count, topic in enumerate(tuple(image.topics)):
-        if count % TOPICS_A_TURN == 0:
-            yield
-        if (yield from pattern.matching(topic)):
+    left, turn_began = MOST_SECONDS, thread_time()
+    for topic in tuple(image.topics):
+        if pattern.matches(topic):
             add(topic)
-        if pattern.steps > MOST_STEPS:
-            log.error("the pattern %s takes more than %d steps: it is left with what it matched", text, MOST_STEPS)
+        took = thread_time() - turn_began
+        if took < TURN_SECONDS:
+            continue
+        left -= took
+        if left < 0:
+            log.error("the pattern %s takes more than %g s: it is left with what it matched", text, MOST_SECONDS)
             return
+        yield
+        turn_began = thread_time()

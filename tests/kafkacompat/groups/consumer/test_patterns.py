@@ -166,7 +166,8 @@ def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world
 
 
 def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MOST_STEPS", 3)
+    monkeypatch.setattr(patterns, "MOST_SECONDS", 0)
+    monkeypatch.setattr(patterns, "TURN_SECONDS", 0)
     Consumer(world, "m", **PATTERN).join()
     turned(world)
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
@@ -189,7 +190,7 @@ def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
 def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.come("m", "t")
     with monkeypatch.context() as broken:
-        broken.delattr(patterns, "TOPICS_A_TURN")
+        broken.delattr(patterns, "MOST_SECONDS")
         world.beat("m", 2, **PATTERN)
         turned(world)
     world.beat("m", 2)
