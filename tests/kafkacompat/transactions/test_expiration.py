@@ -95,6 +95,17 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
     assert world.init() == (101, 1)
 
 
+def test_what_ends_while_a_producer_id_is_fetched_is_not_aborted() -> None:
+    world = World()
+    producer = exhausted(world)
+    world.add(producer)
+    allocating = world.allocating = Deferred()
+    world.wait(80)
+    assert world.end(producer).error_code is NONE
+    allocating.callback(500)
+    assert (world.state(), world.markers()) == ("CompleteCommit", [(100, LAST_EPOCH, True)])
+
+
 def test_an_id_that_nobody_uses_is_forgotten() -> None:
     world = World(transactional_id_expiration_ms=5 * HOUR_S * 1000)
     for name in ("used", "unused", "open"):

@@ -162,15 +162,21 @@ def test_a_coordinator_of_nothing() -> None:
 
 
 def test_a_change_that_is_decided_behind_a_resignation() -> None:
-    world = World()
+    room = 10_000
+    world = World(transactional_ids_max_bytes=room)
+    other = world.init("other")
     world.log.hold = True
     asked = world.ask()
+    added = world.coordinator.add_partitions("other", other, [P0, P1], 0)
     for partition in range(4):
         world.coordinator.on_resignation(partition)
-    world.log.held.pop().succeed()
+    for held in world.log.held:
+        held.succeed()
     assert now(asked) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
+    assert now(added) is ErrorCode.NOT_COORDINATOR
+    assert world.coordinator._registry.has_room(room)  # it is not counted among what is here
     world.log.hold = False
-    assert world.restarted().init() == (100, 1)
+    assert world.restarted().init() == (101, 1)
 
 
 def test_the_memory_of_all_transactional_ids_is_bounded() -> None:
