@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kafkacompat.cli.columns import visible, write_columns
 from kafkacompat.history.broker import RunError
-from kafkacompat.history.checks import Verdict, judge
+from kafkacompat.history.checks import SHOWN, Verdict, judge
 from kafkacompat.history.client_properties import read_client_properties
 from kafkacompat.history.counts import counts_of, missing
 from kafkacompat.history.events import HistoryError, read_history
@@ -34,7 +34,7 @@ SECONDS = 60.0
 
 def check(recorded: Path, as_json: bool) -> int:
     """Check a recorded history; return the exit code."""
-    return _judge(recorded, {}, as_json)
+    return _judge(recorded, {}, [], as_json)
 
 
 def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
@@ -79,7 +79,8 @@ def _run(plan: Plan, folder: Path, target: Path, as_json: bool) -> int:
         one = Run(plan, folder, show)
         one.make_history(target)
     _tell(plan, one.tally)
-    code = _judge(target, _counts(one.tally), as_json)
+    stuck = [f"client {name} did not end when it was told to" for name in one.tally.clients_stuck]
+    code = _judge(target, _counts(one.tally), stuck, as_json)
     if code == EXIT_SOUND:
         one.delete_topics()
     return code
@@ -161,25 +162,25 @@ def _tell(plan: Plan, tally: Tally) -> None:
             "transactional producers and copiers were left out",
             err=True,
         )
-    if tally.clients_stuck:
-        click.echo(f"these clients did not end when they were told to: {', '.join(tally.clients_stuck)}", err=True)
+    for why in tally.clients_anew[:SHOWN]:
+        click.echo(f"a client was replaced: {visible(why)}", err=True)
 
 
 def _counts(tally: Tally) -> dict[str, int]:
     return {
         "clients killed": tally.client_kills,
-        "clients replaced": tally.clients_anew,
+        "clients replaced": len(tally.clients_anew),
         "clients that did not end": len(tally.clients_stuck),
     }
 
 
-def _judge(recorded: Path, counts: dict[str, int], as_json: bool) -> int:
+def _judge(recorded: Path, counts: dict[str, int], stuck: list[str], as_json: bool) -> int:
     try:
         history, verdicts = judge(read_history(recorded))
     except (HistoryError, OSError) as problem:
         return _refuse(str(problem))
     counts = {**counts, **counts_of(history)}
-    not_done = list(missing(history))
+    not_done = [*missing(history), *stuck]
     if as_json:
         _tell_json(counts, verdicts, not_done)
     else:
@@ -189,7 +190,7 @@ def _judge(recorded: Path, counts: dict[str, int], as_json: bool) -> int:
     if found:
         return EXIT_FINDINGS
     if not_done:
-        return _refuse(f"this says nothing of the broker, as {', and '.join(not_done)}")
+        return _refuse(f"that is not enough to judge by: {', '.join(not_done)}")
     return EXIT_SOUND
 
 

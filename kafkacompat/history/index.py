@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from kafkacompat.history.events import (
@@ -93,6 +91,8 @@ class Run:
     records: list[tuple[int, str]] = field(default_factory=list)
     times_ns: list[tuple[int, int]] = field(default_factory=list)
     """(how many records were read, when), each time that some came."""
+    end: int | None = None
+    """The offset it came to, if it was read to the end."""
 
 
 @dataclass
@@ -105,20 +105,6 @@ class Committing:
     """From when on it may hold; None: never, as its transaction was not committed."""
     acknowledged_ns: int | None = None
     """From when on it holds."""
-
-
-class Floor:
-    """What an offset is not below, from when on: made of (time, offset), each of which holds from then on."""
-
-    def __init__(self, told: Iterable[tuple[int, int]]) -> None:
-        pairs = sorted(told)
-        self._times_ns = [time_ns for time_ns, _ in pairs]
-        self._offsets = list(accumulate((offset for _, offset in pairs), max))
-
-    def at(self, time_ns: int) -> int:
-        """The floor at a time: -1 if nothing was told before."""
-        count = bisect_left(self._times_ns, time_ns)
-        return self._offsets[count - 1] if count else -1
 
 
 @dataclass
@@ -261,6 +247,9 @@ class _Indexing:
     def finished(self, event: Finished) -> None:
         self.history.followed.append(event)
         self.history.finished[event.isolation, event.place] = event
+        if (run := self._runs.get((event.client, event.place))) is not None:
+            # Who was given nothing has told with no record at which isolation it reads.
+            run.isolation, run.end = event.isolation, event.offset
 
     def listed(self, event: Listed) -> None:
         self.history.listed.append(event)

@@ -48,6 +48,7 @@ class Reading:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 100,
+            "check.crcs": True,
         }
         self.consumer = Consumer({**client.config, **settings, **config})
         self._is_incremental = config.get("group.protocol") == CONSUMER

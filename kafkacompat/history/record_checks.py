@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkacompat.history.events import ISOLATIONS, READ_UNCOMMITTED, Isolation, Place
-from kafkacompat.history.index import Floor, History, Run, Value, incarnation_of
+from kafkacompat.history.floor import Floor
+from kafkacompat.history.index import History, Run, Value, incarnation_of
 
 
 def lost(history: History) -> Iterator[str]:
@@ -118,21 +119,20 @@ def backwards(history: History) -> Iterator[str]:
 
 def skipped(history: History) -> Iterator[str]:
     orders = {of: sorted(records) for of, records in history.final.items()}
-    ends = {(finished.client, finished.place): finished.offset for finished in history.followed}
     for run in history.runs:
         order = orders.get((run.isolation, run.place), [])
         last = None if run.start is None else run.start - 1
-        for offset in _with_the_end(run, ends.get((run.client, run.place))):
+        for offset in _passed(run):
             missed = 0 if last is None else bisect_left(order, offset) - bisect_right(order, last)
             if missed > 0:
                 yield f"{run.client} came to offset {offset} of {run.place} after {last}, without {missed} between them"
             last = offset
 
 
-def _with_the_end(run: Run, end: int | None) -> Iterator[int]:
+def _passed(run: Run) -> Iterator[int]:
     yield from (offset for offset, _ in run.records)
-    if end is not None:
-        yield end
+    if run.end is not None:
+        yield run.end
 
 
 def stuck(history: History) -> Iterator[str]:

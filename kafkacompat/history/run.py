@@ -65,8 +65,8 @@ class Tally:
     seconds: float = 0
     broker_kills: int = 0
     client_kills: int = 0
-    clients_anew: int = 0
-    """Clients that could not go on, as one that another one of its name fenced, and were replaced."""
+    clients_anew: list[str] = field(default_factory=list)
+    """Of clients that could not go on, and were replaced, why."""
     clients_stuck: list[str] = field(default_factory=list)
     """Clients that did not come to an end when they were told to, and were killed."""
     serves_transactions: bool = True
@@ -223,7 +223,8 @@ class Run:
             self._own.check()
         for slot in self._slots:
             if slot.ended():
-                self.tally.clients_anew += not slot.was_killed
+                if not slot.was_killed:
+                    self.tally.clients_anew.append(slot.last_words())
                 slot.start()
 
     def _restart_broker(self) -> None:

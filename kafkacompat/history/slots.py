@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from kafkacompat.history.broker import RunError
 from kafkacompat.history.client import EXIT_ANEW, Orders
 
 ANEW_AFTER_S = 1.0
+LAST_WORDS_BYTES = 1000
 
 
 class Slot:
@@ -68,6 +70,13 @@ class Slot:
         if code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM):
             raise RunError(f"client {self.name} failed with code {code}: see {self.errors}")
         return code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
+
+    def last_words(self) -> str:
+        """What it logged last."""
+        with self.errors.open("rb") as errors:
+            errors.seek(-min(LAST_WORDS_BYTES, errors.seek(0, os.SEEK_END)), os.SEEK_END)
+            lines = errors.read().decode("utf-8", "replace").splitlines()
+        return lines[-1] if lines else f"{self.name} has said nothing"
 
     def kill(self) -> None:
         """End it with SIGKILL, if it runs."""

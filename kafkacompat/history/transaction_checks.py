@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from kafkacompat.history.events import READ_COMMITTED, READ_UNCOMMITTED, Fetched, Isolation, Place
-from kafkacompat.history.index import Floor, History, Of, Run
+from kafkacompat.history.floor import Floor
+from kafkacompat.history.index import History, Of, Run
 
 
 def aborted_read(history: History) -> Iterator[str]:

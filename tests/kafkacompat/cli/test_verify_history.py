@@ -68,7 +68,7 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("nothing\n", "history, line 1: b'nothing\\n' is no event of a history"),
-        ("", "this says nothing of the broker, as nothing was acknowledged, and nothing was read"),
+        ("", "that is not enough to judge by: nothing was acknowledged, nothing was read"),
     ],
 )
 def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:

@@ -236,6 +236,16 @@ def skip_the_last(spoiling: Spoiling) -> None:
     )
 
 
+def skip_all(spoiling: Spoiling) -> None:
+    followers = {event.client for event in spoiling.events if isinstance(event, Finished)}
+    run = spoiling.pick([run for run in spoiling.live_runs if run.client in followers and run.records])
+    spoiling.events = [
+        event
+        for event in spoiling.events
+        if not (isinstance(event, Read) and (event.client, event.place) == (run.client, run.place))
+    ]
+
+
 def list_what_is_past(spoiling: Spoiling) -> None:
     listed = [event for event in spoiling.events if isinstance(event, Listed)]
     later = [
@@ -395,6 +405,7 @@ ANOMALIES: list[tuple[str, Callable[[Spoiling], None]]] = [
     ("read backwards", read_again),
     ("skipped", skip),
     ("skipped", skip_the_last),
+    ("skipped", skip_all),
     ("stuck", get_stuck),
     ("end back", list_what_is_past),
     ("end back", list_what_is_read_already),
