@@ -247,11 +247,10 @@ class ProducerState:
             _, known_epoch, _, _, _, _, coordinator_epoch, first_offset = ENTRY.unpack_from(known)
             if known_epoch == epoch:
                 earlier = known[ENTRY.size :] if len(known) < _FULL else known[ENTRY.size + _BATCH.size :]
-        if header.is_transactional:
-            if first_offset < 0:
-                first_offset = base_offset
-                self.open.begin(base_offset, place)
-            self.verifications.batch_added(producer_id)
+        if header.is_transactional and first_offset < 0:
+            first_offset = base_offset
+            self.open.begin(base_offset, place)
+        self.verifications.batch_added(producer_id)
         offset, timestamp = base_offset + delta, header.max_timestamp
         entry = ENTRY.pack(producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset)
         packed[producer_id] = entry + earlier + _BATCH.pack(sequence, offset, delta, timestamp)

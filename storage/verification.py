@@ -88,7 +88,7 @@ class Verifications:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, detail)
 
     def batch_added(self, producer_id: int) -> None:
-        """A transactional batch is in the log: its transaction is open from now on."""
+        """A batch is in the log: its transaction, if it has one, is open from now on, and its sequence number known."""
         if self._guards:
             self._guards.pop(producer_id, None)
 

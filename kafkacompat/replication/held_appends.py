@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.storage.log import AppendResult
+from kafkacompat.storage.log import AppendResult, Log
 from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.storage.validation import CheckedBatch
 from kafkacompat.storage.verification import Guard
@@ -26,6 +26,17 @@ class HeldAppend:
     from_client: bool
     guard: Guard | None
     result: Deferred[AppendResult] = field(default_factory=Deferred)
+
+
+def note_refused(log: Log, what: Buffer | CheckedBatch | Marker) -> None:
+    """What is refused because the disk cannot take it now comes again: a producer that is not known has to begin with it.
+
+    Of a transaction's batch that is known already, since its coordinator was asked about it.
+    """
+    if isinstance(what, CheckedBatch) and not what.header.is_transactional:
+        header, state = what.header, log.producer_state
+        if header.producer_id >= 0 and header.producer_id not in state.producers.packed:
+            state.verifications.begin(header.producer_id, header.producer_epoch, header.base_sequence, False)
 
 
 def settle(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
-from kafkacompat.replication.held_appends import Appended, HeldAppend, settle
+from kafkacompat.replication.held_appends import Appended, HeldAppend, note_refused, settle
 from kafkacompat.replication.partition_reading import Home
 from kafkacompat.replication.partition_watching import PartitionWatching
 from kafkacompat.replication.unsynced import Unsynced
@@ -78,25 +78,22 @@ class Partition(PartitionWatching):
         refusal fails the Deferred.
         """
         if from_client:
+            self._take_room(records)
+        return self._append(records, now_ms, from_client, guard)
+
+    def _take_room(self, records: Buffer | CheckedBatch) -> None:
+        try:
             self._space.take(len(records))
-        if not self._rolling:
-            try:
-                return self._append_now(records, now_ms, from_client, guard)
-            except RollNeededError:
-                pass
-        return self._hold(HeldAppend(records, now_ms, from_client, guard))
+        except KafkaError:
+            note_refused(self.log, records)
+            raise
 
     def append_marker(self, marker: Marker, now_ms: int) -> Appended:
         """Append the end of a transaction, behind what is in line.
 
         Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or KAFKA_STORAGE_ERROR.
         """
-        if not self._rolling:
-            try:
-                return self._append_now(marker, now_ms, False, None)
-            except RollNeededError:
-                pass
-        return self._hold(HeldAppend(marker, now_ms, False, None))
+        return self._append(marker, now_ms, False, None)
 
     def guard(self, producer_id: int, epoch: int, sequence: int, *, begins_at_zero: bool) -> Guard | None:
         """What a transactional batch has to come with, once the coordinator has vouched for its transaction (KIP-890).
@@ -106,7 +103,15 @@ class Partition(PartitionWatching):
         """
         return self.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
 
-    def _hold(self, held: HeldAppend) -> Deferred[AppendResult]:
+    def _append(
+        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
+    ) -> Appended:
+        if not self._rolling:
+            try:
+                return self._append_now(what, now_ms, from_client, guard)
+            except RollNeededError:
+                pass
+        held = HeldAppend(what, now_ms, from_client, guard)
         self._held.append(held)
         self.roll()
         return held.result
@@ -134,6 +139,8 @@ class Partition(PartitionWatching):
                     what, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client, guard=guard
                 )
         except KafkaError as problem:
+            if problem.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                note_refused(self.log, what)
             self._check_failure(problem)
             raise
         if self._waits_for_sync or result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
@@ -267,6 +274,7 @@ class Partition(PartitionWatching):
     def _refuse_held(self, refusal: KafkaError) -> None:
         held, self._held = self._held, deque()
         for append in held:
+            note_refused(self.log, append.what)
             append.result.errback(refusal)
 
     # Housekeeping

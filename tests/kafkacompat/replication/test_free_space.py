@@ -8,11 +8,14 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.replication.free_space import STEP_BYTES, FreeSpace
+from kafkacompat.replication.held_appends import Appended
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.filesystem import DiskUsage
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.validation import check_batch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.memory_files import MemoryFiles
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.replication.moves import T, folders, home, two
@@ -199,6 +202,38 @@ def test_a_write_that_finds_no_room_is_cut_back_and_refuses_those_behind_it_at_o
     watch(node)
     assert node.append(partition).base_offset == 1
     assert not node.directories[0].offline
+
+
+def sent(partition: Partition, now_ms: int, sequence: int) -> Appended:
+    """A batch of an idempotent producer, as the handler of Produce appends it."""
+    data = build_batch([(now_ms, b"k", b"v", [])], producer_id=7, producer_epoch=0, base_sequence=sequence)
+    return partition.append(check_batch(data, partition.log.config, now_ms, from_client=True), now_ms)
+
+
+@pytest.mark.parametrize("why", ["reserve", "write", "roll"])
+def test_a_new_producers_batch_that_found_no_room_is_not_overtaken(why: str) -> None:
+    """Or it could never be stored: an unknown producer may begin with any sequence number."""
+    node, partition = full(
+        RESERVE if why == "reserve" else 0, LogConfig(segment_bytes=200 if why == "roll" else 10_000)
+    )
+    if why != "reserve":
+        node.files.fail_on("append" if why == "write" else "open", errno.ENOSPC)
+    if why == "roll":
+        line = [sent(partition, node.now_ms, sequence) for sequence in (17, 18)]
+        node.work()
+        assert [refusal(each) for each in line if isinstance(each, Deferred)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+    else:
+        with pytest.raises(KafkaError):
+            sent(partition, node.now_ms, 17)
+    partition.log.config = LogConfig()
+    node.files.free_bytes = ENOUGH
+    watch(node)
+    with pytest.raises(KafkaError) as caught:
+        sent(partition, node.now_ms, 18)
+    assert caught.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
+    for sequence in (17, 18):
+        assert isinstance(sent(partition, node.now_ms, sequence), AppendResult)
+    assert not len(partition.log.producer_state.verifications)
 
 
 @pytest.mark.parametrize("operation", ["open", "append"])
