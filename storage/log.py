@@ -10,7 +10,6 @@ appends, reads and disk operations raise KafkaError KAFKA_STORAGE_ERROR; the log
 
 from __future__ import annotations
 
-import os
 from struct import Struct
 from typing import NamedTuple
 
@@ -20,7 +19,6 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_maintenance import LogMaintenance
 from kafkacompat.storage.log_state import may_pass
 from kafkacompat.storage.log_transactions import LogTransactions
-from kafkacompat.storage.partition_metadata import write_partition_metadata
 from kafkacompat.storage.producer_state import StoredBatch
 from kafkacompat.storage.reader import FoundRecord, OffsetPosition
 from kafkacompat.storage.recovery import empty_log, load_log
@@ -77,13 +75,12 @@ class Log(LogTransactions, LogMaintenance, LogCompaction):
         *,
         cache: SegmentCache | None = None,
     ) -> Log:
-        """Make the partition's folder with an empty log in it; durable when this returns. [disk]"""
+        """Make the partition's folder with an empty log in it; `make_durable` and the first flush put it on the disk. [disk]"""
         cache = SegmentCache() if cache is None else cache
         files.make_directory(directory)
-        write_partition_metadata(files, directory, topic_id)
-        loaded = empty_log(files, directory, cache)
-        files.sync_directory(os.path.dirname(directory))
-        return cls(files, directory, topic, partition, topic_id, config, loaded, cache)
+        log = cls(files, directory, topic, partition, topic_id, config, empty_log(files, directory, cache), cache)
+        log.note_new()
+        return log
 
     @classmethod
     def open(

@@ -138,9 +138,11 @@ class LogDirectory:
         self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         name = (topic, partition)
-        if self._files.is_directory(folder) and topic_id_of(self._files, folder) not in (topic_id, ZERO_UUID):
+        stored_id = topic_id_of(self._files, folder) if self._files.is_directory(folder) else None
+        if stored_id not in (None, topic_id, ZERO_UUID):
             self.set_aside(topic, partition)
-        if not self._files.is_directory(folder):
+            stored_id = None
+        if stored_id is None:
             # A new log must not be taken for the one of its name that was deleted: the offsets say another thing.
             self._unopened.discard(name)
             self.checkpoints.write_without(name)
@@ -163,6 +165,9 @@ class LogDirectory:
         )
         if log.cleaner_offset != cleaner_offset:
             self.save_cleaner_offset(log)
+        if stored_id == ZERO_UUID and name not in self.checkpoints.recovery_points:
+            # It was new when the process that made it ended; older Kafkas too wrote checkpoints of all that they had.
+            log.note_new()
         return log
 
     def delete_log(self, log: Log) -> None:
@@ -247,7 +252,9 @@ class LogDirectory:
         Without `high_watermarks` a log is taken to be replicated to its end.
         """
         for log in logs:
-            self.checkpoints.note(log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset))
+            # Nothing is said of what may not be on the disk: without it a start begins at 0, as it would.
+            if not log.is_new:
+                self.checkpoints.note(log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset))
         self.checkpoints.write()
 
     def save_log_start_offset(self, log: Log) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from kafkacompat.storage.log_state import LogState
+from kafkacompat.storage.partition_metadata import write_partition_metadata
 from kafkacompat.storage.producer_recovery import rebuild_producer_state
 from kafkacompat.storage.recovery import empty_log
 from kafkacompat.storage.retention import expired_segments
@@ -56,8 +58,22 @@ class LogMaintenance(LogState):
                 self._sync_folder()
                 self.recovery_point = max(self.recovery_point, successor.base_offset)
 
+    def make_durable(self) -> None:
+        """Put the folder of a new log on the disk, and in it whose it is; flushing does so too. [disk]
+
+        KafkaError KAFKA_STORAGE_ERROR for want of room leaves the log as it was; the next flush does it then.
+        """
+        if self.is_new and not self.offline:
+            with self._disk_operation(repeatable=True):
+                self._sync_folder()
+
     def _sync_folder(self) -> None:
-        self._files.sync_directory(self.directory)
+        if self.is_new:
+            write_partition_metadata(self._files, self.directory, self.topic_id)
+            self._files.sync_directory(os.path.dirname(self.directory))
+            self.is_new = False
+        else:
+            self._files.sync_directory(self.directory)
         self._folder_is_synced = True
 
     def flush_is_overdue(self, now_ms: int) -> bool:
@@ -202,6 +218,7 @@ class LogMaintenance(LogState):
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self.segments))
         loaded = empty_log(self._files, self.directory, self._cache, offset)
+        self._files.sync_directory(self.directory)
         self.segments.replace(list(loaded.segments))
         self.leader_epochs = loaded.leader_epochs
         self.producer_state = loaded.producer_state

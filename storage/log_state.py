@@ -45,6 +45,8 @@ class LogState:
         self._recent = RecentBatches()
         self._dirty_since_ms = -1
         self._folder_is_synced = True
+        self.is_new = False
+        """Whether the folder may not be on the disk yet, and does not say whose it is."""
         self.directory = directory
         self.topic = topic
         self.partition = partition
@@ -70,6 +72,11 @@ class LogState:
 
     def __repr__(self) -> str:
         return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset} to {self.log_end_offset})"
+
+    def note_new(self) -> None:
+        """Let the next flush, or `make_durable`, put the folder on the disk, and in it whose it is."""
+        self.is_new = True
+        self._folder_is_synced = False
 
     @property
     def size_bytes(self) -> int:

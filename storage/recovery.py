@@ -48,14 +48,13 @@ class LoadedLog(NamedTuple):
 
 
 def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
-    """A log with one empty segment at `base_offset`, where there was none or its segments were removed."""
+    """A log with one empty segment at `base_offset`, where there was none or its segments were removed; not synced."""
     snapshots = Snapshots(files, directory)
     snapshots.remove(*snapshots.offsets())
     epochs = LeaderEpochs.load(files, directory)
     epochs.truncate_from_end(0)
     epochs.write()
     active = Segment.create(files, directory, base_offset, cache)
-    files.sync_directory(directory)
     return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, ProducerState())
 
 
@@ -84,7 +83,9 @@ def load_log(
         loader.set_aside(segments, end_offset, log_start_offset)
         segments = []
     if not segments:
-        return empty_log(files, directory, cache, log_start_offset)
+        empty = empty_log(files, directory, cache, log_start_offset)
+        files.sync_directory(directory)
+        return empty
     log_start_offset = max(log_start_offset, segments[0].base_offset)
     if not clean_shutdown:
         epochs = with_lost_epochs(files, directory, epochs, segments, log_start_offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -86,7 +86,14 @@ class ReplicaManager:
         One that cannot be opened is offline: it answers KAFKA_STORAGE_ERROR, the others serve.
         """
         missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
-        return few_at_a_time(lambda each: self._open(topic, each), missing)
+        opening = few_at_a_time(lambda each: self._open(topic, each), missing)
+        return opening.addCallback(lambda _: self._make_durable(topic, missing))
+
+    def _make_durable(self, topic: TopicImage, opened: Sequence[PartitionImage]) -> None:
+        """Begin to put new partitions on the disk, which is much slower than to make them: what they hold need not wait for it."""
+        found = (self._partitions.get((topic.topic_id, each.partition)) for each in opened)
+        new = [each for each in found if each is not None and each.log.is_new]
+        few_at_a_time(_put_on_disk, new, at_once=1)
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
@@ -253,6 +260,12 @@ class ReplicaManager:
             self.directory_failed(directory, problem)
         reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+def _put_on_disk(partition: Partition) -> Deferred[None]:
+    if partition.log.offline:
+        return succeed(None)
+    return partition.disk.run(partition.log.make_durable).addErrback(partition.disk_failed)
 
 
 def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:

@@ -16,6 +16,7 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError, StoredPartition
 from kafkacompat.storage.partition_survey import survey
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.inspection.support import problems
 from tests.storage.support import (
@@ -98,6 +99,7 @@ def test_logs_are_made_opened_and_listed(store: Store) -> None:
     directory = take(store)
     log = directory.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
     fill(log, 3)
+    log.make_durable()
     store.files.make_directory(store.path("data", "__cluster_metadata-0"))
     store.files.make_directory(store.path("data", "no partition"))
     assert directory.partitions() == [StoredPartition("a-b", 3, TOPIC_ID)]
@@ -132,6 +134,34 @@ def test_a_folder_of_another_topic_of_that_name_is_set_aside(store: Store) -> No
     )
     assert kept.log_end_offset == 3
     directory.release()
+
+
+def test_a_log_that_was_new_when_its_process_ended_is_new_again(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 2)
+    directory.checkpoint([log])
+    directory.release()
+    again = take(store)
+    assert again.checkpoints.recovery_points == {}
+    log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    assert log.is_new
+    log.make_durable()
+    assert again.partitions() == [StoredPartition("t", 0, TOPIC_ID)]
+    assert offsets(log) == [0, 1]
+    again.close([log])
+
+
+def test_a_log_of_a_kafka_that_named_no_ids_is_not_new(store: Store) -> None:
+    directory = take(store)
+    log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    fill(log, 2)
+    directory.close([log])
+    store.files.remove(store.path("data", "t-0", "partition.metadata"))
+    again = take(store)
+    log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
+    again.close([log])
+    assert again.partitions() == [StoredPartition("t", 0, ZERO_UUID)]
 
 
 def test_damaged_partition_metadata_names_the_file(store: Store) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.log import Log
+from kafkacompat.storage.partition_metadata import read_partition_metadata
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import Failure, MemoryFiles
 from tests.storage.support import (
     NOW_MS,
+    TOPIC_ID,
     Store,
     append,
     batch,
@@ -256,13 +258,50 @@ def test_what_recovery_removed_does_not_come_back(memory: Store, files: MemoryFi
     last.close()
 
 
-def test_a_new_log_is_on_the_disk_when_it_was_made(memory: Store, files: MemoryFiles) -> None:
-    create(memory)
+def test_a_new_log_is_on_the_disk_when_that_was_asked_for(memory: Store, files: MemoryFiles) -> None:
+    create(memory).make_durable()
     files.crash()
+    assert read_partition_metadata(files, memory.path("t-0")) == TOPIC_ID
     again = reopen(memory)
     assert (again.log_start_offset, again.log_end_offset) == (0, 0)
     assert again.offset_for_timestamp(NOW_MS) is None
     again.close()
+
+
+def test_the_first_flush_puts_a_new_log_on_the_disk(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    fill(log, 2)
+    log.flush()
+    files.crash()
+    assert read_partition_metadata(files, memory.path("t-0")) == TOPIC_ID
+    assert offsets(reopen(memory)) == [0, 1]
+
+
+def test_a_new_log_for_which_there_is_no_room_yet_waits_for_the_first_flush(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    files.fail_on("append", errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        log.make_durable()
+    fill(log, 2)
+    log.flush()
+    assert read_partition_metadata(files, memory.path("t-0")) == TOPIC_ID
+
+
+@pytest.mark.parametrize("operation", ["sync", "sync_directory"])
+def test_a_new_log_that_cannot_be_synced_is_offline(memory: Store, files: MemoryFiles, operation: str) -> None:
+    log = create(memory)
+    files.fail_on(operation, errno.ENOSPC)
+    with pytest.raises(KafkaError):
+        log.make_durable()
+    assert log.offline
+
+
+def test_a_new_log_that_was_deleted_is_left_alone(memory: Store, files: MemoryFiles) -> None:
+    log = create(memory)
+    log.release()
+    files.rename(memory.path("t-0"), memory.path("gone"))
+    log.make_durable()
+    assert files.list(memory.root) == ["gone"]
 
 
 def test_a_clean_close_is_on_the_disk(memory: Store, files: MemoryFiles) -> None:

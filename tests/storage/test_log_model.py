@@ -84,6 +84,7 @@ class Run:
             "retention_ms": -1,
         }
         self.log: Log = create(store, **self.config)
+        self.log.make_durable()
         self.model = Model()
         self.leader_epoch = 0
         self.checkpointed = 0

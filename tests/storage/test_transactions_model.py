@@ -116,6 +116,7 @@ class Run:
             "index_interval_bytes": self.random.choice([0, 200, 4096]),
         }
         self.log: Log = create(store, **self.config)
+        self.log.make_durable()
         self.model = Model()
         self.high_watermark = self.log.end_position()
         self.checkpointed = 0

@@ -49,6 +49,10 @@ def moving(node: Node) -> object:
     return node.replicas.move("t", 1, "/a")
 
 
+def making(node: Node) -> object:
+    return node.replicas.open_partitions(topic("u", 1, b"u" * 16))
+
+
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
 @pytest.mark.parametrize(
     ("operation", "work"),
@@ -59,6 +63,8 @@ def moving(node: Node) -> object:
         ("sync", deleting_records),
         ("sync", rolling),
         ("sync", moving),
+        ("sync", making),
+        ("sync_directory", making),
     ],
 )
 def test_a_failed_sync_takes_its_directory_offline_whatever_it_was_for(

@@ -76,6 +76,17 @@ def test_opening_again_opens_only_what_is_new() -> None:
     assert names_of(node.replicas) == [("t", 0), ("t", 1)]
 
 
+def test_a_new_partition_takes_writes_before_it_is_on_the_disk() -> None:
+    node = Node()
+    ids: list[bool] = []
+    opening = node.replicas.open_partitions(topic())
+    opening.addCallback(lambda _: ids.append(node.files.exists("/a/t-0/partition.metadata")))
+    node.work()
+    assert (ids, node.files.exists("/a/t-0/partition.metadata")) == ([False], True)
+    node.files.crash()
+    assert "t-0" in node.names("a")
+
+
 def test_new_partitions_spread_and_old_ones_are_opened_where_they_are() -> None:
     node = Node("/a", "/b")
     node.open(topic("t", 3))
