@@ -79,13 +79,13 @@ class Verifications:
         guard = self._guards.get(header.producer_id)
         if guard is None:
             return
-        if guard.begins_at_zero and header.base_sequence:
-            detail = f"sequence number {header.base_sequence} begins a transaction, expected 0"
-            raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, detail)
         if header.base_sequence > guard.lowest_sequence:
             # The earlier one was refused for a reason that passes, and comes again: so shall this one, behind it.
             detail = f"sequence number {guard.lowest_sequence} has to come before {header.base_sequence}"
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, detail)
+        if guard.begins_at_zero and header.base_sequence:
+            detail = f"sequence number {header.base_sequence} begins a transaction, expected 0"
+            raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, detail)
 
     def batch_added(self, producer_id: int) -> None:
         """A batch is in the log: its transaction, if it has one, is open from now on, and its sequence number known."""

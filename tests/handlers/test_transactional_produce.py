@@ -204,14 +204,15 @@ def test_batches_that_are_sent_together_wait_for_the_same_answer() -> None:
     assert (world.codes(first), world.codes(second)) == ([0], [0])
 
 
-def test_no_batch_comes_before_one_that_was_refused_for_a_reason_that_passes() -> None:
+@pytest.mark.parametrize("version", [VERIFYING, ADDING])
+def test_no_batch_comes_before_one_that_was_refused_for_a_reason_that_passes(version: int) -> None:
     world = World()
     world.coordinator.code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert world.code(batch()) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.code(batch(), version) == ErrorCode.NOT_ENOUGH_REPLICAS
     world.coordinator.code = ErrorCode.NONE
-    assert world.code(batch(1)) == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert world.code(batch()) == 0
-    assert world.code(batch(1)) == 0
+    assert world.code(batch(1), version) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.code(batch(), version) == 0
+    assert world.code(batch(1), version) == 0
 
 
 def test_a_transaction_of_an_epoch_of_its_own_begins_with_sequence_0() -> None:
