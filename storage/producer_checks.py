@@ -90,6 +90,7 @@ def check_marker(marker: Marker, known_epoch: int, coordinator_epoch: int, is_op
             f"producer {marker.producer_id} has epoch {known_epoch}; a marker of epoch {marker.producer_epoch} is late"
         )
         raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, detail)
-    if marker.coordinator_epoch < coordinator_epoch:
+    # Of -1 too, which says of a producer that no marker came yet: what a batch may repeat hangs on it (Producer.find).
+    if marker.coordinator_epoch < max(0, coordinator_epoch):
         detail = f"the coordinator of epoch {marker.coordinator_epoch} was replaced by {coordinator_epoch}"
         raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED, detail)
