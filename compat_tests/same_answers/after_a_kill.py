@@ -23,6 +23,8 @@ PROPERTIES_AFTER = {
     "group.max.size": "2",
     "group.initial.rebalance.delay.ms": "700",
     "offsets.retention.check.interval.ms": "100",
+    # Kafka does not let a broker in while it holds the one that was killed to be alive.
+    "broker.session.timeout.ms": "2000",
 }
 OUTLIVED_MS = 1
 RETENTION_VERSION = 4
@@ -150,8 +152,11 @@ def too_large(members: Members) -> Iterator[None]:
 
 
 def arriving(members: Members) -> Iterator[None]:
-    """The first members of a group are given a moment to arrive together."""
-    a, b = members.of("arriving", "a", "b")
+    """The first members of a group are given a moment to arrive together.
+
+    They join in version 3: Kafka deletes a group without offsets at its next look, ids that it has given out or not.
+    """
+    a, b = members.of("arriving", "a", "b", version=3)
     yield
     a.ask_to_join()
     until(lambda: len(look_at(a.script, a.group).members) == 1)
