@@ -227,6 +227,38 @@ def bad_commits(script: Transcript, name: str) -> None:
         script.ask(label, request, OffsetCommitResponse, 9)
 
 
+def odd_commits(script: Transcript, name: str) -> None:
+    """Commits of which some parts are refused; which of them an answer begins with is chance."""
+    topic_id = script.create_topic(name)
+    wait_for_coordinator(script, name)
+    note = {
+        "at the limit": "x" * 4096,
+        "above it": "x" * 4097,
+        "of many bytes": "ä" * 4096,
+        "of pairs": "\U0001f600" * 2049,
+    }
+    for label, metadata in note.items():
+        request = commit(name, name, 1)
+        request.topics[0].partitions[0].committed_metadata = metadata
+        script.ask(f"metadata {label}", request, OffsetCommitResponse, 9)
+    for version in (2, 9, 10):
+        request = commit(name, name, version, topic_id)
+        for index in (0, 7, -1):
+            part = OffsetCommitRequestPartition(
+                partition_index=index, committed_offset=20 + index, committed_leader_epoch=3
+            )
+            request.topics[0].partitions.append(part)
+        for absent, absent_id in {name + "-absent": b"\x07" * 16, "": bytes(16), "no/slashes": b"\x08" * 16}.items():
+            request.topics += commit(name, absent, 1, absent_id).topics
+        answer = script.client.call(request, OffsetCommitResponse, version)
+        parts = [(topic, part) for topic in answer.topics for part in topic.partitions]
+        told = sorted(
+            (topic.name, topic.topic_id != topic_id, part.partition_index, part.error_code) for topic, part in parts
+        )
+        script.note(f"some {version}", [str(each) for each in told])
+        ask_offsets(script, "after some", name, name, topic_id if version == 10 else bytes(16), version)
+
+
 def administration(script: Transcript, name: str) -> None:
     script.create_topic(name)
     wait_for_coordinator(script, name)
@@ -261,6 +293,7 @@ SCRIPTS = (
     static_members,
     offsets,
     bad_commits,
+    odd_commits,
     administration,
     coordinators,
 )
