@@ -14,12 +14,16 @@ from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.groups.shard import Registry
 from kafkacompat.wire.errors import ErrorCode
 
+BATCH_BYTES = 512 << 10
+KEY_BYTES = 300
+"""So much takes a batch of tombstones at most, and each, besides the group's id, so much."""
+
 
 class Deletion:
     """Writes tombstones and forgets what they delete; *remove* takes a group out of the registry."""
 
     def __init__(self, settings: GroupSettings, registry: Registry, remove: Callable[[AnyGroup], None]) -> None:
-        self._batch = settings.tombstones_a_batch
+        self._most = settings.tombstones_a_batch
         self._registry = registry
         self._remove = remove
 
@@ -46,9 +50,9 @@ class Deletion:
         """Delete some of a group's offsets; they stay visible until the log has the tombstones."""
         doomed = list(partitions)
 
-        def decided(first: int, outcome: ErrorCode) -> None:
+        def decided(part: slice, outcome: ErrorCode) -> None:
             if not outcome:
-                for topic, partition in doomed[first : first + self._batch]:
+                for topic, partition in doomed[part]:
                     group.offsets.remove(topic, partition)
 
         records = [offset_tombstone(group.group_id, *each) for each in doomed]
@@ -58,12 +62,13 @@ class Deletion:
         self,
         group: AnyGroup,
         records: Sequence[Record],
-        decided: Callable[[int, ErrorCode], None] = lambda first, outcome: None,
+        decided: Callable[[slice, ErrorCode], None] = lambda part, outcome: None,
     ) -> Deferred[ErrorCode]:
-        """Write in batches; fires with the first error. ``decided`` gets the index of a batch's first record."""
+        """Write in batches; fires with the first error. ``decided`` is told which records are in a batch."""
+        batch = min(self._most, BATCH_BYTES // (KEY_BYTES + len(group.group_id.encode())))
         writes = []
-        for first in range(0, len(records), self._batch):
-            part = records[first : first + self._batch]
-            writes.append(group.shard.writer.write(part, partial(decided, first)))
+        for first in range(0, len(records), batch):
+            part = slice(first, first + batch)
+            writes.append(group.shard.writer.write(records[part], partial(decided, part)))
         results = DeferredList(writes)
         return results.addCallback(lambda pairs: next((code for _, code in pairs if code), ErrorCode.NONE))

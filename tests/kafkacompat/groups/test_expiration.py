@@ -131,6 +131,17 @@ def test_tombstones_come_in_batches_and_delete_in_the_log_too() -> None:
     assert read_key(tombstones[-1].key or b"") == GroupMetadataKey(group=GROUP)
 
 
+def test_tombstones_of_a_group_with_a_long_name_are_not_too_large_for_the_log() -> None:
+    world = world_with()
+    for partition in range(50):
+        world.commit(partition, partition=partition, group="g" * 0x7FFF)
+    before = sum(map(len, world.log.batches.values()))
+    wait(world, 3600 + LOOK_S)
+    tombstones = [batch for batches in world.log.batches.values() for batch in batches][before:]
+    assert max(map(len, tombstones)) < 1 << 20
+    assert world.restarted().coordinator.list() == []
+
+
 def test_if_the_log_refuses_the_tombstones_the_offsets_stay() -> None:
     world = world_with()
     world.commit()
