@@ -186,11 +186,8 @@ class Joining:
 
     def _join_again(self, group: Group, join: _Join, member: Member) -> JoinAnswer:
         situation = (group.is_leader(member.member_id), member.protocols != join.protocols)
-        action = REJOIN[group.state][situation]
-        if action is Rejoin.ANSWER:
+        if REJOIN[group.state][situation] is Rejoin.ANSWER:
             return joined(group, member)
-        if action is Rejoin.REFUSE:
-            return join_refused(ErrorCode.UNKNOWN_MEMBER_ID, join.member_id)
         answer = self._park(group, join, member)
         self._rebalance.changed(group, f"{member.member_id} joins again; its reason: {join.reason}")
         return answer

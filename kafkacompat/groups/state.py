@@ -54,7 +54,6 @@ class Rejoin(Enum):
 
     REBALANCE = auto()
     ANSWER = auto()  # it is told the current generation
-    REFUSE = auto()  # it must come back as a new member
 
 
 EMPTY = GroupState.EMPTY
@@ -109,9 +108,8 @@ ON_COMMIT: dict[GroupState, ErrorCode] = {
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 
-# (is it the leader?, has it changed what it supports?) -> what happens
+# Of the states in which there are members: (is it the leader?, has it changed what it supports?) -> what happens
 REJOIN: dict[GroupState, dict[tuple[bool, bool], Rejoin]] = {
-    EMPTY: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Rejoin.REFUSE),
     PREPARING_REBALANCE: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Rejoin.REBALANCE),
     COMPLETING_REBALANCE: {
         # Unchanged: its first answer was probably lost.

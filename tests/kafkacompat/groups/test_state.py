@@ -37,8 +37,8 @@ def test_every_table_knows_every_state(table: dict[GroupState, object]) -> None:
     assert set(table) == set(GroupState)
 
 
-def test_rejoining_is_defined_for_every_living_state_and_situation() -> None:
-    assert set(REJOIN) == set(GroupState) - {DEAD}
+def test_rejoining_is_defined_for_every_state_with_members_and_every_situation() -> None:
+    assert set(REJOIN) == set(GroupState) - {EMPTY, DEAD}
     assert all(len(situations) == 4 for situations in REJOIN.values())
 
 
