@@ -42,7 +42,9 @@ def fill(broker: Broker, name: str) -> DescribedGroup:
         assert group.send(gone).member_epoch == 4
         assert group.send(beat(name, "gone", -1)).error_code == 0
         assert group.send(join(name, "b", name, subscribed_topic_regex=f"{name}-oth.*")).error_code == 0
-        until(lambda: describe(broker, name).group_epoch > 6)
+        # Kafka looks the topics of the pattern up a little later, and has one epoch more for them.
+        least = 7 if isinstance(broker, KafkaBroker) else 6
+        until(lambda: describe(broker, name).group_epoch >= least)
         assert group.send(beat(name, "a", 2)).assignment is not None
         assert group.send(beat(name, "static", -2, instance_id="here")).error_code == 0
         assert not script.client.call(classic_join(name, name), JoinGroupResponse, 3).error_code
