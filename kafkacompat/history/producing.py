@@ -18,6 +18,8 @@ DELIVERY_TIMEOUT_MS = 120_000
 TRANSACTION_TIMEOUT_MS = 15_000
 CALL_S = 5.0
 LONGEST_POLL_S = 0.2
+LONGEST_WAIT_S = 12.0
+"""Longer than a broker takes to come back, and less than a transaction may take."""
 
 
 class Sender:
@@ -88,7 +90,7 @@ class TransactionalSender(Sender):
         Before the coordinator knows of a transaction, librdkafka asks to abort it all the same, is refused, and takes
         that for the end of everything.
         """
-        deadline_ns = now_ns() + int(CALL_S * 1e9)
+        deadline_ns = now_ns() + int(LONGEST_WAIT_S * 1e9)
         while not self.acknowledged and now_ns() < deadline_ns:
             self.producer.poll(0.05)
 
