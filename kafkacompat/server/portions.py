@@ -54,6 +54,7 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
     21: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
     23: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
     24: [Divisible(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
+    27: [Divisible(("markers",), ("markers",))],  # WriteTxnMarkers
     28: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
     32: [Divisible(("resources",), ("results",), repeats=False)],  # DescribeConfigs
     33: [Divisible(("resources",), ("responses",))],  # AlterConfigs

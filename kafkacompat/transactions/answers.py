@@ -21,5 +21,4 @@ class ProducerAnswer(NamedTuple):
 
 PartitionCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
 CodeOrLater: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
-ProducerAnswerOrLater: TypeAlias = "ProducerAnswer | Deferred[ProducerAnswer]"
 PartitionCodesOrLater: TypeAlias = "PartitionCodes | Deferred[PartitionCodes]"
