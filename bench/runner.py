@@ -20,12 +20,36 @@ Tell = Callable[[str], None]
 WARM_UP_RUNS = 2
 
 
+# What bin/kafka-server-start.sh gives the JVM.
+KAFKA_JVM = (
+    "-Xms1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+
+
+class LongLivedKafkaBroker(KafkaBroker):
+    """Apache Kafka as its own scripts start it."""
+
+    JVM = KAFKA_JVM
+
+
+class LongLivedOldKafkaBroker(OldKafkaBroker):
+    """The same of 3.9.1."""
+
+    JVM = KAFKA_JVM
+
+
 def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> Broker:
     """Return a contender, not started."""
     if contender == KAFKA:
-        return KafkaBroker(folder, properties)
+        return LongLivedKafkaBroker(folder, properties)
     if contender == OLD_KAFKA:
-        return OldKafkaBroker(folder, properties)
+        return LongLivedOldKafkaBroker(folder, properties)
     validation = {HEADER: "header", RECORDS: "records"}[contender]
     return KafkacompatBroker(folder, {**properties, "kafkacompat.produce.validation": validation})
 

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
-# What bin/kafka-server-start.sh gives the JVM.
-KAFKA_JVM = (
-    "-Xms1g",
-    "-server",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-    "-XX:+ExplicitGCInvokesConcurrent",
-    "-Djava.awt.headless=true",
-)
-
 
 class Broker(ABC):
     """One broker process over one folder; it can be stopped, killed and started again on the same port.
@@ -169,6 +158,7 @@ class KafkaBroker(Broker):
     """Apache Kafka 4.3.1, one node that is broker and controller, with the limits of a single node."""
 
     kind = "kafka"
+    JVM: Sequence[str] = SHORT_LIVED
 
     def prepare(self) -> None:
         super().prepare()
@@ -192,7 +182,7 @@ class KafkaBroker(Broker):
         run_java("kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(self._properties_file())])
 
     def command(self) -> Sequence[str]:
-        return java_command("kafka.Kafka", [str(self._properties_file())], jvm=KAFKA_JVM, heap="1g")
+        return java_command("kafka.Kafka", [str(self._properties_file())], jvm=self.JVM, heap="1g")
 
 
 class OldKafkaBroker(Broker):
@@ -200,7 +190,7 @@ class OldKafkaBroker(Broker):
 
     kind = "kafka-3.9"
     POM = ROOT / "compat_tests" / "java" / "kafka_3_9" / "pom.xml"
-    JVM: Sequence[str] = KAFKA_JVM
+    JVM: Sequence[str] = SHORT_LIVED
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(folder, properties)
@@ -261,7 +251,6 @@ class Kafka28Broker(OldKafkaBroker):
 
     kind = "kafka-2.8"
     POM = ROOT / "compat_tests" / "java" / "tools_2_8" / "pom.xml"
-    JVM = SHORT_LIVED
 
 
 class Kafka011Broker(OldKafkaBroker):
@@ -269,7 +258,6 @@ class Kafka011Broker(OldKafkaBroker):
 
     kind = "kafka-0.11"
     POM = ROOT / "compat_tests" / "java" / "tools_0_11" / "pom.xml"
-    JVM = SHORT_LIVED
 
 
 BROKERS: dict[str, type[Broker]] = {broker.kind: broker for broker in (KafkacompatBroker, KafkaBroker)}

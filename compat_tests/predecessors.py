@@ -21,7 +21,6 @@ from confluent_kafka.admin import (
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
-from compat_tests.java_tools import SHORT_LIVED, java_command
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.alter_client_quotas import (
@@ -41,14 +40,7 @@ OLD_FORMATS = ("0.8.2", "0.10.0")
 QUIET = {"log_level": 0, "error_cb": lambda _: None}
 
 
-class QuickKafkaBroker(KafkaBroker):
-    """Apache Kafka 4.3.1 with the quickest start, as it does not have to be fast here."""
-
-    def command(self) -> Sequence[str]:
-        return java_command("kafka.Kafka", [str(self._properties_file())], jvm=SHORT_LIVED, heap="1g")
-
-
-RELEASES: dict[str, type[Broker]] = {"0.11": Kafka011Broker, "2.8": Kafka28Broker, "4.3": QuickKafkaBroker}
+RELEASES: dict[str, type[Broker]] = {"0.11": Kafka011Broker, "2.8": Kafka28Broker, "4.3": KafkaBroker}
 CODECS = {
     "0.11": ("none", "gzip", "snappy", "lz4"),
     "2.8": ("none", "gzip", "snappy", "lz4", "zstd"),
