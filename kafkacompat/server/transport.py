@@ -133,6 +133,8 @@ class ZeroCopyTransport(tcp.Server):
         """Twisted: the connection is gone."""
         super().connectionLost(reason)
         self.outgoing.clear()
+        # Who is called here knows this transport: such a circle would wait for a full collection of garbage.
+        self.on_drained = self.read_ahead = None
 
 
 def zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:

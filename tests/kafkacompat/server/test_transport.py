@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import socket
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -204,6 +206,19 @@ def test_a_lost_connection_lets_go_of_its_files(world: World, file: SegmentFile)
     assert world.transport.queued_bytes == 0
     world.transport.send_parts([region(file, 0, 3)])
     assert is_closed(file)
+
+
+def test_a_lost_connection_is_gone_without_a_garbage_collector() -> None:
+    world = World()
+    gone = weakref.ref(world.transport)
+    world.theirs.close()
+    world.transport.connectionLost(Failure(ConnectionError()))
+    gc.disable()
+    try:
+        del world
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_connection_lost_while_reading_ahead_stays_lost(world: World, file: SegmentFile) -> None:
