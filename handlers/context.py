@@ -84,10 +84,11 @@ class Pending(Generic[ResponseType_co]):
     """An answer that comes later.
 
     The connection starts its next request at once, or behind an answer ``in_order`` when that is there, for requests whose
-    effects the next one must see. When the client leaves, an ``abandonable`` answer is cancelled; everything else goes on
-    to its end, for others depend on it.
+    effects the next one must see; when ``settled`` fires, if that is earlier. When the client leaves, an ``abandonable``
+    answer is cancelled; everything else goes on to its end, for others depend on it.
     """
 
     response: Deferred[ResponseType_co]
     in_order: bool = False
     abandonable: bool = False
+    settled: Deferred[None] | None = None

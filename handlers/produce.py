@@ -64,14 +64,21 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     else:
         if isinstance(asked, Deferred):
             # Until the coordinator has told, nothing may overtake.
-            told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts)))
-            return Pending(told, in_order=True)
+            settled: Deferred[None] = Deferred()
+            told = asked.addCallback(
+                lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled)
+            )
+            return Pending(told, in_order=True, settled=settled)
         verdicts = asked
     return _produce(request, context, services, refusal, verdicts)
 
 
-def _later(result: ProduceResult) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
-    return result.response if isinstance(result, Pending) else result
+def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+    if not isinstance(result, Pending):
+        return result
+    if not result.in_order:
+        settled.callback(None)
+    return result.response
 
 
 def _produce(

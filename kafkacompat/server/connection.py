@@ -201,6 +201,8 @@ class KafkaConnection(Receiving):
         if pending.abandonable:
             self._pending.add(pending.response)
         self._held_up += pending.in_order
+        if pending.settled is not None:
+            pending.settled.addCallback(lambda _: self._go_on(pending))
         response = pending.response
         response.addBoth(self._settled, incoming, pending)
         response.addErrback(lambda failure: self._failed(incoming, failure))
@@ -210,9 +212,18 @@ class KafkaConnection(Receiving):
     def _settled(self, result: Any, incoming: IncomingRequest, pending: Pending[Response]) -> Any:
         self._pending.discard(pending.response)
         self._in_flight_bytes -= incoming.size_bytes
-        self._held_up -= pending.in_order
+        self._let_go(pending)
         self._count_held()
         return result
+
+    def _let_go(self, pending: Pending[Response]) -> None:
+        self._held_up -= pending.in_order
+        pending.in_order = False
+
+    def _go_on(self, pending: Pending[Response]) -> None:
+        self._let_go(pending)
+        if self.transport.connected:
+            self._pump()
 
     def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
         failure.trap(Exception)

@@ -10,6 +10,7 @@ import pytest
 from kafkacompat.config import BrokerConfig
 from kafkacompat.handlers.context import Pending
 from kafkacompat.replication.partition import Partition
+from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.transaction_marker import Marker
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
@@ -22,6 +23,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.vouching import FakeVouching
 from tests.handlers.data_node import NOW_MS, T_ID, DataNode
+from tests.kafkacompat.metadata.deferreds import has_fired
 
 VERIFYING, ABORTABLE, ADDING = 9, 11, 12
 
@@ -160,6 +162,28 @@ def test_nothing_overtakes_while_the_coordinator_is_asked() -> None:
     world.coordinator.release()
     assert world.codes(pending) == [0]
     assert world.partition.log.log_end_offset == 1
+
+
+def test_what_is_only_to_be_synced_then_holds_up_no_other_request() -> None:
+    world = World(syncs_always=True)
+    world.coordinator.hold = True
+    pending = world.send_late(batch())
+    assert not has_fired(pending.settled)
+    world.coordinator.release()
+    assert has_fired(pending.settled) and not has_fired(pending.response)
+    world.node.sync()
+    assert world.codes(pending) == [0]
+
+
+def test_what_waits_for_a_segment_then_holds_up_the_next_request() -> None:
+    world = World(config=LogConfig(segment_bytes=100))
+    world.produce(batch(transactional=False, producer_id=8))
+    world.coordinator.hold = True
+    pending = world.send_late(batch())
+    world.coordinator.release()
+    assert not (has_fired(pending.settled) or has_fired(pending.response))
+    world.node.work()
+    assert world.codes(pending) == [0]
 
 
 def test_an_answer_that_comes_behind_the_marker_lets_nothing_in() -> None:

@@ -154,6 +154,27 @@ def test_an_answer_that_cannot_be_encoded_closes_and_lets_go_of_its_files(
     assert is_closed(file)
 
 
+def test_a_request_in_order_holds_back_later_requests_until_its_effects_are_settled() -> None:
+    world = World()
+    pendings = [world.pending(in_order=True) for _ in range(3)]
+    settled: list[Deferred[None]] = [Deferred() for _ in range(3)]
+    for pending, each in zip(pendings, settled, strict=True):
+        pending.settled = each
+    world.receive(1, 2, 3, 4)
+    assert world.dispatcher.seen == [1]
+    settled[0].callback(None)
+    assert world.dispatcher.seen == [1, 2]
+    pendings[0].response.callback(HeartbeatResponse())
+    assert world.dispatcher.seen == [1, 2]
+    # An answer that is there settles everything.
+    pendings[1].response.callback(HeartbeatResponse())
+    settled[1].callback(None)
+    assert world.dispatcher.seen == [1, 2, 3]
+    world.lose()
+    settled[2].callback(None)
+    assert (world.dispatcher.seen, world.answered()) == ([1, 2, 3], [1, 2])
+
+
 def test_an_answer_for_a_gone_connection_lets_go_of_its_files(tmp_path: Path) -> None:
     world, file = World(), log_file(tmp_path / "log", b"abc")
     given_up: Deferred[FetchResponse] = Deferred(lambda deferred: deferred.callback(fetched(region(file, 0, 3))))
