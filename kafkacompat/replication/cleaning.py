@@ -23,6 +23,7 @@ from kafkacompat.storage.compaction import (
     CorruptBatchError,
     Progress,
 )
+from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.log_state import may_pass
 from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError
@@ -270,7 +271,7 @@ class LogCleaner:
             home.failed(problem)
         elif partition.log.offline:
             partition.disk_failed(Failure(problem))
-        elif isinstance(problem, KafkaError | OSError | MemoryError):
+        elif isinstance(problem, KafkaError | OSError | MemoryError | CorruptIndexError):
             log.error("%r cannot be compacted now: %s", partition, problem)
         else:
             self._uncleanable.add(partition)

@@ -15,7 +15,6 @@ from kafkacompat.storage.compaction.transactions import Transactions
 from kafkacompat.storage.compaction.writer import SegmentWriter
 from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from kafkacompat.storage.indexes import CorruptIndexError
 from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.primitives import MalformedError
@@ -32,12 +31,12 @@ def compact(files: Files, job: CleaningJob) -> Iterator[Step]:
     """Compact a log, step by step; the last step is the result.
 
     What a step gives as cleaned is to be swapped in before the next: then a log of any size needs room for one segment
-    more. Raises CorruptBatchError, and OSError.
+    more. Raises CorruptBatchError, CorruptIndexError for a transaction index that may be about to be written, and OSError.
     """
     cleaning = _Cleaning(files, job)
     try:
         yield from cleaning.steps()
-    except (MalformedError, CorruptIndexError) as problem:
+    except MalformedError as problem:
         raise CorruptBatchError(f"{job.directory}: {problem}") from problem
     finally:
         cleaning.close()

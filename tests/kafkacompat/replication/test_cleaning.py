@@ -161,6 +161,21 @@ def test_a_transaction_index_that_has_rotted_is_built_again() -> None:
     assert len(read_aborted(world.files, path)) == 1
 
 
+def test_a_transaction_index_that_is_being_written_is_read_again_later(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    partition = world.open()
+    world.put(partition, *"aaaaa")
+    index = world.files.open(partition.log.segments.active.path(TXN_INDEX_SUFFIX), create=True)
+    index.append((bytes(20),), 20)
+    world.cleaner.start()
+    world.work(BACKOFF_S)
+    assert "cannot be compacted now" in caplog.text
+    assert world.keys(partition) == "aaaaa"
+    index.append((bytes(14),), 14)
+    world.work(BACKOFF_S)
+    assert len(world.keys(partition)) < 5
+
+
 def test_a_log_is_known_to_be_compacted_before_it_has_gaps() -> None:
     """Or those that a crash leaves would look like a loss."""
     world = World()
