@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from kafkacompat.handlers.context import RequestContext, Services
+from twisted.internet.defer import Deferred
+
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 
 def handle_describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, services: Services
-) -> DescribeTransactionsResponse:
+) -> Pending[DescribeTransactionsResponse]:
     """Describe each transactional id, and once: a transaction may be much larger than its name."""
+    return Pending(Deferred.fromCoroutine(_describe(request, services)))
+
+
+async def _describe(request: DescribeTransactionsRequest, services: Services) -> DescribeTransactionsResponse:
     names = dict.fromkeys(request.transactional_ids)
-    return DescribeTransactionsResponse(transaction_states=[services.transactions.describe(each) for each in names])
+    described = [services.transactions.describe(name) async for name in in_turns(services.clock, names)]
+    return DescribeTransactionsResponse(transaction_states=described)

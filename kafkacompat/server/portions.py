@@ -71,7 +71,6 @@ DIVISIBLE: dict[int, Sequence[Divisible]] = {
     61: [  # DescribeProducers
         Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
     ],
-    65: [Divisible(("transactional_ids",), ("transaction_states",), repeats=False)],  # DescribeTransactions
 }
 
 

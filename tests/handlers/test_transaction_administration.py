@@ -40,6 +40,16 @@ def test_transactions_are_described() -> None:
     assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1])]
 
 
+def test_many_that_are_described_leave_others_their_turn() -> None:
+    clock = TiringClock()
+    node = TransactionNode(clock)
+    clock.look_s = TURN_SECONDS / 10
+    waiting = node.send(DescribeTransactionsRequest(transactional_ids=[f"id{each}" for each in range(30)]), 0)
+    assert is_waiting(waiting)
+    node.world.turn(5)
+    assert len(node.read(waiting, DescribeTransactionsResponse, 0).transaction_states) == 30
+
+
 def listed(version: int = 2, **filters: object) -> list[str]:
     response = a_node().ask(ListTransactionsRequest(**filters), ListTransactionsResponse, version)  # type: ignore[arg-type]
     assert response.error_code == 0
