@@ -74,6 +74,7 @@ class Group:
 
     def topic(self, name: str, partitions: int) -> bytes:
         topic_id = self.script.create_topic(name, partitions)
+        self.script.settle()
         self.topic_names[topic_id] = name.removeprefix(self.name)
         return topic_id
 
