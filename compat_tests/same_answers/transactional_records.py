@@ -52,7 +52,7 @@ def note_partition(script: Transcript, label: str, topic: str) -> None:
             asked = fetch_of(topic, offset)
             asked.isolation_level = isolation
             note_fetched(script, f"{label}: {isolation} from {offset}", asked)
-        for timestamp in (-1, -2, RECENT_MS, RECENT_MS + 500):
+        for timestamp in (-1, -2, -3, RECENT_MS, RECENT_MS + 500):
             listing = list_offsets_of(topic, timestamp)
             listing.isolation_level = isolation
             listed = script.client.call(listing, ListOffsetsResponse, 8)
