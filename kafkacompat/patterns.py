@@ -53,6 +53,6 @@ def _compile(text: str) -> re2._Regexp:
     try:
         return re2.compile(text, options)
     except re2.error as problem:
-        raise PatternError(problem.args[0].decode()) from None
+        raise PatternError(problem.args[0].decode(errors="replace")) from None
     finally:
         re2.purge()  # It would keep the last 128.

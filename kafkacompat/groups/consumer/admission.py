@@ -16,7 +16,6 @@ from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember
 from kafkacompat.groups.consumer.progress import Change, change_of
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
 from kafkacompat.groups.group import Group
 from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.rebalance import Rebalance
@@ -37,7 +36,6 @@ class Admission:
         metadata: ImageHolder,
         budget: MemoryBudget,
         rebalance: Rebalance,
-        timeouts: Timeouts,
         random_bytes: Callable[[int], bytes],
     ) -> None:
         self._settings = settings
@@ -45,7 +43,6 @@ class Admission:
         self._metadata = metadata
         self._budget = budget
         self._rebalance = rebalance
-        self._timeouts = timeouts
         self._random_bytes = random_bytes
 
     def new_member_id(self) -> str:
@@ -94,16 +91,14 @@ class Admission:
                 group_id, f"it has more than group.consumer.max.size={self._settings.max_size} members"
             )
 
-    def take_over(self, group: ConsumerGroup) -> None:
-        """Let a group take the place of the classic one that it was made of, whose members join again."""
+    def take_over(self, group: ConsumerGroup) -> bool:
+        """Let a group take the place of the classic one that it was made of, if it was: its members join again then."""
         classic, group.replaces = group.replaces, None
         if classic is None:
-            return
+            return False
         log.info("group %s: it is a consumer group from now on", group.group_id)
-        timeouts_ms = {member.member_id: member.session_timeout_ms for member in classic.members.values()}
         self._rebalance.remove(classic, ErrorCode.REBALANCE_IN_PROGRESS)
-        for member_id, timeout_ms in timeouts_ms.items():
-            self._timeouts.start(group, Timer.SESSION, member_id, timeout_ms)
+        return True
 
     # Members
 

@@ -114,8 +114,10 @@ class Heartbeats:
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
         self._progress.check_room(change)
-        self._admission.take_over(group)
+        is_converted = self._admission.take_over(group)
         waiting = self._progress.store(change)
+        if is_converted:
+            self._timeouts.watch(group)
         if old.classic is not None:
             self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.SYNC)
         self._progress.watch(group, new, member)

@@ -69,7 +69,7 @@ class ConsumerGroups:
         storing = Storing(registry, budget, timeouts, reload)
         patterns = Patterns(clock, settings, registry, outbox, metadata, storing, cooperator)
         progress = Progress(clock, settings, self._configs, metadata, storing, patterns, timeouts)
-        admission = Admission(settings, registry, metadata, budget, rebalance, timeouts, random_bytes)
+        admission = Admission(settings, registry, metadata, budget, rebalance, random_bytes)
         self._departures = departures = Departures(
             clock, settings, registry, metadata, budget, rebalance, timeouts, storing
         )

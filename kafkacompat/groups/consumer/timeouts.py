@@ -41,16 +41,19 @@ class Timeouts:
         self._expired = expired
 
     def watch(self, group: ConsumerGroup) -> None:
-        """Give members their time from now on where none is running: after a change that was taken back, and when loaded."""
-        session_ms = self._configs.session_timeout_ms(group.group_id)
+        """Give members their time from now on where none is running: when they are read from the log, or are back."""
+        default_ms = self._configs.session_timeout_ms(group.group_id)
         for member in group.contents.members.values():
+            session_ms = default_ms if member.classic is None else member.classic.session_timeout_ms
             self.start_unless_running(group, Timer.SESSION, member.member_id, session_ms)
             # One that speaks the classic protocol is given its time to join again with its next heartbeat.
             if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
                 self.start_unless_running(group, Timer.REBALANCE, member.member_id, member.rebalance_timeout_ms)
 
     def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
-        """Give a member so much time from now on; less than none is none."""
+        """Give a member so much time from now on; less than none is none. Who is none, as the log refused it, needs none."""
+        if member_id not in group.contents.members:
+            return
         delay_ms = max(0, delay_ms)
         call = group.timers.get((timer, member_id))
         if call is not None and call.active():

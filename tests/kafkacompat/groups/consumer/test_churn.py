@@ -108,6 +108,8 @@ class Churn:
         self.world.clock.rightNow = before.clock.seconds()
         self.publish()
         self.world.turn(200)
+        if self.has_group():
+            assert self.world.contents() == before.contents()
         for member in self.members:
             member.world = self.world
 

@@ -36,6 +36,14 @@ def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) 
     assert world.come("m", "t").member_epoch == 2
 
 
+def test_nobody_is_timed_whom_the_log_refuses(world: ConsumerWorld) -> None:
+    world.come("m1", "t")
+    world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    world.come("m2", "t")
+    now(world.join(version=3))
+    assert {member_id for _, member_id in world.group().timers} == {"m1"}
+
+
 def test_a_change_that_the_log_refuses_is_taken_back(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", "t").join()
     world.wait(1)
