@@ -130,7 +130,7 @@ def wait_for_broker(bootstrap: str, *, is_encrypted: bool) -> None:
             serves_transactions(bootstrap, is_encrypted=is_encrypted)
         except RunError as problem:
             if time.monotonic() > deadline:
-                raise RunError(f"{problem}, {LONGEST_START_S:g} s after it was restarted") from problem
+                raise RunError(f"{problem}, and has not for {LONGEST_START_S:g} s") from problem
             pause(ASKED_AGAIN_AFTER_S)
         else:
             return

@@ -234,15 +234,19 @@ class Run:
             self._own.restart()
         elif self._plan.restart_command is not None:
             restart(self._plan.restart_command, self._folder / "restart.log")
-            wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)
+            self._wait_for_broker()
         with (self._parts / f"{RUN}.jsonl").open("ab") as part:
             part.write(line_of(Restarted(now_ns(), RUN, killed_ns)))
+
+    def _wait_for_broker(self) -> None:
+        wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)
 
     def _stop_clients(self) -> None:
         """First who writes, then who reads: up to what is there then."""
         readers = [slot for slot in self._slots if slot.role == "reader"]
         others = [slot for slot in self._slots if slot.role != "reader"]
         self._stop("stopping the clients", others, LONGEST_END_S + 10)
+        self._wait_for_broker()
         self._stop("reading to the end", readers, LONGEST_LAST_S)
 
     def _stop(self, phase: str, slots: list[Slot], longest_s: float) -> None:

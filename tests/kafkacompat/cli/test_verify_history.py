@@ -13,8 +13,10 @@ from random import Random
 import pytest
 from click.testing import CliRunner, Result
 
-from kafkacompat.cli import main
+from kafkacompat.cli import main, verify_history
+from kafkacompat.history.broker import RunError
 from kafkacompat.history.events import Event, line_of
+from kafkacompat.history.run import Tally
 from tests.kafkacompat.history.anomalies import Spoiling, lose
 from tests.kafkacompat.history.simulation import sound_history
 
@@ -98,6 +100,42 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_options_that_make_no_sense(arguments: list[str], why: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2 and why in result.stderr
+
+
+class MadeUp:
+    """A run that has happened already, and how it went."""
+
+    def __init__(self, tally: Tally, failure: BaseException | None = None) -> None:
+        self.tally, self._failure = tally, failure
+        self.is_cleared = False
+
+    def make_history(self, target: Path) -> int:
+        if self._failure is not None:
+            raise self._failure
+        return len(write(target, sound_history(1)))
+
+    def delete_topics(self) -> None:
+        self.is_cleared = True
+
+
+@pytest.mark.parametrize(
+    ("made_up", "exit_code", "why"),
+    [
+        (MadeUp(Tally()), 0, "0 findings"),
+        (MadeUp(Tally(clients_anew=["it was fenced"])), 0, "a client was replaced: it was fenced"),
+        (MadeUp(Tally(clients_stuck=["copier-0.1"])), 2, "client copier-0.1 did not end when it was told to"),
+        (MadeUp(Tally(), KeyboardInterrupt()), 2, "kafkacompat: interrupted"),
+        (MadeUp(Tally(), RunError("the broker is gone")), 2, "kafkacompat: the broker is gone"),
+    ],
+)
+def test_how_a_run_ends(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, made_up: MadeUp, exit_code: int, why: str
+) -> None:
+    monkeypatch.setattr(verify_history, "Run", lambda *_: made_up)
+    result = run()
+    assert (result.exit_code, why in result.stderr) == (exit_code, True), result.stderr
+    assert made_up.is_cleared == (exit_code == 0)
+    assert not any(temporary.iterdir())
 
 
 def test_nobody_answers(temporary: Path) -> None:
