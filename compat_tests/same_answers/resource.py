@@ -55,8 +55,9 @@ class Configs:
 
     def change(self, label: str, *changes: Change, version: int = 1, check: bool = False) -> None:
         request = self._incremental(changes, check)
-        self._script.ask(label, request, incremental.IncrementalAlterConfigsResponse, version)
-        self._settle()
+        answer = self._script.ask(label, request, incremental.IncrementalAlterConfigsResponse, version)
+        if answer is not None and not answer.responses[0].error_code:
+            self._settle()
 
     def change_in_every_version(self, label: str, *changes: Change) -> None:
         request = self._incremental(changes, False)
