@@ -90,7 +90,7 @@ def check_marker(marker: Marker, known_epoch: int, coordinator_epoch: int, is_op
             f"producer {marker.producer_id} has epoch {known_epoch}; a marker of epoch {marker.producer_epoch} is late"
         )
         raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, detail)
-    # Of -1 too, which says of a producer that no marker came yet: what a batch may repeat hangs on it (Producer.find).
-    if marker.coordinator_epoch < max(0, coordinator_epoch):
+    # Administrators' tools may say -1 where they know of no coordinator.
+    if (marker.coordinator_epoch if marker.coordinator_epoch != -1 else 0) < coordinator_epoch:
         detail = f"the coordinator of epoch {marker.coordinator_epoch} was replaced by {coordinator_epoch}"
         raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED, detail)

@@ -265,7 +265,8 @@ class ProducerState:
                 last, batches = tuple(known_last), known[ENTRY.size :]
         if first_offset >= 0:
             self.open.end(first_offset, header.base_offset)
-        entry = ENTRY.pack(header.producer_id, epoch, *last, header.max_timestamp, coordinator_epoch, -1)
+        # -1 says that no marker came yet: what a batch may repeat hangs on it (Producer.find).
+        entry = ENTRY.pack(header.producer_id, epoch, *last, header.max_timestamp, max(0, coordinator_epoch), -1)
         self.producers.packed[header.producer_id] = entry + batches
         self.verifications.marker_added(header.producer_id, header.producer_epoch)
 

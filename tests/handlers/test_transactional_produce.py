@@ -52,8 +52,8 @@ class World(DataNode):
     def send_late(self, sent: bytes, version: int = VERIFYING) -> Any:
         return self.send(request(sent, version=version), version)
 
-    def end(self, *, commit: bool = True, epoch: int = 0, version: int = 0) -> None:
-        self.partition.append_marker(Marker(7, epoch, 0, commit, version), NOW_MS)
+    def end(self, *, commit: bool = True, epoch: int = 0, version: int = 0, coordinator_epoch: int = 0) -> None:
+        self.partition.append_marker(Marker(7, epoch, coordinator_epoch, commit, version), NOW_MS)
         self.node.work()
 
     def codes(self, pending: Any, version: int = VERIFYING) -> list[int]:
@@ -255,12 +255,13 @@ def test_a_retry_is_answered_as_the_first_time_while_the_transaction_is_open() -
     assert world.partition.log.log_end_offset == 6
 
 
-def test_what_looks_like_a_retry_of_an_earlier_transaction_is_none() -> None:
+@pytest.mark.parametrize("coordinator_epoch", [0, -1])
+def test_what_looks_like_a_retry_of_an_earlier_transaction_is_none(coordinator_epoch: int) -> None:
     # A client that gave a batch up, which was stored all the same, uses its sequence number again for another.
     world = World()
     world.produce(batch())
     world.produce(batch(1))
-    world.end(commit=False)
+    world.end(commit=False, coordinator_epoch=coordinator_epoch)
     assert world.code(batch(1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert world.code(batch(2)) == 0
     assert world.code(batch(1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

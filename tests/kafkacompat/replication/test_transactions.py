@@ -149,7 +149,8 @@ def test_a_marker_waits_behind_the_batches_of_its_transaction_that_are_in_line()
         (Marker(1, 0, 5, True, 2), ErrorCode.INVALID_PRODUCER_EPOCH),
         (Marker(1, 0, 4, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
         (Marker(1, 1, 4, True, 2), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
-        (Marker(2, 0, -1, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (Marker(1, 1, -1, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (Marker(2, 0, -2, True, 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
     ],
 )
 def test_markers_that_come_too_late_or_of_nobody_are_refused(marker: Marker, code: ErrorCode) -> None:
