@@ -7,7 +7,7 @@ old one. A consumer group becomes a classic one when only such others are left. 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
@@ -28,6 +28,7 @@ from kafkacompat.groups.state import STABLE
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
     TopicPartition,
     read_assignment,
     read_subscription,
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 def consumer_contents(group: Group, image: MetadataImage) -> Draft:
     """What a classic group is as a consumer group; raises KafkaError: GROUP_ID_NOT_FOUND if it cannot be one."""
     try:
-        members = [_consumer_member(group, member, image) for member in group.members.values()]
+        members = _consumer_members(group, image)
     except MalformedError as problem:
         raise not_convertible(
             group.group_id, f"what its members said or were assigned is malformed: {problem}"
@@ -72,9 +73,26 @@ def not_convertible(group_id: str, reason: str) -> KafkaError:
     )
 
 
-def _consumer_member(group: Group, member: Member, image: MetadataImage) -> ConsumerMember:
-    subscription = read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
-    generation = group.generation_id
+def _consumer_members(group: Group, image: MetadataImage) -> list[ConsumerMember]:
+    subscriptions = {
+        member.member_id: read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
+        for member in group.members.values()
+    }
+    if any(member.assignment for member in group.members.values()):
+        held = {member.member_id: _assigned(group, member) for member in group.members.values()}
+    else:
+        held = _claimed(subscriptions)
+    return [
+        _consumer_member(
+            member, subscriptions[member_id], group.generation_id, partitions_by_id(held.get(member_id, ()), image)
+        )
+        for member_id, member in group.members.items()
+    ]
+
+
+def _consumer_member(
+    member: Member, subscription: ConsumerProtocolSubscription, generation: int, assigned: Assignment
+) -> ConsumerMember:
     return ConsumerMember(
         member_id=member.member_id,
         member_epoch=generation,
@@ -85,18 +103,29 @@ def _consumer_member(group: Group, member: Member, image: MetadataImage) -> Cons
         client_id=member.client_id,
         client_host=member.client_host,
         topics=frozenset(subscription.topics),
-        assigned=with_epoch(_assigned(group, member, image), generation),
+        assigned=with_epoch(assigned, generation),
         classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
     )
 
 
-def _assigned(group: Group, member: Member, image: MetadataImage) -> Assignment:
+def _claimed(subscriptions: Mapping[str, ConsumerProtocolSubscription]) -> dict[str, list[TopicPartition]]:
+    """What members say that they keep while one rebalance follows another: in between nobody has an assignment.
+
+    As to assignors, only what was owned in the newest generation counts (KIP-792).
+    """
+    newest = max((each.generation_id for each in subscriptions.values()), default=0)
+    return {
+        member_id: each.owned_partitions for member_id, each in subscriptions.items() if each.generation_id == newest
+    }
+
+
+def _assigned(group: Group, member: Member) -> list[TopicPartition]:
     if not member.assignment:
-        return {}
+        return []
     assignment = read_assignment(member.assignment)
     if assignment.user_data:
         raise not_convertible(group.group_id, "its members use an assignor of their own, whose data would be lost")
-    return partitions_by_id(assignment.assigned_partitions, image)
+    return assignment.assigned_partitions
 
 
 def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) -> Assignment:
