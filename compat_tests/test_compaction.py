@@ -262,7 +262,7 @@ def committed(broker: Broker, group: str) -> int:
     return int(found.offset)
 
 
-# A log with transactions, which only Kafka writes
+# A log with transactions, which Kafka writes
 
 
 @pytest.fixture(scope="module")
