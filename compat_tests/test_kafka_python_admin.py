@@ -12,6 +12,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import (
     ACL,
+    AbortTransactionSpec,
     ACLFilter,
     ACLOperation,
     ACLPermissionType,
@@ -210,3 +211,19 @@ def test_transactions_and_producers(admin: Any, cli: Cli, broker: Broker, topic:
     assert cli("transactions", "find-hanging") == []
     with pytest.raises(BrokerResponseError):
         admin.describe_transactions(["nobody"])
+
+
+def test_a_transaction_is_aborted(admin: Any, broker: Broker, topic: str) -> None:
+    part = TopicPartition(topic, 0)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(topic, b"open", partition=0).get(30)
+    (state,) = admin.describe_producers([part])[part].active_producers
+    assert state.current_transaction_start_offset >= 0
+    # It does not say which coordinator's marker it writes.
+    admin.abort_transaction(AbortTransactionSpec(part, state.producer_id, state.producer_epoch))
+    (state,) = admin.describe_producers([part])[part].active_producers
+    assert state.current_transaction_start_offset == -1
+    producer.abort_transaction()
+    producer.close()
