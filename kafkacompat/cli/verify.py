@@ -47,6 +47,11 @@ def verify() -> None:
 )
 @click.option("--seed", type=int, help="Decides the moments of kills and what clients choose (the time).")
 @click.option("--topic-prefix", metavar="PREFIX", help="Of the names of topics and groups, which must be new.")
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(min=1, max=32767),
+    help="Of the topics (the broker's default.replication.factor).",
+)
 @overrides_option("Set a property of its own broker. May be given many times.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as a line of JSON instead of tables.")
 def history(recorded: Path | None, history: Path | None, as_json: bool, **options: Any) -> None:

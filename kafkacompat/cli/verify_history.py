@@ -112,6 +112,7 @@ def _plan(
     seed: int | None,
     topic_prefix: str | None,
     command_config: Path | None,
+    replication_factor: int | None,
     **others: Any,
 ) -> Plan:
     can_kill = bootstrap is None or restart_command is not None
@@ -125,6 +126,7 @@ def _plan(
         seconds=seconds,
         kills=kills,
         config={} if command_config is None else _client_config(command_config),
+        replication_factor=replication_factor or -1,
         restart_command=restart_command,
         seed=seed,
         topic_prefix=topic_prefix or f"verify-history-{seed}",
@@ -176,7 +178,8 @@ def _counts(tally: Tally) -> dict[str, int]:
 
 def _judge(recorded: Path, counts: dict[str, int], stuck: list[str], as_json: bool) -> int:
     try:
-        history, verdicts = judge(read_history(recorded))
+        with Console(stderr=True).status("checking"):
+            history, verdicts = judge(read_history(recorded))
     except (HistoryError, OSError) as problem:
         return _refuse(str(problem))
     counts = {**counts, **counts_of(history)}

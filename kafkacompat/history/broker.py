@@ -18,6 +18,7 @@ from kafkacompat.history.ports import free_port
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
+from kafkacompat.wire.primitives import MalformedError
 
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
 ASKED_WITHIN_S = 10.0
@@ -141,12 +142,14 @@ def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
     problems = []
     for server in bootstrap.split(","):
         host, _, port = server.strip().rpartition(":")
+        if not host or not port.isdecimal():
+            raise RunError(f"bootstrap server {server!r} is not of the form HOST:PORT")
         try:
             with socket.create_connection((host.strip("[]"), int(port)), ASKED_WITHIN_S) as connection:
                 if is_encrypted:
                     return True
                 apis = {api.api_key for api in _ask_versions(connection).api_keys}
-        except (OSError, ValueError, EOFError) as problem:
+        except (OSError, OverflowError, MalformedError, EOFError) as problem:
             problems.append(str(problem) or "it hangs up")
         else:
             return {END_TXN, TXN_OFFSET_COMMIT} <= apis

@@ -51,6 +51,8 @@ class Plan(NamedTuple):
     throughput: float
     seed: int
     topic_prefix: str
+    replication_factor: int
+    """Of the topics; -1: as the broker would have it."""
     config: dict[str, str]
     """What clients of the bootstrap server need, in librdkafka's words."""
     restart_command: str | None
@@ -135,7 +137,8 @@ class Run:
         from confluent_kafka.admin import NewTopic
 
         counts = {self._names.records: RECORDS_PARTITIONS, self._names.copies: COPIES_PARTITIONS}
-        topics = [NewTopic(name, count, -1, config=KEPT) for name, count in counts.items()]
+        factor = self._plan.replication_factor
+        topics = [NewTopic(name, count, factor, config=KEPT) for name, count in counts.items()]
         errors: list[Any] = ["there is no answer"]
         admin = self._admin(errors.append)
         for name, created in admin.create_topics(topics).items():

@@ -90,6 +90,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     [
         (["--bootstrap-server", "localhost:1", "--kills", "3"], "needs a --restart-command"),
         (["--restart-command", "true"], "is for the broker of a --bootstrap-server"),
+        (["--bootstrap-server", "localhost"], "'localhost' is not of the form HOST:PORT"),
         (["--command-config", __file__], "is for the broker of a --bootstrap-server"),
         (["--command-config", "/none/at/all"], "does not exist"),
         (["--bootstrap-server", "localhost:1", "--override", "a=b"], "--override is for a broker of its own"),
