@@ -12,9 +12,9 @@ import pytest
 from compat_tests.java_tools import POM
 from compat_tests.matrix.driver import ClientError, Driver, Launch
 from compat_tests.matrix.install import java_over
-from compat_tests.matrix.programme import ALWAYS, NEEDED_APIS, NOT_APPLICABLE, NOT_SERVED, OK, STEPS, TRANSACTIONS
+from compat_tests.matrix.programme import ALWAYS, NOT_APPLICABLE, OK, STEPS
 from compat_tests.matrix.rows import CONTENTS, GROUPS, PRODUCERS, Row
-from compat_tests.matrix.run import Stage, run_row, served_apis
+from compat_tests.matrix.run import Stage, run_row
 from spark_integration.maven import jar_folder
 
 DRIVERS = "compat_tests.matrix.clients.python"
@@ -38,8 +38,6 @@ def test_a_client_goes_through_the_programme(stage: Stage, name: str) -> None:
     found = run_row(Row(name, name, FEATURES, ROWS[name]), [stage], steps.append)
     result: dict[str, Any] = found["brokers"][stage.kind]
     expected = {step: OK if step in FEATURES | ALWAYS else NOT_APPLICABLE for step in STEPS}
-    if NEEDED_APIS[TRANSACTIONS] not in served_apis(stage.port):
-        expected[TRANSACTIONS] = NOT_SERVED
     assert {step: outcome for step, (outcome, _) in result["cells"].items()} == expected, result["cells"]
     assert result["wire"].endswith("magic 2")
     assert {"Produce", "Fetch", "JoinGroup", "OffsetCommit"} <= result["versions"].keys()
