@@ -118,11 +118,11 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
     return _offset_key(group_id, topic, partition), None
 
 
-def group_record(group: Group, assignments: Mapping[str, bytes]) -> Record:
-    """The record of a group's generation; a member without an assignment is given an empty one."""
+def group_record(group: Group, assignments: Mapping[str, bytes], generation_id: int | None = None) -> Record:
+    """The record of a group's generation, or of another one; a member without an assignment is given an empty one."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
-        generation=group.generation_id,
+        generation=group.generation_id if generation_id is None else generation_id,
         protocol=group.protocol_name,
         leader=group.leader_id,
         current_state_timestamp=group.state_timestamp_ms,

@@ -118,7 +118,9 @@ class Departures:
         log.info("group %s: it is a classic group from now on: %s", group.group_id, reason)
         classic = classic_group(group, contents, self._budget, self._metadata.image, now_ms(self._clock))
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
-        records = [*group.tombstones(), group_record(classic, assignments)]
+        # Should this broker end before the group has rebalanced, nobody finds its own generation and is content with it.
+        generation_id = classic.generation_id + (reason is not None)
+        records = [*group.tombstones(), group_record(classic, assignments, generation_id)]
         group.clear()
         self._registry.groups[group.group_id] = classic
         for member in classic.members.values():

@@ -53,7 +53,19 @@ def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
     after = ConsumerWorld(world.log)
     after.turn(100)
     assert (after.state(), after.committed()) == ("Stable", 7)
-    assert after.heartbeat(classic.member_id, classic.generation) == 0
+    # The rebalance is not over: nobody has what the member had that left.
+    assert after.heartbeat(classic.member_id, classic.generation) == ErrorCode.ILLEGAL_GENERATION
+    after.join(classic.member_id, protocols=[("range", subscription("t", "u"))])
+    assert after.state() == "CompletingRebalance"
+
+
+def test_what_needs_no_rebalance_goes_on_after_a_restart(world: ConsumerWorld) -> None:
+    world.come("m", "t", instance_id="i")
+    world.beat("m", -2, instance_id="i")
+    answer = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    after = ConsumerWorld(world.log)
+    after.turn(100)
+    assert after.heartbeat(answer.member_id, answer.generation_id, instance="i") == 0
 
 
 def test_a_session_that_ends_does_it_as_well(world: ConsumerWorld) -> None:
