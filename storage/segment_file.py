@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Protocol
 
 from kafkacompat.storage.filesystem import File
+from kafkacompat.wire.primitives import Buffer
 
 
 class SegmentFile:
@@ -85,6 +86,11 @@ class FileRegion:
         """Bytes of the region; fewer than asked only at its end."""
         size_bytes = min(size_bytes, self.size_bytes - offset_in_region)
         return self._whole_file().pread(size_bytes, self.position + offset_in_region)
+
+    def peek(self) -> Buffer | None:
+        """All of its bytes, unless reading them would wait for a disk or the file has become too short. [loop]"""
+        data = self._whole_file().pread_nowait(self.size_bytes, self.position)
+        return data if data is not None and len(data) == self.size_bytes else None
 
     def is_resident(self, offset_in_region: int, size_bytes: int) -> bool:
         """Whether sending a piece of it would wait for no disk. [loop]"""

@@ -16,6 +16,11 @@ MAX_REGION_BYTES_PER_CALL = 256 * 1024
 # Below Linux' IOV_MAX (1024); more buffers than this are never worth one call.
 MAX_BUFFERS_PER_CALL = 64
 
+# To copy a region so small costs less than the calls that it would take to send it by itself.
+SMALL_REGION_BYTES = 64 * 1024
+# What was copied is held until the client takes it.
+MAX_COPIED_BYTES = 128 * 1024
+
 # The few bytes before a region share its packets instead of having one of their own.
 MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
 
@@ -47,9 +52,19 @@ class Outgoing:
                 release(part)
 
     def head_region(self) -> FileRegion | None:
-        """The file region whose bytes are to be sent next, if it is one."""
-        head = self._parts[0] if self._parts else None
+        """The file region whose bytes are to be sent next, if it is one. Raises RegionGoneError."""
+        head = self._copied(0, SMALL_REGION_BYTES) if self._parts else None
         return head if isinstance(head, FileRegion) else None
+
+    def _copied(self, slot: int, most_bytes: int) -> Part:
+        """One of the parts; if it is a region that is so small, and in memory, it is its bytes from now on."""
+        part = self._parts[slot]
+        if isinstance(part, FileRegion) and part.size_bytes <= most_bytes:
+            data = part.peek()
+            if data is not None:
+                part.release()
+                self._parts[slot] = part = data
+        return part
 
     @property
     def head_sent(self) -> int:
@@ -68,14 +83,14 @@ class Outgoing:
 
     def _send_buffers(self, to: socket.socket) -> int:
         buffers: list[memoryview] = []
-        flags = 0
-        for part in self._parts:
+        flags, room_bytes = 0, MAX_COPIED_BYTES
+        for slot in range(min(len(self._parts), MAX_BUFFERS_PER_CALL)):
+            part = self._copied(slot, min(SMALL_REGION_BYTES, room_bytes))
             if isinstance(part, FileRegion):
                 flags = MORE_FOLLOWS
                 break
-            if len(buffers) == MAX_BUFFERS_PER_CALL:
-                break
             buffers.append(memoryview(part))  # type: ignore[arg-type]
+            room_bytes -= len(buffers[-1])
         buffers[0] = buffers[0][self._head_sent :]
         return to.send(buffers[0], flags) if len(buffers) == 1 else to.sendmsg(buffers, (), flags)
 

@@ -117,16 +117,15 @@ class ZeroCopyTransport(tcp.Server):
         self._reading_ahead = False
         if not self.connected:
             return
-        region = self.outgoing.head_region()
-        if region is not None:
-            # One send without another look: a page that is dropped again at once must not stop us for good.
-            try:
+        # One send without another look: a page that is dropped again at once must not stop us for good.
+        try:
+            if self.outgoing:
                 self.outgoing.send(self.socket)
-            except BlockingIOError:
-                pass
-            except OSError:
-                self.abortConnection()
-                return
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.abortConnection()
+            return
         self.startWriting()
 
     def connectionLost(self, reason: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.server import outgoing as module
-from kafkacompat.server.outgoing import Outgoing, release_regions
+from kafkacompat.server.outgoing import MAX_COPIED_BYTES, SMALL_REGION_BYTES, Outgoing, release_regions
 from kafkacompat.storage import files
 from kafkacompat.storage.segment_file import RegionGoneError
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -65,6 +65,37 @@ def test_a_file_closes_when_its_last_region_has_left(pair: tuple[socket.socket, 
     file.release()
     assert pump(outgoing, *pair) == b"abc"
     assert not file.acquire()
+
+
+def test_small_regions_share_one_call_as_copies(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1000
+    file = log_file(tmp_path / "log", content)
+    outgoing, (ours, theirs) = Outgoing(), socket.socketpair()
+    with ours, theirs:
+        outgoing.extend([b"a", region(file, 0, 20_000), b"b", region(file, 20_000, 30_000), b"c"])
+        assert outgoing.send(ours) == 50_003
+        assert theirs.recv(100_000) == b"a" + content[:20_000] + b"b" + content[20_000:50_000] + b"c"
+    assert not outgoing
+    assert is_closed(file)
+
+
+def test_no_more_is_copied_than_a_client_may_leave_unread(tmp_path: Path) -> None:
+    file = log_file(tmp_path / "log", bytes(SMALL_REGION_BYTES))
+    outgoing, (ours, theirs) = Outgoing(), socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        while True:
+            try:
+                ours.send(bytes(1 << 20))
+            except BlockingIOError:
+                break
+        regions = [region(file, 0, SMALL_REGION_BYTES) for _ in range(10)]
+        outgoing.extend(regions)
+        for _ in range(3):
+            with pytest.raises(BlockingIOError):
+                outgoing.send(ours)
+        copied = [each for each in regions if each._file is None]
+        assert copied == regions[: MAX_COPIED_BYTES // SMALL_REGION_BYTES]
 
 
 def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:

@@ -62,6 +62,9 @@ class Client(Protocol):
 class ColdRegion(FileRegion):
     """A region of which nothing is ever in memory."""
 
+    def peek(self) -> None:
+        return None
+
     def is_resident(self, offset_in_region: int, size_bytes: int) -> bool:
         return False
 
