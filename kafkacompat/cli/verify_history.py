@@ -79,8 +79,7 @@ def _run(plan: Plan, folder: Path, target: Path, as_json: bool) -> int:
         one = Run(plan, folder, show)
         one.make_history(target)
     _tell(plan, one.tally)
-    stuck = [f"client {name} did not end when it was told to" for name in one.tally.clients_stuck]
-    code = _judge(target, _counts(one.tally), stuck, as_json)
+    code = _judge(target, _counts(one.tally), one.tally.clients_failed, as_json)
     if code == EXIT_SOUND:
         one.delete_topics()
     return code
@@ -172,18 +171,18 @@ def _counts(tally: Tally) -> dict[str, int]:
     return {
         "clients killed": tally.client_kills,
         "clients replaced": len(tally.clients_anew),
-        "clients that did not end": len(tally.clients_stuck),
+        "clients that failed": len(tally.clients_failed),
     }
 
 
-def _judge(recorded: Path, counts: dict[str, int], stuck: list[str], as_json: bool) -> int:
+def _judge(recorded: Path, counts: dict[str, int], failed: list[str], as_json: bool) -> int:
     try:
         with Console(stderr=True).status("checking"):
             history, verdicts = judge(read_history(recorded))
     except (HistoryError, OSError) as problem:
         return _refuse(str(problem))
     counts = {**counts, **counts_of(history)}
-    not_done = [*missing(history), *stuck]
+    not_done = [*missing(history), *failed]
     if as_json:
         _tell_json(counts, verdicts, not_done)
     else:

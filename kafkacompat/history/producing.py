@@ -32,8 +32,9 @@ class Sender:
         self._next_ns = now_ns()
         self.acknowledged = 0
         self.failed: str | None = None
-        """Why a value was given up."""
-        self.producer = Producer({**client.config, "enable.idempotence": True, "linger.ms": 2, **config})
+        """Why a value was given up, or the producer as a whole."""
+        settings = {"enable.idempotence": True, "linger.ms": 2, "error_cb": self._noted}
+        self.producer = Producer({**client.config, **settings, **config})
 
     def send(self, place: Place, transaction: int | None = None, source: tuple[str, int, int] | None = None) -> None:
         """Send the next value to a partition."""
@@ -57,6 +58,10 @@ class Sender:
         # What was not sent while the broker was away is not made up for.
         self._next_ns = max(self._next_ns, now_ns() - 100_000_000)
         self.producer.poll(0)
+
+    def _noted(self, error: Any) -> None:
+        if error.fatal():
+            self.failed = str(error)
 
     def _delivered(self, number: int, error: Any, message: Any) -> None:
         self._in_flight -= 1

@@ -69,8 +69,8 @@ class Tally:
     client_kills: int = 0
     clients_anew: list[str] = field(default_factory=list)
     """Of clients that could not go on, and were replaced, why."""
-    clients_stuck: list[str] = field(default_factory=list)
-    """Clients that did not come to an end when they were told to, and were killed."""
+    clients_failed: list[str] = field(default_factory=list)
+    """What shows that a client's own doing went wrong: one that did not end when it was told to, or ended otherwise."""
     serves_transactions: bool = True
 
 
@@ -226,9 +226,14 @@ class Run:
             self._own.check()
         for slot in self._slots:
             if slot.ended():
+                self._look_at(slot)
                 if not slot.was_killed:
                     self.tally.clients_anew.append(slot.last_words())
                 slot.start()
+
+    def _look_at(self, slot: Slot) -> None:
+        if slot.failed:
+            self.tally.clients_failed.append(f"client {slot.name} failed with code {slot.code}")
 
     def _restart_broker(self) -> None:
         self.tally.broker_kills += 1
@@ -259,8 +264,8 @@ class Run:
         deadline = time.monotonic() + longest_s
         for slot in slots:
             if not slot.wait(max(deadline - time.monotonic(), 0)):
-                self.tally.clients_stuck.append(slot.name)
-            slot.ended()
+                self.tally.clients_failed.append(f"client {slot.name} did not end when it was told to")
+            self._look_at(slot)
 
     def _read_all(self) -> None:
         self._phase("reading everything")

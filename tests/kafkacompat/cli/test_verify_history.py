@@ -124,7 +124,7 @@ class MadeUp:
     [
         (MadeUp(Tally()), 0, "0 findings"),
         (MadeUp(Tally(clients_anew=["it was fenced"])), 0, "a client was replaced: it was fenced"),
-        (MadeUp(Tally(clients_stuck=["copier-0.1"])), 2, "client copier-0.1 did not end when it was told to"),
+        (MadeUp(Tally(clients_failed=["copier-0.1 failed"])), 2, "not enough to judge by: copier-0.1 failed"),
         (MadeUp(Tally(), KeyboardInterrupt()), 2, "kafkacompat: interrupted"),
         (MadeUp(Tally(), RunError("the broker is gone")), 2, "kafkacompat: the broker is gone"),
     ],
