@@ -62,7 +62,7 @@ class Life:
 
     def live(self) -> None:
         steps = [self.begin, self.write, self.write, self.write, self.end, self.end, self.end, self.trouble]
-        steps += [self.heal, self.heal, self.kill, self.pass_time]
+        steps += [self.heal, self.heal, self.kill, self.pass_time, self.change_version]
         for _ in range(STEPS):
             self.rng.choice(steps)()
         self.heal()
@@ -85,6 +85,11 @@ class Life:
                 then(answer)  # type: ignore[operator]
 
         answer.addCallback(answered)
+
+    def change_version(self) -> None:
+        client = self.client()
+        if client is not None:
+            client.version = 2 - client.version
 
     def begin(self) -> None:
         client = self.client()
