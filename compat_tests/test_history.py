@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.brokers import ROOT, Broker
+from compat_tests.brokers import ROOT, Broker, KafkacompatBroker
 from kafkacompat.history.broker import RunError, restart
 
 FEW = {
@@ -55,6 +56,43 @@ def test_nothing_is_wrong_in_what_clients_saw(broker_kind: str, broker: Broker, 
     assert counts["broker killed"] == (2 if broker_kind == "kafkacompat" else 0)
     assert ("librdkafka does not know: key.serializer" in done.stderr) == (broker_kind != "kafkacompat")
     assert history.stat().st_size > 10_000
+
+
+FORGETFUL = """
+kill -9 $(cat {pid})
+truncate -s -3000 {data}/*-records-0/00000000000000000000.log
+{python} -m kafkacompat serve --override listeners=PLAINTEXT://{bootstrap} --override log.dirs={data} 2>{stderr} &
+echo $! > {pid}
+"""
+
+
+def test_a_broker_that_forgets_the_end_of_a_log_is_found_out(tmp_path: Path) -> None:
+    with KafkacompatBroker(tmp_path / "broker") as broker:
+        pid = tmp_path / "pid"
+        pid.write_text(str(broker.pid))
+        names = {"pid": pid, "data": broker.data_folder, "python": sys.executable, "stderr": tmp_path / "stderr"}
+        options = {
+            "bootstrap-server": broker.bootstrap,
+            "restart-command": FORGETFUL.format(bootstrap=broker.bootstrap, **names),
+            **{"kills": 1, "seconds": 2, "producers": 1, "transactional": 0, "copiers": 0, "members": 0},
+        }
+        command = [sys.executable, "-m", "kafkacompat", "verify", "history", "--json"]
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        try:
+            done = subprocess.run(
+                [*command, *words],
+                cwd=ROOT,
+                env={**os.environ, "TMPDIR": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                timeout=240,
+                check=False,
+            )
+        finally:
+            os.kill(int(pid.read_text()), signal.SIGKILL)
+    assert done.returncode == 1, done.stderr
+    # What else is found depends on whether the end was written anew.
+    assert "lost" in {check["check"] for check in json.loads(done.stdout)["checks"] if check["found"]}
 
 
 def test_what_a_restart_command_starts_goes_on(tmp_path: Path) -> None:
