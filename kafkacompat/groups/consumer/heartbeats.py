@@ -117,7 +117,7 @@ class Heartbeats:
         is_converted = self._admission.take_over(group)
         waiting = self._progress.store(change)
         if is_converted:
-            self._timeouts.watch(group)
+            self._timeouts.converted(group)
         if old.classic is not None:
             self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.SYNC)
         self._progress.watch(group, new, member)

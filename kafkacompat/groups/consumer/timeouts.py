@@ -42,13 +42,18 @@ class Timeouts:
 
     def watch(self, group: ConsumerGroup) -> None:
         """Give members their time from now on where none is running: when they are read from the log, or are back."""
-        default_ms = self._configs.session_timeout_ms(group.group_id)
+        session_ms = self._configs.session_timeout_ms(group.group_id)
         for member in group.contents.members.values():
-            session_ms = default_ms if member.classic is None else member.classic.session_timeout_ms
             self.start_unless_running(group, Timer.SESSION, member.member_id, session_ms)
             # One that speaks the classic protocol is given its time to join again with its next heartbeat.
             if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
                 self.start_unless_running(group, Timer.REBALANCE, member.member_id, member.rebalance_timeout_ms)
+
+    def converted(self, group: ConsumerGroup) -> None:
+        """Give members of the classic protocol the session that they asked for, now that their group is another."""
+        for member in group.contents.members.values():
+            if member.classic is not None:
+                self.start(group, Timer.SESSION, member.member_id, member.classic.session_timeout_ms)
 
     def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
         """Give a member so much time from now on; less than none is none. Who is none, as the log refused it, needs none."""
