@@ -96,6 +96,26 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     log.close()
 
 
+def test_one_that_ends_behind_very_many_others_is_told_of(memory: Store) -> None:
+    log = create(memory)
+    write(log, 2)
+    roll(log)
+    for sequence in range(KEPT + 1):
+        write(log, 1, sequence)
+        append_marker(log, Marker(1, 0, 0, False, 0))
+    roll(log)
+    append_marker(log, Marker(2, 0, 0, False, 0))
+    log.producer_state.open.settle(log.log_end_offset)
+    many = log.segments[1]
+    many.aborted()
+    many.unload()  # so that only where they begin and end is known
+    for _ in range(2):
+        found = log.read_committed(0, 1, log.end_position())
+        assert found.region is not None and [each.producer_id for each in found.aborted] == [2]
+        found.region.release()
+    log.close()
+
+
 def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_transactions, "MOST_TOLD", 30)
     monkeypatch.setattr(log_transactions, "LEAST_BYTES", 2000)
@@ -125,6 +145,7 @@ def test_what_found_no_room_is_written_with_the_next_sync(memory: Store, after_b
         log.flush()
     assert (log.offline, log.recovery_point) == (False, 0)
     assert log.flush() == 2
+    assert read_aborted(memory.files, memory.path(name(0, ".txnindex"))) == [AbortedTransaction(1, 0, 1, 2)]
     memory.files.crash()
     again = reopen(memory, recovery_point=2)
     assert again.segments.active.aborted().since() == [AbortedTransaction(1, 0, 1, 2)]
