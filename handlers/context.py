@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from twisted.python.failure import Failure
+
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.schema import Response, Versions
 
@@ -92,3 +94,10 @@ class Pending(Generic[ResponseType_co]):
     in_order: bool = False
     abandonable: bool = False
     settled: Deferred[None] | None = None
+
+    def at_once(self) -> ResponseType_co | Pending[ResponseType_co]:
+        """The answer, if it did not have to wait after all."""
+        response = self.response
+        if not response.called or response.paused or isinstance(response.result, Failure):
+            return self
+        return response.result  # type: ignore[return-value]

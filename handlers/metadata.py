@@ -26,7 +26,7 @@ from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import in_turns, listed
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -111,18 +111,19 @@ async def _to_be_made(request: MetadataRequest, context: RequestContext, service
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
+    missing = [name for name in _names(request) if name not in topics]
     # The brokers' own topics are made by who uses them, with what they need.
     return [
         NewTopic(name)
-        async for name in in_turns(services.clock, _names(request))
-        if name not in topics and error_of_missing(name) == UNKNOWN and not is_internal(name)
+        async for name in in_turns(services.clock, missing)
+        if error_of_missing(name) == UNKNOWN and not is_internal(name)
     ]
 
 
 async def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
     image = services.metadata.image
     describe, wanted = _wanted(request, context, image)
-    topics = [describe(each, image) async for each in in_turns(services.clock, wanted)]
+    topics = await listed(services.clock, (describe(each, image) for each in wanted))
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None:

@@ -166,6 +166,8 @@ class KafkaConnection(Receiving):
         context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
+            result = result.at_once()
+        if isinstance(result, Pending):
             self._wait(incoming, result)
         else:
             self._answer(incoming, result)
