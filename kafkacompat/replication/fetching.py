@@ -101,13 +101,16 @@ class _Fetch:
         self._wanted = wanted
         self._limits = limits
         self._clock = clock
+        self._took_turns = False
 
     def read(self) -> Deferred[None] | None:
         """Read every partition once; None where that was done at once."""
         self._release()
         found = self.found
         each = read_partitions(self._find, self._wanted, self._limits)
-        return go_through(self._clock, map(found.append, each))
+        reading = go_through(self._clock, map(found.append, each))
+        self._took_turns = reading is not None
+        return reading
 
     def _release(self) -> None:
         release_all(self.found)
@@ -162,7 +165,7 @@ class _Fetch:
             max_wait_ms=limits.max_wait_ms,
             committed=limits.committed,
         )
-        if any(_has_moved(each, limits.committed) for each in self.found):
+        if self._took_turns and any(_has_moved(each, limits.committed) for each in self.found):
             waiting.wake()
         self._release()
         return waiting.result
@@ -219,8 +222,9 @@ def read_partitions(
     for each in wanted:
         whole = nothing_yet or (limits.one_batch_each and left_bytes > 0)
         outcome = _read(find, each, left_bytes, whole, limits.committed)
-        left_bytes = max(0, left_bytes - outcome.size_bytes)
-        nothing_yet = nothing_yet and not outcome.size_bytes
+        size_bytes = outcome.size_bytes
+        if size_bytes:
+            left_bytes, nothing_yet = max(0, left_bytes - size_bytes), False
         yield outcome
 
 
