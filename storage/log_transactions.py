@@ -138,8 +138,7 @@ class LogTransactions(LogReading):
         with segment.pin() as file:
             for start, end, _ in spans(segment.corrupt, 0, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, end):
-                    if header.is_control or header.is_transactional:
-                        replay.add(header, file.file.pread(header.size_bytes, position) if header.is_control else b"")
+                    replay.follow(file.file, position, header)
         segment.replace_aborted(replay.aborted)
 
     def write_transaction_index(self) -> None:

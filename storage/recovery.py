@@ -217,7 +217,7 @@ class _Loader:
                     if replay is None:
                         open_before = open_transactions(self._files, self._directory, earlier, base_offset)
                         replay = TransactionReplay(open_before)
-                    replay.add(header, file.file.pread(header.size_bytes, segment.size_bytes))
+                    replay.follow(file.file, position, header)
                 segment.index_batch(
                     header.size_bytes, header.last_offset, header.latest_timestamp, self._config.index_interval_bytes
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.filesystem import File, Files
 from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted, write_aborted
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, read_records
@@ -27,12 +27,14 @@ class TransactionReplay:
         self._open = dict(open_transactions)
         self.aborted: list[AbortedTransaction] = []
 
-    def add(self, header: BatchHeader, batch: Buffer) -> None:
-        """Take the next transactional batch or marker; all of its bytes count for a marker only."""
-        if not header.is_control:
+    def follow(self, file: File, position: int, header: BatchHeader) -> None:
+        """Take the next batch, of which more than the header is read for a marker only. Raises OSError and MalformedError."""
+        if header.is_control:
+            self._end(header, marker_type(file.pread(header.size_bytes, position)))
+        elif header.is_transactional:
             self._open.setdefault(header.producer_id, header.base_offset)
-            return
-        kind = marker_type(batch)
+
+    def _end(self, header: BatchHeader, kind: int | None) -> None:
         if kind not in (ABORT, COMMIT):
             return
         first_offset = self._open.pop(header.producer_id, None)

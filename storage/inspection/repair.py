@@ -214,9 +214,8 @@ class _PartitionPlan:
         file = self._files.open(checked.path)
         try:
             for stretch in walk(file, _bounds(file, checked), checked.base_offset):
-                header = stretch.header
-                if header is not None and not stretch.problem and (header.is_transactional or header.is_control):
-                    replay.add(header, file.pread(stretch.size_bytes, stretch.position))
+                if stretch.header is not None and not stretch.problem:
+                    replay.follow(file, stretch.position, stretch.header)
         finally:
             file.close()
         write_aborted(self._files, path, replay.aborted)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from kafkacompat.storage.filesystem import File, Files
+from kafkacompat.storage.filesystem import Files
 from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.index_check import (
@@ -122,7 +122,9 @@ def check_segment(
         aborted_before, told = len(transactions.aborted), 0
         for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset):
             checked.take(stretch)
-            _follow(transactions, file, stretch)
+            if stretch.header is not None and not stretch.problem:
+                with suppress(MalformedError):
+                    transactions.follow(file, stretch.position, stretch.header)
             for check in checks.values():
                 check.pass_by(stretch)
             if stretch.end - told >= PROGRESS_BYTES:
@@ -138,13 +140,6 @@ def check_segment(
         if check.problem:
             checked.wrong_indexes[suffix] = check.problem
     return checked
-
-
-def _follow(transactions: TransactionReplay, file: File, stretch: Stretch) -> None:
-    header = stretch.header
-    if header is not None and not stretch.problem and (header.is_transactional or header.is_control):
-        with suppress(MalformedError):
-            transactions.add(header, file.pread(stretch.size_bytes, stretch.position) if header.is_control else b"")
 
 
 def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str, IndexCheck]:
