@@ -234,6 +234,19 @@ def test_min_bytes_count_what_became_stable() -> None:
     release_all(found)
 
 
+def test_what_was_stable_before_does_not_count_for_who_waits() -> None:
+    world = World()
+    for _ in range(3):
+        world.plain()
+    waiting = world.fetch(3, min_bytes=2 * PLAIN_SIZE)
+    assert isinstance(waiting, Deferred)
+    for number in range(2):
+        world.plain()
+        world.node.clock.advance(0)
+        assert has_fired(waiting) is (number == 1)
+    release_all(outcome(waiting))
+
+
 def test_a_new_segment_does_not_hide_what_became_stable() -> None:
     world = World(config=SMALL)
     world.write(1)
