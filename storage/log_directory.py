@@ -24,11 +24,11 @@ from kafkacompat.storage.partition_folders import (
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
     copies,
+    has_segment_files,
     last_segment,
     put_aside,
     random_ending,
     remove_deleted,
-    segment_bases,
 )
 from kafkacompat.storage.segment_file import SegmentCache
 from kafkacompat.storage.stored_partitions import StoredPartition, stored_partitions, topic_id_of
@@ -182,8 +182,9 @@ class LogDirectory:
         return put_aside(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
 
     def set_stray_aside(self, topic: str, partition: int) -> str | None:
-        """As `set_aside`, unless the folder holds no log and only has a name like a partition's."""
-        return self.set_aside(topic, partition) if segment_bases(self._files, self.folder(topic, partition)) else None
+        """As `set_aside`, unless the folder holds nothing of a log and only has a name like a partition's."""
+        is_log = has_segment_files(self._files, self.folder(topic, partition))
+        return self.set_aside(topic, partition) if is_log else None
 
     def remove_deleted(self, most: int | None = None) -> bool:
         """Remove the folders of deleted partitions, so many at most; returns whether any are left."""

@@ -28,6 +28,9 @@ class LogMaintenance(LogState):
         if base_offset != self.log_end_offset or base_offset == self.segments.active.base_offset:
             raise ValueError(f"a segment at {base_offset} cannot follow {self.segments.active!r} of {self!r}")
         with self._disk_operation(repeatable=True):
+            if self.is_new:
+                # Else a crash might leave the new segment and take the first.
+                self._sync_folder()
             self._folder_is_synced = False
             self._snapshots.write(base_offset, self.producer_state.producers.entries())
             return Segment.create(self._files, self.directory, base_offset, self._cache)

@@ -10,7 +10,7 @@ import os
 import re
 
 from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.segment_files import LOG_SUFFIX
+from kafkacompat.storage.segment_files import LOG_SUFFIX, SUFFIXES
 
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
@@ -75,6 +75,12 @@ def segment_bases(files: Files, folder: str) -> list[int]:
     """The base offsets of the segments that have a log file, ascending."""
     stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
     return sorted(int(stem) for stem in stems if stem.isdigit())
+
+
+def has_segment_files(files: Files, folder: str) -> bool:
+    """Whether any file of a segment is there; of one that was being made when a crash came it may be an index alone."""
+    stems = (name.removesuffix(suffix) for name in files.list(folder) for suffix in SUFFIXES if name.endswith(suffix))
+    return any(stem.isdigit() for stem in stems)
 
 
 def log_path(folder: str, base_offset: int) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
 
 EXIT_FAILED = 1
+LOAD_AFTER_S = 0.2
+"""So long after the start what the first consumer needs is imported, unless one needed it earlier."""
 
 
 def run(config: BrokerConfig) -> int:
@@ -73,6 +75,13 @@ class _Process:
             f"log.dirs={','.join(broker.config.log_dirs)}",
             flush=True,
         )
+        self._reactor.callLater(LOAD_AFTER_S, self._load_ahead)
+
+    def _load_ahead(self) -> None:
+        from kafkacompat.handlers import load_ahead
+        from kafkacompat.timers import cooperator
+
+        cooperator(self._reactor).coiterate(load_ahead())
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS

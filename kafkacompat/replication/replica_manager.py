@@ -35,6 +35,9 @@ FROZEN_TOGETHER = 500
 """The garbage collector looks no more at what is there when so many partitions were opened: ten thousand of them took it a tenth
 of a second each time. They are given back without it (see the tests)."""
 
+DURABLE_AFTER_S = 1
+"""So long after a partition was made its folder is put on the disk."""
+
 LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
 
 
@@ -87,13 +90,14 @@ class ReplicaManager:
         """
         missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
         opening = few_at_a_time(lambda each: self._open(topic, each), missing)
-        return opening.addCallback(lambda _: self._make_durable(topic, missing))
+        return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
 
-    def _make_durable(self, topic: TopicImage, opened: Sequence[PartitionImage]) -> None:
-        """Begin to put new partitions on the disk, which is much slower than to make them: what they hold need not wait for it."""
+    def _make_durable_later(self, topic: TopicImage, opened: Sequence[PartitionImage]) -> None:
+        """Put new partitions on the disk in a while: it takes much longer than to make them, and whoever waited for them goes first."""
         found = (self._partitions.get((topic.topic_id, each.partition)) for each in opened)
         new = [each for each in found if each is not None and each.log.is_new]
-        few_at_a_time(_put_on_disk, new, at_once=1)
+        if new:
+            self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _put_on_disk, new, at_once=1)
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)

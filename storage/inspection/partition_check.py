@@ -71,7 +71,7 @@ def check_partition(
     checked = CheckedPartition(folder)
     bases = segment_bases(files, folder)
     found, transactions = [], TransactionReplay({})
-    for base, following in zip(bases, [*bases[1:], None], strict=True):
+    for base, following in zip(bases, [*bases[1:], None], strict=False):
         segment = _check_segment(files, folder, base, following, circumstances, transactions, progress)
         found.append(segment)
         if segment is not None:

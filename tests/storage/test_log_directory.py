@@ -473,3 +473,14 @@ def test_a_log_that_could_not_be_opened_is_recovered_at_the_next_start(
     again = take(store)
     assert not again.clean_shutdown
     again.release()
+
+
+@pytest.mark.parametrize(("file", "is_log"), [(f"{0:020d}.index", True), (f"{0:020d}.log", True), ("notes.log", False)])
+def test_what_is_of_no_topic_is_set_aside_where_anything_of_a_log_is_in_it(
+    store: Store, file: str, is_log: bool
+) -> None:
+    directory = take(store)
+    store.files.make_directory(store.path("data", "t-0"))
+    replace_file(store.files, store.path("data", "t-0", file), b"")
+    assert (directory.set_stray_aside("t", 0) is not None) == is_log
+    directory.release()

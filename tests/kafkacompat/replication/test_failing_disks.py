@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.replication.replica_manager import DURABLE_AFTER_S
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.replication.node import Node, code_of, names_of, topic
@@ -50,7 +51,9 @@ def moving(node: Node) -> object:
 
 
 def making(node: Node) -> object:
-    return node.replicas.open_partitions(topic("u", 1, b"u" * 16))
+    node.open(topic("u", 1, b"u" * 16))
+    node.clock.advance(DURABLE_AFTER_S)
+    return None
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])

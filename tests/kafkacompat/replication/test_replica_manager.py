@@ -12,6 +12,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.replication.directories import REMOVED_TOGETHER
+from kafkacompat.replication.replica_manager import DURABLE_AFTER_S
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import UNDER_WAY
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -81,6 +82,8 @@ def test_a_new_partition_takes_writes_before_it_is_on_the_disk() -> None:
     ids: list[bool] = []
     opening = node.replicas.open_partitions(topic())
     opening.addCallback(lambda _: ids.append(node.files.exists("/a/t-0/partition.metadata")))
+    node.work()
+    node.clock.advance(DURABLE_AFTER_S)
     node.work()
     assert (ids, node.files.exists("/a/t-0/partition.metadata")) == ([False], True)
     node.files.crash()
@@ -304,6 +307,8 @@ def test_what_waits_for_the_disk_waits_for_few_of_many_partitions(monkeypatch: p
 
     monkeypatch.setattr(disk, "run", run)
     node.open(topic("t", many))
+    node.clock.advance(DURABLE_AFTER_S)
+    node.work()
     node.replicas.delete_partitions(topic("t", many))
     node.work()
     assert max(lines) < UNDER_WAY

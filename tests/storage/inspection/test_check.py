@@ -173,6 +173,12 @@ def test_leftovers_are_notes(memory: Store) -> None:
     assert len(found) == 5 and all(finding.note for finding in found)
 
 
+def test_a_folder_that_a_crash_left_empty_is_a_partition_without_segments(memory: Store) -> None:
+    take(memory).close([])
+    memory.files.make_directory(memory.path(FOLDER))
+    assert problems(memory) == []
+
+
 def test_partitions_of_one_topic_with_two_ids(memory: Store) -> None:
     directory = take(memory)
     opened = [directory.open_log("t", index, bytes([index + 1]) * 16, LogConfig(), NOW_MS) for index in (0, 1)]

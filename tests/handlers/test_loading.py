@@ -1,0 +1,16 @@
+"""What is imported before somebody asks for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat import handlers
+from kafkacompat.handlers import ASKED_FIRST, Handler, load_ahead
+
+
+def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {key: Handler(key, handler.versions) for key, handler in handlers.HANDLERS.items()}
+    monkeypatch.setattr(handlers, "HANDLERS", table)
+    loaded = [[key for key, handler in table.items() if "handle" in vars(handler)] for _ in load_ahead()]
+    assert [len(keys) for keys in loaded] == list(range(1, len(ASKED_FIRST) + 1))
+    assert loaded[-1] == sorted(ASKED_FIRST)
