@@ -76,12 +76,15 @@ def load_while_power_fails(broker: MortalBroker, topic: str) -> tuple[dict[int, 
     stop = threading.Event()
     works = [partial(produce, broker, topic, acks, stop, found) for acks, found in stored.items()]
     works.append(partial(commit, broker, topic, stop, committed))
-    threads = [threading.Thread(target=work) for work in works]
+    # Where that fails a commit is tried for ever, as there is no broker.
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
     for thread in threads:
         thread.start()
-    until(lambda: min(len(stored["1"]), len(stored["all"]), 10 * len(committed)) >= 500)
-    broker.lose_power()
-    stop.set()
+    try:
+        until(lambda: min(len(stored["1"]), len(stored["all"]), 10 * len(committed)) >= 500)
+        broker.lose_power()
+    finally:
+        stop.set()
     acknowledged, last_commit = {**stored["1"], **stored["all"]}, committed[-1]
     broker.start()  # a commit under way is tried until there is a broker again
     for thread in threads:

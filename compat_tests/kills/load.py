@@ -33,6 +33,7 @@ KEYS = 100
 IN_FLIGHT = 400
 PADDING = b"." * 700
 LEFT_BY_DELETE_RECORDS = 1000
+LONGEST_STOP_SECONDS = 90
 
 
 class Known(NamedTuple):
@@ -60,7 +61,8 @@ class Load:
         self._stopping = threading.Event()
         works: list[Callable[[], None]] = [partial(self._produce, topic) for topic in TOPICS]
         works += [self._commit, self._delete_records]
-        self._threads = [threading.Thread(target=self._guarded, args=(work,)) for work in works]
+        # A commit is tried for ever where the broker does not come back.
+        self._threads = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for work in works]
 
     def start(self) -> None:
         """Make the topics and begin."""
@@ -79,7 +81,9 @@ class Load:
         """Send no more, and wait for what was sent."""
         self._stopping.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(LONGEST_STOP_SECONDS)
+        if any(thread.is_alive() for thread in self._threads):
+            self.problems.append(f"a client has not stopped after {LONGEST_STOP_SECONDS} s")
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
