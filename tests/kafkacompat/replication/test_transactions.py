@@ -244,7 +244,8 @@ def test_what_was_stable_before_does_not_count_for_who_waits() -> None:
         world.plain()
         world.node.clock.advance(0)
         assert has_fired(waiting) is (number == 1)
-    release_all(outcome(waiting))
+    fetched = outcome(waiting)
+    release_all(fetched)
 
 
 def test_a_new_segment_does_not_hide_what_became_stable() -> None:
