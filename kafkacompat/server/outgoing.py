@@ -11,8 +11,8 @@ from kafkacompat.storage.segment_file import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
 from kafkacompat.wire.schema import Struct
 
-# One call must not keep every other connection waiting.
-MAX_REGION_BYTES_PER_CALL = 256 * 1024
+# One call, which takes a third of a millisecond, must not keep every other connection waiting.
+MAX_REGION_BYTES_PER_CALL = 1024 * 1024
 # Below Linux' IOV_MAX (1024); more buffers than this are never worth one call.
 MAX_BUFFERS_PER_CALL = 64
 

@@ -21,8 +21,9 @@ from kafkacompat.wire.compiler import Part
 
 READ_BYTES = 256 * 1024
 READ_AHEAD_BYTES = 1024 * 1024
-# How many calls in a row one connection may make before the others have their turn.
+# How many calls in a row one connection may make, and about how much they may send, before the others have their turn.
 MAX_CALLS_PER_TURN = 4
+MAX_BYTES_PER_TURN = 1024 * 1024
 
 ReadAhead = Callable[[FileRegion, int, int], "Deferred[Any]"]
 
@@ -86,12 +87,12 @@ class ZeroCopyTransport(tcp.Server):
         return None
 
     def _send_loop(self) -> BaseException | None:
-        outgoing = self.outgoing
+        outgoing, left_bytes = self.outgoing, MAX_BYTES_PER_TURN
         try:
             for _ in range(MAX_CALLS_PER_TURN):
-                if not outgoing or self._must_read_ahead():
+                if not outgoing or left_bytes <= 0 or self._must_read_ahead():
                     break
-                outgoing.send(self.socket)
+                left_bytes -= outgoing.send(self.socket)
         except BlockingIOError:
             return None
         except OSError:
