@@ -15,11 +15,11 @@ _ResponseType = TypeVar("_ResponseType", bound=Response)
 
 
 def respond(
-    parts: Sequence[_Part | Deferred[_Part]], build: Callable[[list[_Part]], _ResponseType], *, in_order: bool = False
+    parts: Sequence[_Part | Deferred[_Part]], build: Callable[[list[_Part]], _ResponseType]
 ) -> _ResponseType | Pending[_ResponseType]:
     """Build the response at once if no part has to wait, else when the last one is there."""
     ready = [part for part in parts if not isinstance(part, Deferred)]
     if len(ready) == len(parts):
         return build(ready)
     waiting = [part if isinstance(part, Deferred) else succeed(part) for part in parts]
-    return Pending(gatherResults(waiting, consumeErrors=True).addCallback(build), in_order=in_order)
+    return Pending(gatherResults(waiting, consumeErrors=True).addCallback(build))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafkacompat.handlers.add_partitions_to_txn import SEVERAL_TRANSACTIONS_VERSION
+from kafkacompat.timers import TURN_SECONDS
 from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kafkacompat.wire.apis.add_partitions_to_txn import (
@@ -21,7 +22,7 @@ from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitPr
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.schema import Request
 from tests.handlers.transaction_node import TransactionNode
-from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, is_waiting
+from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, TiringClock, is_waiting, now
 
 FENCED = ErrorCode.PRODUCER_FENCED
 OLD_FENCED = ErrorCode.INVALID_PRODUCER_EPOCH
@@ -67,6 +68,30 @@ def codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, i
     }
 
 
+def adding(
+    producer: Producer,
+    *partitions: tuple[str, int],
+    version: int = 3,
+    verify_only: bool = False,
+    name: str = ID,
+) -> AddPartitionsToTxnRequest:
+    if version < SEVERAL_TRANSACTIONS_VERSION:
+        return AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=producer.producer_id,
+            v3_and_below_producer_epoch=producer.producer_epoch,
+            v3_and_below_topics=topics(*partitions),
+        )
+    one = AddPartitionsToTxnTransaction(
+        transactional_id=name,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        verify_only=verify_only,
+        topics=topics(*partitions),
+    )
+    return AddPartitionsToTxnRequest(transactions=[one])
+
+
 def add(
     node: TransactionNode,
     producer: Producer,
@@ -75,22 +100,10 @@ def add(
     verify_only: bool = False,
     name: str = ID,
 ) -> dict[tuple[str, int], int]:
+    request = adding(producer, *partitions, version=version, verify_only=verify_only, name=name)
+    response = node.ask(request, AddPartitionsToTxnResponse, version)
     if version < SEVERAL_TRANSACTIONS_VERSION:
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=name,
-            v3_and_below_producer_id=producer.producer_id,
-            v3_and_below_producer_epoch=producer.producer_epoch,
-            v3_and_below_topics=topics(*partitions),
-        )
-        return codes(node.ask(request, AddPartitionsToTxnResponse, version).results_by_topic_v3_and_below)
-    one = AddPartitionsToTxnTransaction(
-        transactional_id=name,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        verify_only=verify_only,
-        topics=topics(*partitions),
-    )
-    response = node.ask(AddPartitionsToTxnRequest(transactions=[one]), AddPartitionsToTxnResponse, version)
+        return codes(response.results_by_topic_v3_and_below)
     (result,) = response.results_by_transaction
     assert (response.error_code, result.transactional_id) == (0, name)
     return codes(result.topic_results)
@@ -156,6 +169,20 @@ def test_several_transactions_at_a_time_each_have_their_answer() -> None:
     assert {each.transactional_id: codes(each.topic_results)[P0] for each in results} == {
         "a": 0, "b": 0, "unknown": MAPPING,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_many_partitions_leave_others_their_turn(version: int) -> None:
+    clock = TiringClock()
+    node = TransactionNode(clock)
+    node.set_topics(t=30, __transaction_state=4)
+    producer = a_producer(node)
+    clock.look_s = TURN_SECONDS / 10
+    waiting = node.send(adding(producer, *(("t", index) for index in range(30)), version=version), version)
+    assert is_waiting(waiting)
+    node.world.turn(20)
+    assert node.world.state() == "Ongoing"
+    assert now(waiting)
 
 
 def test_an_answer_waits_for_the_log() -> None:
