@@ -38,9 +38,11 @@ def walk(data: bytes, count: int, keys_required: bool) -> tuple[int | None, list
     end = len(data) - len(PADDING)
     position, index, newest = 0, 0, -1
     without_key: list[int] = []
+    alike = True
     while index < count:
         block_end = min(count, (index | (_BLOCK - 1)) + 1)
-        walked = _walk_alike(data, position, index, block_end, newest, keys_required)
+        walked = _walk_alike(data, position, index, block_end, newest, keys_required) if alike else None
+        alike = walked is not None  # else hardly any block of the batch is
         position, index, newest = walked or _walk_block(data, position, index, block_end, newest, keys_required)
         if index < block_end:
             position, delta, has_key = _walk_one(data, position, end, index)
