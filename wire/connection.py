@@ -14,7 +14,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafkacompat.wire.compiler import Part, reader, steps_of_reading, steps_of_writing
 from kafkacompat.wire.headers import API_VERSIONS_KEY, RequestHeader, request_header_version, response_header_version
@@ -102,7 +102,7 @@ class ServerConnection:
         )
         if api_version in served.versions:
             if len(frame) > MAX_SMALL_BYTES:
-                request.reading = _read(request, served.request, frame, position)
+                request.reading = _read(request, steps_of_reading(served.request, api_version)(frame, position))
             else:
                 request.body = reader(served.request, api_version)(frame, position)[0]
         return request
@@ -119,19 +119,35 @@ class ServerConnection:
             raise RequestError(f"{served.request.__name__} v{api_version} is not served")
         return served, api_version
 
-    def answer(self, request: IncomingRequest, response: Response | None, version: int) -> Iterator[None]:
-        """Give the answer of a request, or None where the protocol has none (Produce with acks=0), in short steps.
+    def answer(self, request: IncomingRequest, response: Response | None, version: int) -> Iterator[None] | None:
+        """Give the answer of a request, or None where the protocol has none (Produce with acks=0).
 
-        The request lets go of its body, which may be large, while the answer waits for its turn.
-        Nothing has changed when a response that cannot be encoded raises.
+        A large one is given when all of the short steps that are returned have been made. The request lets go of its body,
+        which may be large, while the answer waits for its turn. Nothing has changed when a response that cannot be encoded
+        raises.
         """
-        if response is not None:
-            for parts in steps_of_writing(type(response), version)(response):
-                if parts is not None:
-                    request.answer = _frame(request, response, version, parts)
-                yield
-            assert request.answer is not None
-            request.answer_bytes = sum(len(part) for part in request.answer if isinstance(part, _BUFFERS))
+        if response is None:
+            self._answered(request)
+            return None
+        steps = steps_of_writing(type(response), version)(response)
+        parts = next(steps)
+        if parts is None:
+            return self._write(request, response, version, steps)
+        self._answered(request, _frame(request, response, version, parts))
+        return None
+
+    def _write(
+        self, request: IncomingRequest, response: Response, version: int, steps: Iterator[list[Part] | None]
+    ) -> Iterator[None]:
+        for parts in steps:
+            if parts is not None:
+                self._answered(request, _frame(request, response, version, parts))
+            yield
+
+    def _answered(self, request: IncomingRequest, answer: list[Part] | None = None) -> None:
+        if answer is not None:
+            request.answer = answer
+            request.answer_bytes = sum(len(part) for part in answer if isinstance(part, _BUFFERS))
             self.waiting_bytes += request.answer_bytes
         request.answered = True
         request.body = None
@@ -155,9 +171,18 @@ class ServerConnection:
         return parts
 
 
-def _read(request: IncomingRequest, message: type[Request], frame: memoryview, position: int) -> Iterator[None]:
+def _read(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None] | None:
+    """Make the first step, which most requests are read in, however large; returns the others if there are any."""
+    found = next(steps)
+    if found is None:
+        return _read_on(request, steps)
+    request.body = found[0]
+    return None
+
+
+def _read_on(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None]:
     try:
-        for found in steps_of_reading(message, request.api_version)(frame, position):
+        for found in steps:
             if found is not None:
                 request.body = found[0]
             yield

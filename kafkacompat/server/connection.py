@@ -176,7 +176,8 @@ class KafkaConnection(Receiving):
         """An unknown version of ApiVersions is answered in the layout of version 0 (KIP-511)."""
         version = incoming.api_version if incoming.body is not None else 0
         try:
-            writing = go_through(self._shared.clock, self._requests.answer(incoming, response, version))
+            steps = self._requests.answer(incoming, response, version)
+            writing = None if steps is None else go_through(self._shared.clock, steps)
         except Exception:
             if response is not None:
                 release_regions(response)

@@ -35,11 +35,12 @@ from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from kafkacompat.wire.compile_source import STEP_ELEMENTS
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.connection import RequestError, ServerConnection
 from kafkacompat.wire.headers import RequestHeader
 from kafkacompat.wire.schema import Struct
-from tests.fakes.busy_clock import BusyClock
+from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 
 WAYS = [(key, way) for key, ways in DIVISIBLE.items() for way in ways]
@@ -203,7 +204,7 @@ def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
     handler = DescribingGroups()
     clock, pending = dispatched(handler, frame(encode(DescribeGroupsRequest(groups=groups), 0)))
     assert pending.in_order and handler.asked == []
-    assert clock.turns() > MANY / PORTION
+    assert clock.turns() > MANY / STEP_ELEMENTS / LOOKS_A_TURN
     assert handler.asked == [PORTION, PORTION, PORTION, MANY - 3 * PORTION]
     assert [group.group_id for group in outcome(pending.response).groups] == groups
 
