@@ -41,15 +41,12 @@ class LogConfig:
     message_timestamp_type: str = CREATE_TIME
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
-    min_insync_replicas: int = 1
-    preallocate: bool = False
     retention_bytes: int = -1
     retention_ms: int = 7 * DAY_MS
     segment_bytes: int = 1_073_741_824
     segment_index_bytes: int = 10_485_760
     segment_jitter_ms: int = 0
     segment_ms: int = 7 * DAY_MS
-    unclean_leader_election_enable: bool = False
     producer_id_expiration_ms: int = DAY_MS
     validation: str = "records"
     max_decompressed_bytes: int = 104_857_600

@@ -14,7 +14,7 @@ def test_the_defaults_are_kafkas() -> None:
     assert (config.compression_gzip_level, config.compression_lz4_level, config.compression_zstd_level) == (-1, 9, 3)
     assert (config.message_timestamp_type, config.message_timestamp_after_max_ms) == ("CreateTime", 3_600_000)
     assert config.message_timestamp_before_max_ms == config.flush_messages == config.flush_ms == 2**63 - 1
-    assert (config.file_delete_delay_ms, config.min_insync_replicas) == (60_000, 1)
+    assert config.file_delete_delay_ms == 60_000
     assert config.producer_id_expiration_ms == 86_400_000
     assert config.cleanup_policy == {"delete"}
 
