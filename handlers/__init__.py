@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from kafkacompat.wire.apis import API_NAMES, api
+from kafkacompat.wire.compiler import reader, writer
 from kafkacompat.wire.schema import Request, Response, Versions
 
 
@@ -40,8 +41,10 @@ class Handler:
         return api(self.api_key).response
 
     def load(self) -> None:
-        """Import what the first request would."""
-        _ = self.handle, self.request, self.response
+        """Import, and compile for the newest version, what the first request would."""
+        _ = self.handle
+        reader(self.request, self.versions.last)
+        writer(self.response, self.versions.last)
 
 
 SERVED = {
@@ -115,7 +118,7 @@ ASKED_FIRST = (3, 10, 11, 14, 12, 9, 2, 1, 8)
 
 
 def load_ahead() -> Iterator[None]:
-    """Import that, an API a step: the first consumer would wait for it."""
+    """Load that, an API a step: the first consumer would wait for it."""
     for api_key in ASKED_FIRST:
         HANDLERS[api_key].load()
         yield

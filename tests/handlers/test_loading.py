@@ -11,6 +11,10 @@ from kafkacompat.handlers import ASKED_FIRST, Handler, load_ahead
 def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {key: Handler(key, handler.versions) for key, handler in handlers.HANDLERS.items()}
     monkeypatch.setattr(handlers, "HANDLERS", table)
+    compiled: list[tuple[str, int]] = []
+    for compiler in ("reader", "writer"):
+        monkeypatch.setattr(handlers, compiler, lambda message, version: compiled.append((message.__name__, version)))
     loaded = [[key for key, handler in table.items() if "handle" in vars(handler)] for _ in load_ahead()]
     assert [len(keys) for keys in loaded] == list(range(1, len(ASKED_FIRST) + 1))
     assert loaded[-1] == sorted(ASKED_FIRST)
+    assert compiled[:2] == [("MetadataRequest", 13), ("MetadataResponse", 13)]
