@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
@@ -87,7 +87,7 @@ def fetch(
     """
     one = _Fetch(find, wanted, limits, clock)
     reading = one.read()
-    return one.found if reading is None and one.has_enough() else Deferred.fromCoroutine(one.wait(reading))
+    return one.answer() if reading is None and not one.is_cold else Deferred.fromCoroutine(one.prepare(reading))
 
 
 class _Fetch:
@@ -116,43 +116,57 @@ class _Fetch:
         release_all(self.found)
         self.found = []
 
-    def has_enough(self) -> bool:
-        """Whether what was found can be answered."""
-        if any(each.cold for each in self.found):
-            return False
+    @property
+    def is_cold(self) -> bool:
+        """Whether the disk has to be asked for some of it."""
+        return any(each.cold for each in self.found)
+
+    async def prepare(self, reading: Deferred[None] | None) -> list[FetchedPartition]:
+        """Answer when the first reading is done and what is cold was looked up."""
+        try:
+            if reading is not None:
+                await reading
+            if self.is_cold:
+                failed = await self._warm()
+                if self.is_cold:
+                    # What the disk thread has not looked up is left to the client's next fetch.
+                    return [_with_failure(each, failed) if each.cold else each for each in self.found]
+            found = self.answer()
+            return await found if isinstance(found, Deferred) else found
+        except BaseException:
+            self._release()
+            raise
+
+    async def _warm(self) -> _Failed:
+        cold = [each for each in self.found if each.cold]
+        self._release()
+        failed = await _warm(cold[:MAX_WARMED], self._limits)
+        reading = self.read()
+        if reading is not None:
+            await reading
+        return failed
+
+    def answer(self) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+        """What was found if that is enough, else what there is once more has arrived or time is up."""
+        if self._has_enough():
+            return self.found
+        later: Deferred[Any] = self._arrival().addCallback(self._read_again)
+        return later.addErrback(self._give_up)
+
+    def _has_enough(self) -> bool:
         enough = self._size_bytes() >= self._limits.min_bytes or any(each.urgent for each in self.found)
         return enough or not self.found or self._limits.max_wait_ms <= 0
 
     def _size_bytes(self) -> int:
         return sum(each.size_bytes for each in self.found)
 
-    async def wait(self, reading: Deferred[None] | None) -> list[FetchedPartition]:
-        """Go on behind the first reading."""
-        try:
-            if reading is not None:
-                await reading
-            return await self._wait()
-        except BaseException:
-            self._release()
-            raise
-
-    async def _wait(self) -> list[FetchedPartition]:
-        if cold := [each for each in self.found if each.cold]:
-            self._release()
-            failed = await _warm(cold[:MAX_WARMED], self._limits)
-            await self._read_again()
-            if any(each.cold for each in self.found):
-                # What the disk thread has not looked up is left to the client's next fetch.
-                return [_with_failure(each, failed) if each.cold else each for each in self.found]
-        if not self.has_enough():
-            await self._arrival()
-            await self._read_again()
-        return self.found
-
-    async def _read_again(self) -> None:
+    def _read_again(self, _: None) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         reading = self.read()
-        if reading is not None:
-            await reading
+        return self.found if reading is None else reading.addCallback(lambda _: self.found)
+
+    def _give_up(self, failure: Failure) -> Failure:
+        self._release()
+        return failure
 
     def _arrival(self) -> Deferred[None]:
         watched = [each.partition for each in self.found if each.partition is not None]
