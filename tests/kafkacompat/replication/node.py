@@ -16,7 +16,7 @@ from kafkacompat.replication.replica_manager import ReplicaManager
 from kafkacompat.storage.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.timers import now_ms
+from kafkacompat.timers import few_at_a_time, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
@@ -78,11 +78,15 @@ class Node:
         self.work()
 
     def open(self, image: TopicImage) -> None:
-        """Open a topic; what is left open of it is in `replicas`."""
+        """Open a topic, and have new partitions on the disk; what is left open of it is in `replicas`."""
         done: list[object] = []
         self.replicas.open_partitions(image).addCallback(done.append)
         self.work()
         assert done == [None]
+        for call in self.clock.getDelayedCalls():
+            if call.func is few_at_a_time:
+                call.reset(0)
+        self.sync()
 
     def restart(self, image: TopicImage) -> Node:
         """Stop in good order; returns the next process, with a topic opened."""

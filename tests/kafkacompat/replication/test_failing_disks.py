@@ -51,9 +51,10 @@ def moving(node: Node) -> object:
 
 
 def making(node: Node) -> object:
-    node.open(topic("u", 1, b"u" * 16))
+    making = node.replicas.open_partitions(topic("u", 1, b"u" * 16))
+    node.work()
     node.clock.advance(DURABLE_AFTER_S)
-    return None
+    return making
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
