@@ -223,7 +223,7 @@ def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
     in_line = node.send(request(batch(), batch()), 9)
     assert isinstance(in_line, Pending) and in_line.in_order
     assert not has_fired(first.response)
-    for _ in range(10):
+    while node.node.disks[0].waiting or node.node.clock.getDelayedCalls():
         node.node.sync()
     for pending, offset in ((first, 0), (in_line, 1)):
         found = outcome(pending.response).responses[0].partition_responses

@@ -83,10 +83,16 @@ class Node:
         self.replicas.open_partitions(image).addCallback(done.append)
         self.work()
         assert done == [None]
+        self.put_on_disk()
+
+    def put_on_disk(self) -> None:
+        """Let new partitions have the disk now, for which they wait a while: no time passes."""
         for call in self.clock.getDelayedCalls():
             if call.func is few_at_a_time:
-                call.reset(0)
-        self.sync()
+                arguments, named = call.args, call.kw
+                call.cancel()
+                few_at_a_time(*arguments, **named)
+        self.work()
 
     def restart(self, image: TopicImage) -> Node:
         """Stop in good order; returns the next process, with a topic opened."""
