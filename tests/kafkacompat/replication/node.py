@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -87,7 +89,8 @@ class Node:
 
     def put_on_disk(self) -> None:
         """Let new partitions have the disk now, for which they wait a while: no time passes."""
-        for call in self.clock.getDelayedCalls():
+        calls: Sequence[Any] = self.clock.getDelayedCalls()
+        for call in calls:
             if call.func is few_at_a_time:
                 arguments, named = call.args, call.kw
                 call.cancel()
