@@ -17,7 +17,7 @@ from kafkacompat.replication.moving import Moves
 from kafkacompat.replication.partition import Partition
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_state import may_pass
-from kafkacompat.timers import Clock, few_at_a_time, now_ms
+from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class ReplicaManager:
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
+        self._durable_later: list[DelayedCall] = []
         self.moves = Moves(directories, clock, self.directory_failed)
         for directory in directories:
             directory.on_failure = partial(self.directory_failed, directory)
@@ -97,7 +98,8 @@ class ReplicaManager:
         found = (self._partitions.get((topic.topic_id, each.partition)) for each in opened)
         new = [each for each in found if each is not None and each.log.is_new]
         if new:
-            self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _put_on_disk, new, at_once=1)
+            later = self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _put_on_disk, new, at_once=1)
+            self._durable_later = [*(each for each in self._durable_later if each.active()), later]
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
@@ -221,8 +223,11 @@ class ReplicaManager:
     async def settle(self) -> None:
         """Make no further moves, and let every append that waits be answered, before the directories are closed.
 
-        What was to be deleted later is left to the next start.
+        What was to be deleted later is left to the next start; what is new comes to the disk when its directory is closed.
         """
+        for each in self._durable_later:
+            if each.active():
+                each.cancel()
         await self.moves.stop()
         while any(partition.is_in_line for partition in self):
             await gatherResults([directory.disk.run(nothing) for directory in self.directories])
