@@ -25,7 +25,7 @@ def start(files: MemoryFiles, topics: Topics, leader_epoch: int, *, syncs_always
     node.configs[COMPACTED_TOPIC] = COMPACTED
     find(node, topics)
     for image in topics.values():
-        node.open(led(image, leader_epoch))
+        node.make(led(image, leader_epoch))
     return node
 
 

@@ -147,4 +147,4 @@ class World(ABC):
         self.topics[name] = image
         for index in range(partitions):
             self.models[name, index] = PartitionModel(image.topic_id, is_compacted=name == COMPACTED_TOPIC)
-        self.node.open(led(image, self.leader_epoch))
+        self.node.make(led(image, self.leader_epoch))

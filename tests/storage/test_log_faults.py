@@ -277,6 +277,15 @@ def test_the_first_flush_puts_a_new_log_on_the_disk(memory: Store, files: Memory
     assert offsets(reopen(memory)) == [0, 1]
 
 
+def test_a_new_log_is_on_the_disk_before_it_gets_a_second_segment(memory: Store, files: MemoryFiles) -> None:
+    """Else a crash might leave the second alone."""
+    log = create(memory)
+    fill(log, 2)
+    log.prepare_segment(2)
+    files.crash()
+    assert files.exists(memory.path(name(0, ".log")))
+
+
 def test_a_new_log_for_which_there_is_no_room_yet_waits_for_the_first_flush(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     files.fail_on("append", errno.ENOSPC)

@@ -81,11 +81,15 @@ class Node:
 
     def open(self, image: TopicImage) -> None:
         """Open a topic, and have new partitions on the disk; what is left open of it is in `replicas`."""
+        self.make(image)
+        self.put_on_disk()
+
+    def make(self, image: TopicImage) -> None:
+        """Open a topic; new partitions are not on the disk yet."""
         done: list[object] = []
         self.replicas.open_partitions(image).addCallback(done.append)
         self.work()
         assert done == [None]
-        self.put_on_disk()
 
     def put_on_disk(self) -> None:
         """Let new partitions have the disk now, for which they wait a while: no time passes."""
