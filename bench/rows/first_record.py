@@ -100,5 +100,11 @@ ROWS = [
         "The consumer is made before and connects meanwhile. Two waits are its own, 100 ms before it asks where a partition begins "
         "that the group has no offset of, and mostly 50 ms between its first two connections.",
     ),
-    row("kafka-python", "kafka-python", of_kafka_python, "The consumer is made, and so connected, before."),
+    row(
+        "kafka-python",
+        "kafka-python",
+        of_kafka_python,
+        "The consumer is made, and so connected, before. It asks for the topic's partitions 100 ms after that at the earliest; when it "
+        "has joined by then, it pauses for 100 ms in its poll before it joins again.",
+    ),
 ]
