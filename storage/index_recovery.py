@@ -25,7 +25,9 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
         return False
     file = segment.pin()
     try:
-        return _reach_the_end(*indexes, file.file, segment.size_bytes, interval_bytes)
+        size_bytes = segment.size_bytes
+        is_named = _last_entry_names_a_batch(*indexes, file.file, size_bytes)
+        return is_named and _reach_the_end(*indexes, file.file, size_bytes, interval_bytes)
     except DamagedError:
         return False
     finally:
@@ -34,6 +36,17 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
 
 def _ascends(column: Sequence[int]) -> bool:
     return all(one < other for one, other in pairwise(column))
+
+
+def _last_entry_names_a_batch(offset_index: OffsetIndex, time_index: TimeIndex, file: File, size_bytes: int) -> bool:
+    """Whether the last timestamp is that of the batch which its entry names: half of the entry may be all that was written."""
+    if not len(time_index):
+        return True
+    timestamp, offset = time_index.last()
+    for _, header in scan_headers(file, offset_index.lookup(offset), size_bytes):
+        if header.last_offset >= offset:
+            return (header.latest_timestamp, header.last_offset) == (timestamp, offset)
+    return False
 
 
 def _reach_the_end(

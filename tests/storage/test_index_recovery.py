@@ -103,6 +103,20 @@ def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, s
     again.close()
 
 
+def test_a_time_index_whose_only_entry_is_half_there_is_built_again(memory: Store) -> None:
+    """A page of the file ended within the entry, and the next one never reached the disk."""
+    log = create(memory)
+    append(log, batch(3))
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(3)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, ".timeindex")))
+    rewrite(memory, name(0, ".timeindex"), lambda data: data[:8] + bytes(4))
+    again = reopen(memory, recovery_point=3)
+    assert memory.files.read(memory.path(name(0, ".timeindex"))) == whole
+    again.close()
+
+
 def test_indexes_that_lead_into_the_middle_of_a_batch_are_built_again(memory: Store) -> None:
     """They are of batches that were cut off, and others were written in their place."""
     log = create(memory, index_interval_bytes=0)
