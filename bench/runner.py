@@ -19,6 +19,8 @@ Tell = Callable[[str], None]
 # The JVM compiles what it finds hot: Kafka is measured when that is over, not while it goes on.
 WARM_UP_RUNS = 2
 
+MOST_KEPT_BYTES = 1 << 30
+
 
 # What bin/kafka-server-start.sh gives the JVM.
 KAFKA_JVM = (
@@ -94,9 +96,17 @@ def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
             tell(f"pair {number + 1}: {contender}")
             broker = make_broker(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
             results[contender].append(row.measure(broker, options))
-            # Not all runs together find room: one of them may store 20 GB.
-            shutil.rmtree(broker.folder)
+            _make_room(broker.folder)
     return results
+
+
+def _make_room(folder: Path) -> None:
+    """Remove what a run has stored, if that is much: not all of them find room together.
+
+    The others stay until the row is over, because ext4 is slow to make files where some were removed in the last half minute.
+    """
+    if sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()) > MOST_KEPT_BYTES:
+        shutil.rmtree(folder)
 
 
 def _run_kept(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
