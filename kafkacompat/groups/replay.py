@@ -40,8 +40,9 @@ class Replay(ABC):
                 count += 1
                 self._replay_record(header, record)
         name = f"{coordinator_log.topic}-{self._shard.partition}"
+        found = self._finish()
         if count:
-            log.info("%s: %d records, %s", name, count, self._finish())
+            log.info("%s: %d records, %s", name, count, found)
         for reason, records in self._skipped.items():
             log.warning("%s: %d records left out: %s", name, records, reason)
 
