@@ -1,0 +1,80 @@
+"""What goes wrong with a pipeline, told in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class PipelineError(Exception):
+    """A pipeline cannot do its work; the text is one sentence: what is wrong, with which value, what to do."""
+
+
+class Known(NamedTuple):
+    """A failure of Spark's or Kafka's that users meet: how its text looks, and what to say of it instead."""
+
+    pattern: str
+    sentence: str
+
+
+# The first that fits is told; groups of the pattern are filled in.
+KNOWN: Sequence[Known] = (
+    Known(
+        r"UnknownTopicOrPartitionException|KAFKA_UNKNOWN_TOPIC_OR_PARTITION",
+        "a topic that is read or written does not exist (any more): create it, or name another",
+    ),
+    Known(
+        r"(?:KAFKA_DATA_LOSS|Some data may have been lost|Partition [\S]+'s offset was changed)[^\n]*",
+        "offsets that were still to be read are gone, as the topic was truncated, deleted or made anew: "
+        "give --failOnDataLoss false to go on with what is there",
+    ),
+    Known(
+        r"No resolvable bootstrap urls given in bootstrap\.servers",
+        "the bootstrap server's name cannot be resolved: give --bootstrap-server HOST:PORT of a broker",
+    ),
+    Known(
+        r"Timed out waiting for a node assignment|TimeoutException",
+        "no broker answered in time: is it running, and do its advertised listeners lead there?",
+    ),
+    Known(
+        r"SaslAuthenticationException: ([^\n]*)",
+        "the broker refuses the credentials ({0}): look at sasl.jaas.config in the file of --command-config",
+    ),
+    Known(
+        r"SslAuthenticationException: ([^\n]*)",
+        "the TLS handshake failed ({0}): look at ssl.* in the file of --command-config",
+    ),
+    Known(
+        r"(Topic|Group|Cluster)AuthorizationException: ([^\n]*)",
+        "the broker forbids it ({1}): grant this user what it needs",
+    ),
+    Known(
+        r"ClassNotFoundException: (org\.apache\.spark\.sql\.kafka010\S*|kafka)\b",
+        "Spark has no Kafka source: let spark_integration.session start it",
+    ),
+    Known(
+        r"PATH_NOT_FOUND\] Path does not exist: ([^\s]+?)\.? ",
+        "there is no {0}: give a path that exists",
+    ),
+    Known(
+        r"STREAM_FAILED.*?(?:concurrent|another instance)[^\n]*|ConcurrentModificationException[^\n]*",
+        "another run uses the same checkpoint: let it end, or give a checkpoint of its own",
+    ),
+)
+
+
+def sentence_of(failure: BaseException) -> str:
+    """Say in one sentence what *failure* of Spark's means; what is not known is told by its first line."""
+    text = str(failure)
+    for known in KNOWN:
+        if found := re.search(known.pattern, text, re.DOTALL):
+            return known.sentence.format(*(group or "" for group in found.groups()))
+    return _first_line(text) or type(failure).__name__
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # py4j puts a line of its own before the failure itself.
+    told = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return told[0].removeprefix(": ") if told else ""

@@ -1,0 +1,137 @@
+"""A streaming query from its start to its end, with those who are told of its batches."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from spark_integration.checkpoint import finished_offsets
+from spark_integration.cluster import Cluster
+from spark_integration.console import bar
+from spark_integration.errors import PipelineError
+from spark_integration.listener import KafkaListener, Observer
+from spark_integration.observers import Committer, JsonLines, PrometheusText, Tally
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a query runs and who is told of it.
+
+    *trigger* is ``availableNow``, ``once``, an interval such as ``10 seconds``, or ``continuous 1 second`` (Spark guide,
+    Triggers). *progress_json* and *prometheus* are files; *commit_group* is a consumer group.
+    """
+
+    checkpoint_location: str
+    trigger: str = "availableNow"
+    query_name: str | None = None
+    progress_json: Path | None = None
+    prometheus: Path | None = None
+    commit_group: str | None = None
+
+
+def trigger_of(text: str) -> dict[str, Any]:
+    """Translate a trigger to the arguments of DataStreamWriter.trigger; raises PipelineError."""
+    if text in ("availableNow", "once"):
+        return {text: True}
+    if found := re.fullmatch(r"(continuous )?(\d+ (?:milliseconds?|seconds?|minutes?|hours?))", text):
+        return {"continuous" if found[1] else "processingTime": found[2]}
+    raise PipelineError(
+        f"{text!r} is no trigger: give availableNow, once, an interval like '10 seconds', or 'continuous 1 second'"
+    )
+
+
+def run_query(
+    spark: SparkSession,
+    writer: DataStreamWriter,
+    options: StreamOptions,
+    *,
+    name: str,
+    cluster: Cluster | None = None,
+    observers: Sequence[Observer] = (),
+) -> Tally:
+    """Start what *writer* describes and wait until it has ended; return what was read.
+
+    A query that runs on ends by SIGINT or SIGTERM, between two batches where Spark lets it. *cluster*, where the offsets
+    of `commit_group` go, is the one that is read. Raises whatever made the query fail, and PipelineError.
+    """
+    tally = Tally()
+    committer = _committer(cluster, options)
+    if committer is not None:
+        # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
+        committer.commit(finished_offsets(spark, options.checkpoint_location) or {})
+    files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
+    configured = (
+        writer.queryName(options.query_name or name)
+        .option("checkpointLocation", options.checkpoint_location)
+        .trigger(**trigger_of(options.trigger))
+    )
+    with ExitStack() as stack:
+        shown = stack.enter_context(bar(name))
+        listener = KafkaListener([tally, shown, *files, *observers])
+        stack.enter_context(_listening(spark, listener))
+        stopped = stack.enter_context(stop_signals())
+        query = configured.start()
+        try:
+            _wait(query, stopped)
+        finally:
+            query.stop()
+            listener.wait_until_ended(str(query.runId))
+    if listener.failure is not None:
+        raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
+    return tally
+
+
+def _wait(query: StreamingQuery, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        if query.awaitTermination(POLL_S):
+            return
+
+
+def _committer(cluster: Cluster | None, options: StreamOptions) -> Committer | None:
+    if options.commit_group is None or cluster is None:
+        return None
+    return Committer(cluster, options.commit_group)
+
+
+def _json_lines(options: StreamOptions) -> Observer | None:
+    return JsonLines(options.progress_json) if options.progress_json else None
+
+
+def _prometheus(options: StreamOptions) -> Observer | None:
+    return PrometheusText(options.prometheus) if options.prometheus else None
+
+
+@contextmanager
+def _listening(spark: SparkSession, listener: KafkaListener) -> Iterator[None]:
+    spark.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(listener)
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """Set the event upon SIGINT and SIGTERM instead of ending at once; outside the main thread there are no signals."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    handler: Callable[..., None] = lambda *_: stopped.set()  # noqa: E731
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
