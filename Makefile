@@ -57,7 +57,7 @@ bench: $(VENV)/.conformance
 	@$(BIN)/python -m bench $(ROWS)
 
 spark: $(VENV)/.jars
-	@$(BIN)/python -m pytest compat_tests/test_spark.py --broker=$(BROKER)
+	@$(BIN)/python -m pytest compat_tests/spark -m "spark or not spark" --broker=$(BROKER)
 
 compare: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_same_answers.py

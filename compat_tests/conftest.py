@@ -15,6 +15,7 @@ MakeBroker = Callable[..., Broker]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--broker", choices=sorted(BROKERS), default="kafkacompat", help="the broker to test")
+    parser.addoption("--observations", help="a file for what the tests with Spark saw, one JSON object a line each")
 
 
 @pytest.fixture(scope="session")

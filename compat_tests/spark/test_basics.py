@@ -1,13 +1,11 @@
-"""PySpark 4.0.0's Kafka source and sink: batch both ways, and streaming that goes on from its checkpoint."""
+"""What `make test` tries with Spark: batch both ways, and streaming that goes on from its checkpoint."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import functions as sql
@@ -15,14 +13,6 @@ from pyspark.sql import functions as sql
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
-from spark_integration.session import start_session
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    session = start_session("compat-tests")
-    yield session
-    session.stop()
 
 
 def create_topic(broker: Broker, topic: str, partitions: int) -> None:

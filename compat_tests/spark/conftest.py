@@ -1,0 +1,35 @@
+"""One Spark session for all tests with Spark, and what each of them saw, for `make spark-compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.spark.scene import Scene
+from spark_integration.session import start_session
+
+
+@pytest.fixture(scope="package")
+def spark() -> Iterator[Any]:
+    """One local session; tests that need other SQL configs take a new one of it (`Scene.with_conf`)."""
+    session = start_session("compat-tests", master="local[2]", shuffle_partitions=2)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def scene(request: pytest.FixtureRequest, spark: Any, broker: Broker, name: str, tmp_path: Path) -> Iterator[Scene]:
+    """A part of the broker and of the session that no other test uses; what was noted goes to `--observations`."""
+    scene = Scene(spark, broker, name, tmp_path)
+    yield scene
+    for query in scene.queries:
+        query.stop()
+    if file := request.config.getoption("--observations"):
+        line = json.dumps({"test": request.node.nodeid, "seen": scene.seen})
+        with Path(file).open("a") as observations:
+            observations.write(line + "\n")

@@ -1,0 +1,235 @@
+"""What every test with Spark does: topics filled, batches read, streams run, and what was seen kept for a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from confluent_kafka import Producer
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic
+from compat_tests.waiting import until
+
+# What a record is told by: its partition, its offset and its value as text.
+Record = tuple[int, int, str | None]
+PLACE = ("partition", "offset", "value")
+Seen = TypeVar("Seen")
+STREAM_TIMEOUT_SECONDS = 120
+
+
+@dataclass
+class Scene:
+    """One test's part of a broker and of a Spark session; ``topic`` is its own, and so are names that begin so."""
+
+    session: Any
+    broker: Broker
+    topic: str
+    folder: Path
+    seen: dict[str, Any] = field(default_factory=dict)
+    queries: list[Query] = field(default_factory=list)
+
+    def note(self, what: str, value: Seen) -> Seen:
+        """Keep an observation, to be compared with that on another broker, and return it."""
+        assert what not in self.seen, f"two observations are called {what}"
+        self.seen[what] = plain(value)
+        return value
+
+    def on(self, broker: Broker) -> Scene:
+        """Return the same scene on a broker of the test's own."""
+        return replace(self, broker=broker)
+
+    def with_conf(self, **conf: str) -> Scene:
+        """Return the same scene with a session of other SQL configs; names have two underscores for a dot."""
+        session = self.session.newSession()
+        for key, value in conf.items():
+            session.conf.set(key.replace("__", "."), value)
+        return replace(self, session=session)
+
+    def create(self, partitions: int = 1, topic: str = "", **config: str) -> None:
+        create_topic(self.broker, topic or self.topic, partitions, **config)
+
+    def fill(self, values: Mapping[int, Sequence[str]], topic: str = "", **options: Any) -> set[Record]:
+        """Produce values into partitions; return where the broker said that they are."""
+        return fill(self.broker, topic or self.topic, values, **options)
+
+    def batch(self, **options: str) -> Any:
+        """Return the frame of a batch read, of the scene's topic from its beginning unless told otherwise."""
+        return self._source(self.session.read, options)
+
+    def stream(self, **options: str) -> Any:
+        """Return the frame of a stream, of the scene's topic from its beginning unless told otherwise."""
+        return self._source(self.session.readStream, options)
+
+    def run(self, frame: Any, **how: Any) -> Query:
+        """Start a query over a stream; *how* are a Query's options and a trigger, which is to go on at once if none."""
+        options = {name: how.pop(name) for name in ("checkpoint", "columns", "on_batch") if name in how}
+        self.queries.append(Query(frame, self.folder, how, **options))
+        return self.queries[-1]
+
+    def run_to_the_end(self, frame: Any, **how: Any) -> Query:
+        """Run a query over what is there; its trigger is AvailableNow unless told otherwise."""
+        query = self.run(frame, **(how if "once" in how else {"availableNow": True, **how}))
+        query.finish()
+        return query
+
+    def _source(self, reader: Any, options: dict[str, str]) -> Any:
+        options = {"kafka.bootstrap.servers": self.broker.bootstrap, **options}
+        if not options.keys() & {"subscribe", "subscribePattern", "assign"}:
+            options["subscribe"] = self.topic
+        if not any(name.startswith("starting") for name in options):
+            options["startingOffsets"] = "earliest"
+        return reader.format("kafka").options(**options).load()
+
+
+class Query:
+    """A streaming query whose micro-batches come to this process.
+
+    ``batches`` holds the records of each by its number: one that is run again replaces what it was.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        folder: Path,
+        trigger: Mapping[str, Any],
+        checkpoint: str = "checkpoint",
+        columns: Sequence[str] = PLACE,
+        on_batch: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.batches: dict[int, list[Any]] = {}
+        self.problem: Exception | None = None
+        self.columns = columns
+        self.on_batch = on_batch
+        self.checkpoint = folder / checkpoint
+        writer = frame.writeStream.foreachBatch(self._keep).option("checkpointLocation", str(self.checkpoint))
+        self.query = (writer.trigger(**trigger) if trigger else writer).start()
+
+    def _keep(self, frame: Any, number: int) -> None:
+        try:
+            self.on_batch(number)
+            self.batches[number] = rows(frame, self.columns)
+        except Exception as problem:
+            self.problem = problem
+            raise
+
+    def records(self) -> set[Any]:
+        """Return the records of all micro-batches; AssertionError where one came twice."""
+        return once([record for number in sorted(self.batches) for record in self.batches[number]])
+
+    def wait_for(self, wanted: set[Any]) -> None:
+        """Wait until these records have come, and no micro-batch is under way."""
+        self.wait_until(lambda: self.records() >= wanted)
+        self.query.processAllAvailable()
+
+    def wait_until(self, check: Callable[[], Any]) -> None:
+        """Wait until *check* says so; what ended the query is raised."""
+        until(lambda: not self.query.isActive or check(), timeout_seconds=STREAM_TIMEOUT_SECONDS)
+        if not self.query.isActive:
+            self.finish()
+            assert check(), f"the query has ended with {self.batches}"
+
+    def finish(self) -> None:
+        """Wait until it ends by itself; raises what ended a micro-batch, else pyspark's StreamingQueryException."""
+        try:
+            assert self.query.awaitTermination(STREAM_TIMEOUT_SECONDS), "the query does not end"
+        except StreamingQueryException as problem:
+            raise self.problem or problem from None
+
+    def stop(self) -> None:
+        self.query.stop()
+
+    def progress(self) -> list[dict[str, Any]]:
+        """Return what Spark reported of each trigger, in its own words."""
+        return [json.loads(entry.json()) for entry in self.query._jsq.recentProgress()]
+
+    def ranges(self) -> list[dict[str, Any]]:
+        """Return of each micro-batch the offsets that it began and ended at, by topic and partition."""
+        sources = {entry["batchId"]: entry["sources"][0] for entry in self.progress() if entry["batchDuration"] >= 0}
+        return [
+            {"from": sources[number]["startOffset"], "to": sources[number]["endOffset"]}
+            for number in sorted(sources)
+            if number in self.batches
+        ]
+
+
+def rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:
+    """Collect these columns; binary ones come as text."""
+    texts = [f"cast({name} as string) as {name}" if name in {"key", "value"} else name for name in columns]
+    return [tuple(row) for row in frame.selectExpr(*texts).collect()]
+
+
+def records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
+    """Collect a batch; AssertionError where a record came twice."""
+    return once(rows(frame, columns))
+
+
+def once(found: Sequence[Any]) -> set[Any]:
+    assert len(set(found)) == len(found), f"twice: {sorted(one for one in set(found) if found.count(one) > 1)}"
+    return set(found)
+
+
+def fill(
+    broker: Broker, topic: str, values: Mapping[int, Sequence[str]], timestamp: int = 0, **settings: Any
+) -> set[Record]:
+    """Produce values into partitions, at *timestamp* (ms since 1970; 0: now)."""
+    acknowledged: set[Record] = set()
+
+    def delivered(error: Any, message: Any) -> None:
+        assert error is None, error
+        acknowledged.add((message.partition(), message.offset(), message.value().decode()))
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
+    for partition, texts in values.items():
+        for text in texts:
+            producer.produce(topic, value=text, partition=partition, timestamp=timestamp, on_delivery=delivered)
+    assert producer.flush(60) == 0
+    return acknowledged
+
+
+def numbered(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:
+    """Return *count* values for each partition, all different."""
+    return {part: [f"{part}/{number}" for number in range(start, start + count)] for part in range(partitions)}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it, sets in order."""
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(one) for one in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(content) for key, content in value.items()}
+    return value
+
+
+def refusal(action: Callable[[], Any]) -> list[str]:
+    """Do what has to fail, and return the Java exceptions of it."""
+    try:
+        action()
+    except (PySparkException, Py4JJavaError) as problem:
+        return failure(problem)
+    raise AssertionError("nothing was refused")
+
+
+def failure(problem: Any) -> list[str]:
+    """Return the Java exceptions behind one of pyspark's, outermost first, each with its condition where it has one."""
+    found: list[str] = []
+    cause = problem.java_exception if isinstance(problem, Py4JJavaError) else getattr(problem, "_origin", None)
+    while cause is not None:
+        name = str(cause.getClass().getSimpleName())
+        condition = _condition(cause)
+        found.append(f"{name} {condition}" if condition else name)
+        cause = cause.getCause()
+    return found
+
+
+def _condition(cause: Any) -> str | None:
+    methods = {str(method.getName()) for method in cause.getClass().getMethods()}
+    getter = next((name for name in ("getCondition", "getErrorClass") if name in methods), None)
+    return getattr(cause, getter)() if getter else None

@@ -1,0 +1,69 @@
+"""Ranges by time: where each partition's first record of that time or later lies, and what if there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.spark.scene import Record, Scene, numbered, records, refusal
+
+pytestmark = pytest.mark.spark
+
+EARLY, LATE = RECENT_MS, RECENT_MS + 100_000
+BETWEEN, NEVER = str(RECENT_MS + 50_000), str(RECENT_MS + 200_000)
+
+
+def three_partitions(scene: Scene) -> set[Record]:
+    """Partition 0 has ten early and ten late records, 1 has ten early ones, 2 has none."""
+    scene.create(3)
+    there = scene.fill(numbered(10, 2), timestamp=EARLY)
+    return there | scene.fill({0: numbered(10, start=10)[0]}, timestamp=LATE)
+
+
+def by_partition(scene: Scene, *times: str) -> str:
+    return json.dumps({scene.topic: {str(number): int(time) for number, time in enumerate(times)}})
+
+
+def test_one_time_for_all_partitions(scene: Scene) -> None:
+    """Without a record of that time or later it is an error to begin there, and to end there is to end at the end."""
+    there = three_partitions(scene)
+    frame = scene.batch(startingTimestamp=BETWEEN)
+    assert scene.note("refusal", refusal(frame.collect)) == ["IllegalArgumentException"]
+    frame = scene.batch(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
+    assert scene.note("late", records(frame)) == {(part, offset, text) for part, offset, text in there if offset >= 10}
+    frame = scene.batch(endingTimestamp=BETWEEN)
+    assert scene.note("early", records(frame)) == {(part, offset, text) for part, offset, text in there if offset < 10}
+
+
+def test_a_time_for_each_partition(scene: Scene) -> None:
+    there = three_partitions(scene)
+    starts = by_partition(scene, BETWEEN, str(EARLY), str(EARLY))
+    ends = by_partition(scene, NEVER, str(EARLY), NEVER)
+    options = {"startingOffsetsByTimestamp": starts, "startingOffsetsByTimestampStrategy": "latest"}
+    late = {record for record in there if record[1] >= 10}
+    assert scene.note("from", records(scene.batch(**options))) == late | {record for record in there if record[0] == 1}
+    assert scene.note("between", records(scene.batch(endingOffsetsByTimestamp=ends, **options))) == late
+    refused = scene.batch(startingOffsetsByTimestamp=starts, startingOffsetsByTimestampStrategy="error")
+    assert scene.note("refusal", refusal(refused.collect)) == ["IllegalArgumentException"]
+
+
+def test_times_go_before_offsets(scene: Scene) -> None:
+    """A time for all partitions counts before one for each, and both before offsets."""
+    there = three_partitions(scene)
+    options = {"startingOffsetsByTimestampStrategy": "latest", "startingOffsets": "earliest"}
+    late = {record for record in there if record[1] >= 10}
+    assert scene.note("time", records(scene.batch(startingTimestamp=BETWEEN, **options))) == late
+    both = {"startingTimestamp": BETWEEN, "startingOffsetsByTimestamp": by_partition(scene, *[str(EARLY)] * 3)}
+    assert scene.note("both", records(scene.batch(**both, **options))) == late
+
+
+def test_a_stream_begins_at_a_time(scene: Scene) -> None:
+    """What comes later is read from where the partition ended; what is there is read once, from its checkpoint on."""
+    there = three_partitions(scene)
+    frame = scene.stream(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
+    late = {record for record in there if record[1] >= 10}
+    assert scene.note("first", scene.run_to_the_end(frame).records()) == late
+    more = scene.fill(numbered(3, 3, start=100), timestamp=EARLY)
+    assert scene.note("second", scene.run_to_the_end(frame).records()) == more

@@ -1,0 +1,173 @@
+"""Records that are gone before Spark has read them: it stops, or goes on with what is left, as `failOnDataLoss` says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from compat_tests.confluent import admin_of
+from compat_tests.spark.scene import Record, Scene, numbered, records, refusal
+from compat_tests.waiting import until
+
+pytestmark = pytest.mark.spark
+
+# Spark looks three times for what is not there, and waits for records for as long as this. Its consumers would make a
+# topic that was deleted anew.
+IMPATIENT = {
+    "kafka.allow.auto.create.topics": "false",
+    "kafkaConsumer.pollTimeoutMs": "3000",
+    "fetchOffset.retryIntervalMs": "10",
+    "kafka.default.api.timeout.ms": "3000",
+    "kafka.request.timeout.ms": "3000",
+}
+
+
+def truncate(scene: Scene, offset: int) -> None:
+    """Let each partition begin at *offset*, as DeleteRecords does."""
+    admin = admin_of(scene.broker)
+    found = admin.list_topics(scene.topic, 30).topics[scene.topic].partitions
+    asked = [TopicPartition(scene.topic, number, offset) for number in found]
+    for deleted in admin.delete_records(asked).values():
+        assert deleted.result(30).low_watermark == offset
+
+
+def delete(scene: Scene) -> None:
+    """Delete the topic, and wait until nobody is told of it any more."""
+    admin = admin_of(scene.broker)
+    admin.delete_topics([scene.topic])[scene.topic].result(30)
+    until(lambda: scene.topic not in admin.list_topics(timeout=30).topics)
+
+
+def recreate(scene: Scene, count: int, partitions: int = 2) -> None:
+    """Delete the topic, and create it anew with *count* records in each partition."""
+    delete(scene)
+    scene.create(partitions)
+    scene.fill({part: [f"new {text}" for text in texts] for part, texts in numbered(count, partitions).items()})
+
+
+OUT_OF_RANGE = "OffsetOutOfRangeException"
+GONE_BACK = "KafkaIllegalStateException KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED"
+UNKNOWN = "UnknownTopicOrPartitionException"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What becomes of a topic of 20 records a partition, of which a stream has read ten.
+
+    ``found`` are the offsets and the kind of record that it finds then in each partition if it goes on; ``refused``
+    is what it ends with if it may not, None where Spark notices nothing.
+    """
+
+    harm: Callable[[Scene], None]
+    found: tuple[str, range]
+    refused: str | None
+
+
+LOSSES = {
+    "truncated": Loss(lambda scene: truncate(scene, 15), ("", range(15, 20)), OUT_OF_RANGE),
+    "emptied": Loss(lambda scene: truncate(scene, 20), ("", range(0)), OUT_OF_RANGE),
+    "read-truncated": Loss(lambda scene: truncate(scene, 10), ("", range(10, 20)), None),
+    "recreated-shorter": Loss(lambda scene: recreate(scene, 5), ("new ", range(0)), GONE_BACK),
+    "recreated-longer": Loss(lambda scene: recreate(scene, 15), ("new ", range(10, 15)), None),
+    "recreated-empty": Loss(lambda scene: recreate(scene, 0), ("new ", range(0)), GONE_BACK),
+}
+
+
+def all_of(kind: str, offsets: range) -> set[Record]:
+    return {(part, offset, f"{kind}{part}/{offset}") for part in range(2) for offset in offsets}
+
+
+@pytest.mark.parametrize("fail", [True, False])
+@pytest.mark.parametrize("what", list(LOSSES))
+def test_a_stream_resumes(scene: Scene, what: str, fail: bool) -> None:
+    loss = LOSSES[what]
+    scene.create(2)
+    options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
+    first = scene.fill(numbered(10, 2))
+    assert scene.run_to_the_end(scene.stream(**options)).records() == first
+    scene.fill(numbered(10, 2, start=10))
+    loss.harm(scene)
+    query = scene.run(scene.stream(**options), availableNow=True)
+    if fail and loss.refused is not None:
+        assert scene.note("refusal", refusal(query.finish))[-1] == loss.refused
+    else:
+        query.finish()
+        assert scene.note("rows", query.records()) == all_of(*loss.found)
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_stream_whose_topic_is_gone(scene: Scene, fail: bool) -> None:
+    scene.create(2)
+    options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
+    scene.fill(numbered(10, 2))
+    scene.run_to_the_end(scene.stream(**options))
+    delete(scene)
+    query = scene.run(scene.stream(**options), availableNow=True)
+    assert scene.note("refusal", refusal(query.finish))[-1] == UNKNOWN
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None:
+    other = scene.topic + "-other"
+    scene.create(2)
+    scene.create(2, other)
+    options = {"subscribePattern": f"{scene.topic}.*", "failOnDataLoss": str(fail).lower(), **IMPATIENT}
+    scene.fill(numbered(10, 2))
+    scene.fill(numbered(10, 2), other)
+    scene.run_to_the_end(scene.stream(**options))
+    more = scene.fill(numbered(3, 2, start=10), other)
+    delete(scene)
+    query = scene.run(scene.stream(**options))
+    if fail:
+        refused = scene.note("refusal", refusal(lambda: query.wait_for(more)))
+        assert refused[-1] == "KafkaIllegalStateException KAFKA_DATA_LOSS.PARTITIONS_DELETED"
+    else:
+        query.wait_for(more)
+        assert scene.note("rows", query.records()) == more
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
+    scene.create(2)
+    there = scene.fill(numbered(10, 2))
+    truncate(scene, 4)
+    starts = json.dumps({scene.topic: {"0": 0, "1": 2}})
+    frame = scene.batch(startingOffsets=starts, failOnDataLoss=str(fail).lower(), **IMPATIENT)
+    if fail:
+        assert scene.note("refusal", refusal(frame.collect))[-1] == OUT_OF_RANGE
+    else:
+        assert scene.note("rows", records(frame)) == {record for record in there if record[1] >= 4}
+
+
+# What was harmed, and (kind of record, offsets) that are found then; None where both ways end alike.
+HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
+    "truncated": (lambda scene: truncate(scene, 4), ("", range(4, 10))),
+    "deleted": (delete, None),
+    "recreated": (lambda scene: recreate(scene, 5), ("new ", range(5))),
+}
+
+
+@pytest.mark.parametrize("fail", [True, False])
+@pytest.mark.parametrize("harm", list(HARMS))
+def test_a_batch_that_was_planned_before(scene: Scene, harm: str, fail: bool) -> None:
+    """Offsets that it names are read as they are; `earliest` and `latest` are looked up by each task."""
+    scene.create(2)
+    scene.fill(numbered(10, 2))
+    ranges = {
+        "startingOffsets": json.dumps({scene.topic: {"0": 0, "1": 0}}),
+        "endingOffsets": json.dumps({scene.topic: {"0": 10, "1": 10}}),
+    }
+    frame = scene.batch(failOnDataLoss=str(fail).lower(), **ranges, **IMPATIENT)
+    planned = frame.selectExpr("partition", "offset", "string(value) as value").rdd
+    do_harm, found = HARMS[harm]
+    do_harm(scene)
+    if found is None:
+        assert scene.note("refusal", refusal(planned.collect))[-1] == "TimeoutException"
+    elif fail:
+        assert scene.note("refusal", refusal(planned.collect))[-1] == OUT_OF_RANGE
+    else:
+        assert scene.note("rows", {tuple(row) for row in planned.collect()}) == all_of(*found)

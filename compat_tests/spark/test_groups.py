@@ -1,0 +1,84 @@
+"""Groups: whose name Spark's consumers bear, when they join it, and that nothing is committed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+
+from compat_tests.confluent import admin_of
+from compat_tests.spark.scene import Query, Scene, numbered, records
+from compat_tests.waiting import until
+
+pytestmark = pytest.mark.spark
+
+# Spark makes up the rest of a group's name.
+MADE_UP = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-.*")
+
+NAMES = {"kafka.group.id": ("{}", "{}"), "groupIdPrefix": ("{}", "{}-*"), "": ("", "spark-kafka-source-*")}
+
+
+def members(scene: Scene) -> dict[str, tuple[str, int]]:
+    """Return the state and the number of members of each group there is, made-up parts of names left out."""
+    admin = admin_of(scene.broker)
+    groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
+    told = [future.result() for future in admin.describe_consumer_groups(groups).values()] if groups else []
+    return {MADE_UP.sub("-*", one.group_id): (one.state.name, len(one.members)) for one in told if one.members}
+
+
+def chosen(scene: Scene, way: str) -> dict[str, str]:
+    return {
+        "subscribe": {"subscribe": scene.topic},
+        "subscribePattern": {"subscribePattern": scene.topic + ".*"},
+        "assign": {"assign": json.dumps({scene.topic: [0, 1]})},
+    }[way]
+
+
+@pytest.mark.parametrize("deprecated", [True, False])
+@pytest.mark.parametrize("way", ["subscribe", "subscribePattern", "assign"])
+@pytest.mark.parametrize("option", ["kafka.group.id", "groupIdPrefix", ""])
+def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool) -> None:
+    """Only the driver's consumer of `useDeprecatedOffsetFetching`, where the group shares out the partitions."""
+    scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
+    scene.create(2)
+    given, expected = (name.format(scene.topic) for name in NAMES[option])
+    options = {**chosen(scene, way), **({option: given} if option else {})}
+    there = scene.fill(numbered(5, 2))
+    query = scene.run(scene.stream(**options))
+    query.wait_for(there)
+    joins = deprecated and way != "assign"
+    assert scene.note("groups", members(scene)) == ({expected: ("STABLE", 1)} if joins else {})
+    more = scene.fill(numbered(5, 2, start=5))
+    query.wait_for(there | more)
+    assert scene.note("rows", query.records()) == there | more
+    stop_and_leave(scene, query)
+
+
+def stop_and_leave(scene: Scene, query: Query) -> None:
+    """End the query; its consumer takes leave of the group, and nothing was committed."""
+    query.stop()
+    until(lambda: not members(scene))
+
+
+def test_the_group_of_a_batch(scene: Scene) -> None:
+    """It is joined for as long as the offsets are looked up; its executors' consumers share out nothing."""
+    scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching="true")
+    scene.create(2)
+    there = scene.fill(numbered(5, 2))
+    for option in ("kafka.group.id", "groupIdPrefix"):
+        assert scene.note(option, records(scene.batch(**{option: scene.topic}))) == there
+    until(lambda: not members(scene))
+
+
+@pytest.mark.parametrize("deprecated", [True, False])
+def test_nothing_is_committed(scene: Scene, deprecated: bool) -> None:
+    scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
+    scene.create(2)
+    there = scene.fill(numbered(5, 2))
+    query = scene.run_to_the_end(scene.stream(**{"kafka.group.id": scene.topic}))
+    assert query.records() == there
+    asked = [ConsumerGroupTopicPartitions(scene.topic)]
+    answer = admin_of(scene.broker).list_consumer_group_offsets(asked)[scene.topic].result(30)
+    assert scene.note("committed", [(part.partition, part.offset) for part in answer.topic_partitions]) == []

@@ -1,0 +1,96 @@
+"""How much a micro-batch takes: at most, at least, all that is there at once, or all that was there at the start."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from compat_tests.spark.scene import Query, Scene, numbered, records, refusal
+
+pytestmark = pytest.mark.spark
+
+
+def sizes(query: Query) -> list[int]:
+    return [len(batch) for _, batch in sorted(query.batches.items())]
+
+
+@pytest.mark.parametrize("trigger", ["availableNow", "processingTime"])
+def test_at_most_so_many_offsets(scene: Scene, trigger: str) -> None:
+    """They are shared out among the partitions in proportion to what waits there."""
+    scene.create(2)
+    there = scene.fill({0: numbered(30)[0], 1: [f"1/{number}" for number in range(10)]})
+    query = scene.run(
+        scene.stream(maxOffsetsPerTrigger="8"), **{trigger: True if trigger == "availableNow" else "0 seconds"}
+    )
+    query.wait_until(lambda: query.records() == there)
+    query.stop()
+    assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()})
+    assert scene.note("ranges", query.ranges())
+    assert max(sizes(query)) <= 8
+    assert len(sizes(query)) == 5
+
+
+def test_once_takes_all_at_once(scene: Scene) -> None:
+    scene.create(2)
+    there = scene.fill(numbered(20, 2))
+    query = scene.run_to_the_end(scene.stream(maxOffsetsPerTrigger="8"), once=True)
+    assert query.batches.keys() == {0}
+    assert scene.note("rows", query.records()) == there
+
+
+def test_available_now_ends_where_the_log_ended_at_its_start(scene: Scene) -> None:
+    """Records that come while it runs are for the next run, and a partition that comes is, too."""
+    scene.create(1)
+    there = scene.fill(numbered(20))
+    query = scene.run(scene.stream(maxOffsetsPerTrigger="8"), on_batch=partial(fill_once, scene), availableNow=True)
+    query.finish()
+    assert scene.note("first", query.records()) == there
+    more = records(scene.batch()) - there
+    assert len(more) == 5
+    assert scene.note("second", scene.run_to_the_end(scene.stream()).records()) == more
+
+
+def fill_once(scene: Scene, number: int) -> None:
+    if number == 0:
+        scene.fill(numbered(5, start=100))
+
+
+def test_at_least_so_many_offsets_or_so_long(scene: Scene) -> None:
+    """Fewer are held back until more come."""
+    told_at_once = scene.with_conf(spark__sql__streaming__noDataProgressEventInterval="10")
+    scene.create(1)
+    first = scene.fill(numbered(5))
+    query = told_at_once.run(told_at_once.stream(minOffsetsPerTrigger="20", maxTriggerDelay="1h"))
+    query.wait_for(first)
+    held_back = scene.fill(numbered(10, start=5))
+    query.wait_until(lambda: seen_to_be_there(query, 15))
+    assert query.records() == first
+    rest = scene.fill(numbered(15, start=15))
+    query.wait_for(first | held_back | rest)
+    assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()}) == {
+        0: first,
+        1: held_back | rest,
+    }
+
+
+def seen_to_be_there(query: Query, offset: int) -> bool:
+    """Whether Spark knows that the partition ends there, in a trigger that took nothing."""
+    told = [entry["sources"][0] for entry in query.progress() if entry["numInputRows"] == 0]
+    return any(f":{offset}}}" in str(source["latestOffset"]).replace(" ", "") for source in told)
+
+
+def test_fewer_are_taken_when_the_delay_is_over(scene: Scene) -> None:
+    scene.create(1)
+    first = scene.fill(numbered(5))
+    query = scene.run(scene.stream(minOffsetsPerTrigger="20", maxTriggerDelay="1s"))
+    query.wait_until(lambda: query.records() == first)
+    second = scene.fill(numbered(3, start=5))
+    query.wait_until(lambda: query.records() == first | second)
+    assert scene.note("batches", set(query.batches)) == {0, 1}
+
+
+def test_at_least_is_no_more_than_at_most(scene: Scene) -> None:
+    scene.create()
+    limits = {"minOffsetsPerTrigger": "20", "maxOffsetsPerTrigger": "10"}
+    assert scene.note("refusal", refusal(lambda: scene.stream(**limits))) == ["IllegalArgumentException"]
