@@ -99,9 +99,10 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/jars/pom.xml | $(VENV)/.development
+$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven ..."
-	@$(BIN)/python -m spark_integration.maven $^
+	@$(BIN)/python -m spark_integration.maven $(filter %.xml,$^)
+	@$(BIN)/python -m spark_integration.fetching kafka
 	@echo "Starting Apache Kafka once, to keep its classes for the JVMs of the tests ..."
 	@$(BIN)/python -m compat_tests.class_data
 	@touch $@

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 
 from spark_integration.errors import PipelineError
 from spark_integration.maven import build_once
-from spark_integration.packages import RELEASES, Installation, coordinates, folder_of, minor
+from spark_integration.packages import RELEASES, Installation, coordinates, folder_of, installed, minor
 
 FETCH_SECONDS = 600
 
@@ -84,7 +85,12 @@ def jar_folders(installation: Installation, packages: Sequence[str]) -> list[Pat
 def _jar_folder(installation: Installation, wanted: Sequence[str]) -> Path:
     target = folder_of(installation, wanted)
     fetch = _with_maven if shutil.which("mvn") else _with_ivy
-    build_once(target, lambda partial: fetch(installation, wanted, partial))
+    try:
+        build_once(target, lambda partial: fetch(installation, wanted, partial))
+    except OSError as problem:
+        raise PipelineError(
+            f"the jars cannot be kept in {target.parent} ({problem.strerror}): set XDG_CACHE_HOME to a folder of yours"
+        ) from problem
     return target
 
 
@@ -144,3 +150,17 @@ def complaint(output: str) -> str:
     lines = (re.sub(r"\x1b\[[0-9;]*m|^\s*(\[ERROR\]|:+)?\s*", "", line).strip() for line in output.splitlines())
     bad = re.compile(r"could not|not found|unresolved|unknown host|exception|error", re.IGNORECASE)
     return next((line[:300] for line in lines if bad.search(line)), "it gives no reason")
+
+
+def main(packages: Sequence[str]) -> int:
+    """Fetch the jars of packages for the installed Spark; return the exit code."""
+    try:
+        jar_folders(installed(), packages)
+    except PipelineError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -47,7 +47,7 @@ def build_once(target: Path, build: Callable[[Path], None]) -> None:
     if target.is_dir():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(target.with_suffix(".lock")):
+    with _lock(target.with_name(f"{target.name}.lock")):
         if target.is_dir():
             return
         partial = Path(tempfile.mkdtemp(prefix=target.name, dir=target.parent))

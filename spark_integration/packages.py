@@ -35,6 +35,30 @@ class Release:
         return fitting[-1] if fitting else None
 
 
+@dataclass(frozen=True)
+class Package:
+    """What a session that has a package can be told by, and what it has to be told before it starts."""
+
+    class_name: str
+    configs: Mapping[str, str]
+
+
+PACKAGES: Mapping[str, Package] = {
+    "kafka": Package("org.apache.spark.sql.kafka010.KafkaSourceProvider", {}),
+    "delta": Package(
+        "io.delta.sql.DeltaSparkSessionExtension",
+        {
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        },
+    ),
+    "iceberg": Package(
+        "org.apache.iceberg.spark.SparkCatalog",
+        {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+    ),
+}
+
+
 def _kafka(scala: str, tokens: str, clients: str, pool: str) -> tuple[str, ...]:
     return (
         f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{{connector}}",
@@ -48,36 +72,41 @@ def _delta(artifact: str, release: str) -> tuple[str, ...]:
     return f"io.delta:{artifact}:{release}", f"io.delta:delta-storage:{release}"
 
 
-# spark-token-provider-kafka exists for 3.5.0, 3.5.1 and 4.0.0 only; that of 4.0.0 serves all of Spark 4.
+def _iceberg(artifact: str, release: str) -> tuple[str, ...]:
+    return (f"org.apache.iceberg:iceberg-spark-runtime-{artifact}:{release}",)
+
+
+# The token provider of 4.0.0 serves all of Spark 4, and that of 3.5.0 all of 3.5: no later ones could be had.
+# Before Spark 4.2 its Hadoop does not start on Java 23 or newer (HADOOP-19212).
 RELEASES: Mapping[str, Release] = {
     "3.5": Release(
         "2.12",
-        range(8, 22),
-        ("3.5.0", "3.5.1"),
+        range(8, 23),
+        ("3.5.0", "3.5.1", "3.5.3", "3.5.7"),
         {
             "kafka": _kafka("2.12", "3.5.0", "3.4.1", "2.11.1"),
             "delta": _delta("delta-spark_2.12", "3.3.2"),
-            "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0",),
+            "iceberg": _iceberg("3.5_2.12", "1.10.0"),
         },
     ),
     "4.0": Release(
         "2.13",
-        range(17, 24),
+        range(17, 23),
         ("4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4"),
         {
-            "kafka": _kafka("2.13", "4.0.0", "3.9.0", "2.12.0"),
+            "kafka": _kafka("2.13", "4.0.0", "3.9.1", "2.12.0"),
             "delta": _delta("delta-spark_2.13", "4.0.0"),
-            "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",),
+            "iceberg": _iceberg("4.0_2.13", "1.10.1"),
         },
     ),
     "4.1": Release(
         "2.13",
-        range(17, 24),
+        range(17, 23),
         ("4.1.0", "4.1.1", "4.1.2", "4.1.3"),
         {
             "kafka": _kafka("2.13", "4.0.0", "3.9.1", "2.12.1"),
             "delta": _delta("delta-spark_4.1_2.13", "4.4.0"),
-            "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",),
+            "iceberg": _iceberg("4.1_2.13", "1.11.0"),
         },
     ),
     "4.2": Release(
@@ -91,20 +120,10 @@ RELEASES: Mapping[str, Release] = {
     ),
 }
 
-# What a session has to be told before it starts, for each package.
-CONFIGS: Mapping[str, Mapping[str, str]] = {
-    "kafka": {},
-    "delta": {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    },
-    "iceberg": {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
-}
-
 
 @dataclass(frozen=True)
 class Installation:
-    """A pyspark that is installed: its release, the Scala that its jars were made with, and their folder."""
+    """A Spark that is installed: its release, the Scala that it was made with, and the folder of its jars."""
 
     spark: str
     scala: str
@@ -123,21 +142,27 @@ def minor(release: str) -> str:
 
 
 def installed() -> Installation:
-    """Return what pyspark is here; raises PipelineError when there is none, or none with jars of its own."""
+    """Return the Spark that pyspark will start; raises PipelineError when there is none, or that of another release."""
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         raise PipelineError("pyspark is not installed: run pip install 'kafkacompat[spark]'")
     from pyspark import __version__
 
     home = os.environ.get("SPARK_HOME")
-    jars = (Path(home) if home else Path(found.origin).parent) / "jars"
-    return Installation(__version__, scala_of(jars), jars)
+    installation = installation_in((Path(home) if home else Path(found.origin).parent) / "jars")
+    if numbers(installation.spark) != numbers(__version__):
+        raise PipelineError(
+            f"SPARK_HOME ({home}) is Spark {installation.spark}, and the installed pyspark is {__version__}: "
+            f"unset SPARK_HOME, or install pyspark {installation.spark}"
+        )
+    return installation
 
 
-def scala_of(jars: Path) -> str:
-    """Return the minor release of Scala in a folder of Spark's jars; raises PipelineError when it holds none."""
-    for path in sorted(jars.glob("scala-library-*.jar")):
-        return minor(path.stem.removeprefix("scala-library-"))
+def installation_in(jars: Path) -> Installation:
+    """Tell a Spark by the name of its core's jar, spark-core_SCALA-RELEASE.jar; raises PipelineError without one."""
+    for path in sorted(jars.glob("spark-core_*-*.jar")):
+        scala, _, release = path.stem.removeprefix("spark-core_").partition("-")
+        return Installation(release, scala, jars)
     raise PipelineError(f"{jars} holds no jars of Spark: install pyspark anew, or unset SPARK_HOME")
 
 
@@ -154,8 +179,8 @@ def coordinates(installation: Installation, package: str) -> tuple[str, ...]:
             f"this Spark {installation.spark} was made with Scala {installation.scala}, "
             f"for which no Kafka source is known: install pyspark from PyPI, made with Scala {release.scala}"
         )
-    if package not in CONFIGS:
-        raise PipelineError(f"unknown package {package!r}: choose from {', '.join(CONFIGS)}")
+    if package not in PACKAGES:
+        raise PipelineError(f"unknown package {package!r}: choose from {', '.join(PACKAGES)}")
     if package not in release.packages:
         having = [name for name, other in RELEASES.items() if package in other.packages]
         raise PipelineError(f"there is no {package} for Spark {installation.spark}: install pyspark {_either(having)}")
@@ -187,6 +212,6 @@ def configs_of(packages: Sequence[str]) -> dict[str, str]:
     """Return the settings that the packages need, the values of one setting joined by commas."""
     joined: dict[str, str] = {}
     for package in packages:
-        for key, value in CONFIGS[package].items():
+        for key, value in PACKAGES[package].configs.items():
             joined[key] = f"{joined[key]},{value}" if key in joined else value
     return joined

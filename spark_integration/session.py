@@ -8,17 +8,18 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
 from spark_integration.fetching import check_java, jar_folders
-from spark_integration.packages import Installation, cache, configs_of, installed
+from spark_integration.packages import PACKAGES, Installation, cache, configs_of, coordinates, installed
 
 LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).resolve().parent
-NEEDED_CLASS = "org.apache.kafka.clients.admin.Admin"
 
 
 def _to_standard_error(line: str) -> None:
@@ -38,13 +39,17 @@ def start_session(
     """Start Spark with the Kafka source and *packages* ("delta", "iceberg"), and tell *say* in a line what was started.
 
     Their jars are fetched the first time and kept (`spark_integration.packages`). A master other than ``local`` is
-    sent the jars and this package's own code. *memory* is the driver's; *configs* are Spark's and go before all else.
-    A session that already runs in this process is used as it is. Times are shown in UTC. Raises PipelineError.
+    sent the jars. The executors get this package's own code. *memory* is the driver's; *configs* are Spark's and go
+    before all else. A session that already runs in this process is used as it is. Times are shown in UTC. Raises
+    PipelineError.
     """
-    session = _running(say) if _is_running() else _started(name, master, memory, packages, dict(configs or {}), say)
+    wanted = list(dict.fromkeys(["kafka", *packages]))
+    if SparkContext._active_spark_context is None:
+        session = _start(name, master, memory, wanted, dict(configs or {}), say)
+    else:
+        session = _running(wanted, say)
     if shuffle_partitions is not None:
         session.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
-    _make_classes_visible(session)
     session.sparkContext.addPyFile(str(_zip_of_code(session)))
     return session
 
@@ -54,17 +59,7 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def _is_running() -> bool:
-    return SparkContext._active_spark_context is not None
-
-
-def _running(say: Callable[[str], None]) -> SparkSession:
-    session: SparkSession = SparkSession.builder.getOrCreate()
-    say(f"Spark {session.version} that runs already, {session.sparkContext.master}")
-    return session
-
-
-def _started(
+def _start(
     name: str,
     master: str,
     memory: str,
@@ -74,21 +69,34 @@ def _started(
 ) -> SparkSession:
     installation = installed()
     java = check_java(installation)
-    wanted = list(dict.fromkeys(["kafka", *packages]))
-    folders = jar_folders(installation, wanted)
+    folders = jar_folders(installation, packages)
+    _end_idle_jvm(folders)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {**settings_of(master, memory, wanted, folders), **configs}
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in settings.items():
+    for key, value in {**settings_of(master, memory, packages, folders), **configs}.items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if is_local(master) and "spark.sql.shuffle.partitions" not in configs:
         session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
-    say(_account(installation, java, wanted, folders, master, memory))
+    say(_account(installation, java, packages, folders, master, memory))
     return session
+
+
+def _end_idle_jvm(folders: Sequence[Path]) -> None:
+    """End the JVM that a stopped session of this process has left, if it lacks jars: its class path is for ever."""
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return
+    class_path = str(gateway.jvm.java.lang.System.getProperty("java.class.path"))
+    if all(f"{folder}/" in class_path for folder in folders):
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def _account(
@@ -102,6 +110,7 @@ def settings_of(master: str, memory: str, packages: Sequence[str], folders: Sequ
     """Return Spark's settings for a master, with the jars of *folders* and what their *packages* need."""
     settings = {
         "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(PACKAGE / 'log4j2.properties').as_uri()}",
         "spark.driver.extraClassPath": ":".join(f"{folder}/*" for folder in folders),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -126,19 +135,30 @@ def _cluster_settings(folders: Sequence[Path]) -> dict[str, str]:
     return {"spark.jars": ",".join(str(path) for folder in folders for path in sorted(folder.glob("*.jar")))}
 
 
-def _make_classes_visible(session: SparkSession) -> None:
-    """Let py4j find classes of ``spark.jars`` and ``spark.jars.packages`` too, which are not on the JVM's class path."""
-    jvm = session.sparkContext._jvm
-    assert jvm is not None
+def _running(packages: Sequence[str], say: Callable[[str], None]) -> SparkSession:
+    """Return the session that somebody else started; raises PipelineError when it lacks a package.
+
+    What it got by ``spark.jars.packages`` is not on its JVM's class path, so py4j has to look where Spark does.
+    """
+    session: SparkSession = SparkSession.builder.getOrCreate()
+    jvm: Any = session.sparkContext._jvm
     reflection = jvm.py4j.reflection
     reflection.ReflectionUtil.setClassLoadingStrategy(reflection.CurrentThreadClassLoadingStrategy())
-    try:
-        reflection.ReflectionUtil.classForName(NEEDED_CLASS)
-    except Exception as problem:
-        raise PipelineError(
-            "the Spark session that runs here has no Kafka source: stop it, or start it with spark.jars.packages="
-            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
-        ) from problem
+    for package in packages:
+        try:
+            reflection.ReflectionUtil.classForName(PACKAGES[package].class_name)
+        except Py4JError:
+            raise PipelineError(lacking(package, installed())) from None
+    say(f"Spark {session.version} that runs in this process already, {session.sparkContext.master}")
+    return session
+
+
+def lacking(package: str, installation: Installation) -> str:
+    """Say how to start a session oneself that has *package*."""
+    return (
+        f"the Spark session that runs in this process lacks the package {package}: stop it first, or start it with "
+        f"spark.jars.packages={','.join(coordinates(installation, package))}"
+    )
 
 
 def _zip_of_code(session: SparkSession) -> Path:

@@ -18,6 +18,7 @@ from spark_integration.demo.delays import Result, run_query
 from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load
 from spark_integration.demo.produce import create_topic, produce
 from spark_integration.demo.server import StartError, serving
+from spark_integration.errors import PipelineError
 from spark_integration.maven import BUILD, MissingProgramError, program
 from spark_integration.session import start_session
 
@@ -76,7 +77,7 @@ def consume_step(console: Console, bootstrap: str) -> Counts:
 def spark_step(console: Console, bootstrap: str) -> Result:
     """Run the streaming query and show its table."""
     with console.status("Starting Spark ..."):
-        spark = start_session("kafkacompat-demo")
+        spark = start_session("kafkacompat-demo", say=console.print)
     try:
         with console.status("Spark processes the topic ..."):
             result = run_query(spark, bootstrap, FOLDER)
@@ -109,7 +110,7 @@ def main() -> int:
         with console.status("Reading the flights ..."):
             flights = load()
         counts = run(console, flights)
-    except (StartError, MissingProgramError) as problem:
+    except (StartError, MissingProgramError, PipelineError) as problem:
         console.print(f"[red]{problem}")
         return 1
     for what, count in counts.items():
