@@ -1,0 +1,76 @@
+"""Files and folders below a path of any file system that Hadoop knows (file, hdfs, s3a)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class Files:
+    """What lies below *path*, a Hadoop path that may not be there yet; names are relative to it.
+
+    Failures are Py4JJavaError, and OSError where a file system refuses without a reason.
+    """
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        jvm: Any = spark._jvm
+        self._hadoop = jvm.org.apache.hadoop.fs
+        self._io = jvm.org.apache.commons.io.IOUtils
+        root = self._hadoop.Path(path)
+        self._files: Any = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        self._root: Any = self._files.makeQualified(root)
+
+    @property
+    def uri(self) -> str:
+        """The whole path, with its scheme, as Spark shows it."""
+        return str(self._root.toString())
+
+    def path(self, name: str) -> str:
+        """Return the whole path of *name*."""
+        return str(self._at(name).toString())
+
+    def exists(self, name: str = "") -> bool:
+        """Return whether there is a file or a folder of that name."""
+        return bool(self._files.exists(self._at(name)))
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names in a folder, sorted; nothing when it is not there."""
+        if not self.exists(folder):
+            return []
+        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._at(folder)))
+
+    def numbers(self, folder: str) -> list[int]:
+        """Return the names in a folder that are numbers, in order, as Spark's logs have them."""
+        return sorted(int(name) for name in self.names(folder) if name.isdecimal())
+
+    def read(self, name: str) -> str:
+        """Return a file's text."""
+        stream = self._files.open(self._at(name))
+        try:
+            return str(self._io.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write_new(self, name: str, text: str) -> None:
+        """Put a file there whole or not at all; none of that name may be there."""
+        folder, slash, last = name.rpartition("/")
+        partial = f"{folder}{slash}_{last}.partial"
+        stream = self._files.create(self._at(partial), True)
+        try:
+            stream.write(bytearray(text, "utf-8"))
+        finally:
+            stream.close()
+        self.rename(partial, name)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file or folder another name, which none may have."""
+        if self.exists(to) or not self._files.rename(self._at(name), self._at(to)):
+            raise OSError(f"{self.path(name)} could not be renamed to {self.path(to)}")
+
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all that is in it, if it is there."""
+        self._files.delete(self._at(name), True)
+
+    def _at(self, name: str) -> Any:
+        return self._hadoop.Path(self._root, name) if name else self._root
