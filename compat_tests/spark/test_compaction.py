@@ -1,0 +1,106 @@
+"""Compacted topics: offsets without a record in the middle, which are neither lost data nor waited for."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, Producer, TopicPartition
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import consumer_of
+from compat_tests.conftest import MakeBroker
+from compat_tests.spark.scene import Record, Scene, records
+from compat_tests.waiting import pause, until
+
+pytestmark = pytest.mark.spark
+
+EAGER = {"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "100"}
+CONFIG = {
+    "cleanup_policy": "compact",
+    "internal_segment_bytes": "2000",
+    "min_cleanable_dirty_ratio": "0.01",
+    "delete_retention_ms": "3600000",
+}
+WRITTEN = 1000
+STRICT = {"failOnDataLoss": "true", "kafkaConsumer.pollTimeoutMs": "10000"}
+
+
+@pytest.fixture
+def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
+    """A topic on a broker of its own, of whose thousand records a cleaner has taken the most."""
+    scene = scene.on(make_broker(EAGER))
+    scene.create(1, **CONFIG)
+    producer = Producer({"bootstrap.servers": scene.broker.bootstrap, "batch.num.messages": 7})
+    for number in range(WRITTEN):
+        value = None if number % 10 == 3 else b"value %d" % number
+        producer.produce(scene.topic, key=b"key %d" % (number % 10), value=value, partition=0)
+    assert producer.flush(30) == 0
+    until(partial(is_settled, scene), timeout_seconds=60)
+    return scene
+
+
+def is_settled(scene: Scene) -> bool:
+    """Whether the cleaner has been over all that it may, which is all but the last segment."""
+    before = left(scene.broker, scene.topic)
+    pause(1)
+    return len(before) < WRITTEN / 5 and left(scene.broker, scene.topic) == before
+
+
+def left(broker: Broker, topic: str) -> set[Record]:
+    """Return what a plain consumer finds."""
+    consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    found: set[Record] = set()
+    while True:
+        message = consumer.poll(10)
+        assert message is not None
+        if (error := message.error()) is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            consumer.close()
+            return found
+        value = message.value()
+        found.add((0, message.offset(), None if value is None else value.decode()))
+
+
+def test_a_batch_over_holes(compacted: Scene) -> None:
+    """Also in so many tasks that some have nothing but a hole, and in ranges that begin and end in one."""
+    there = left(compacted.broker, compacted.topic)
+    offsets = {offset for _, offset, _ in there}
+    hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})
+    assert compacted.note("is as left", records(compacted.batch(**STRICT)) == there) is True
+    assert compacted.note("by tasks", records(compacted.batch(minPartitions="200", **STRICT)) == there) is True
+    ranges = {
+        "startingOffsets": json.dumps({compacted.topic: {"0": 1}}),
+        "endingOffsets": json.dumps({compacted.topic: {"0": hole}}),
+    }
+    found = records(compacted.batch(**ranges, **STRICT))
+    assert compacted.note("range", found == {record for record in there if 1 <= record[1] < hole}) is True
+
+
+def test_a_stream_over_holes(compacted: Scene) -> None:
+    there = left(compacted.broker, compacted.topic)
+    query = compacted.run_to_the_end(compacted.stream(maxOffsetsPerTrigger="100", **STRICT))
+    assert compacted.note("is as left", query.records() == there) is True
+    assert compacted.note("ranges", query.ranges())[-1]["to"] == {compacted.topic: {"0": WRITTEN}}
+    assert min(len(batch) for batch in query.batches.values()) < 10
+
+
+def test_compacted_while_a_stream_runs(scene: Scene, make_broker: MakeBroker) -> None:
+    """What is written comes whole or, where the cleaner was faster, as what is left; each key's last record comes."""
+    scene = scene.on(make_broker(EAGER))
+    scene.create(1, **CONFIG)
+    query = scene.run(scene.stream(maxOffsetsPerTrigger="150", **STRICT))
+    producer = Producer({"bootstrap.servers": scene.broker.bootstrap, "batch.num.messages": 7})
+    written: set[Record] = set()
+    for number in range(WRITTEN):
+        producer.produce(scene.topic, key=b"key %d" % (number % 10), value=b"value %d" % number, partition=0)
+        written.add((0, number, f"value {number}"))
+    assert producer.flush(30) == 0
+    last = {(0, number, f"value {number}") for number in range(WRITTEN - 10, WRITTEN)}
+    query.wait_for(last)
+    found = query.records()
+    assert scene.note("last", found & last) == last
+    assert found <= written
+    assert found >= left(scene.broker, scene.topic)
