@@ -109,6 +109,31 @@ def test_port_0_binds_a_free_port_and_the_ready_line_tells_it(serve: Serve, tmp_
     assert (data / ".kafka_cleanshutdown").exists()
 
 
+def imported(log: Path) -> list[str]:
+    """Return the modules that a process has imported so far, in that order."""
+    lines = log.read_text().splitlines()
+    return [line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")]
+
+
+def test_no_start_waits_for_what_the_first_consumer_needs(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    ready(serve(*overrides(listeners="PLAINTEXT://127.0.0.1:0")), tmp_path / "stderr")
+    until(lambda: "kafkacompat.groups.coordinator" in imported(tmp_path / "stderr"))
+    modules = imported(tmp_path / "stderr")
+    start = modules[: modules.index("kafkacompat.wire.apis.metadata")]
+    assert "kafkacompat.broker" in start
+    assert {name for name in start if name.startswith(("kafkacompat.groups.", "kafkacompat.transactions."))} == {
+        "kafkacompat.groups.internal_topic",
+        "kafkacompat.groups.offsets_topic",
+        "kafkacompat.groups.partition_events",
+        "kafkacompat.groups.replicated_log",
+        "kafkacompat.transactions.topic",
+    }
+    assert "kafkacompat.transactions.coordinator" not in modules
+
+
 def test_kafkas_own_properties_file_starts_unchanged(serve: Serve, tmp_path: Path) -> None:
     port = free_port()
     file = tmp_path / "server.properties"

@@ -25,9 +25,11 @@ def handle_add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: RequestContext, services: Services
 ) -> AddOffsetsToTxnResponse | Pending[AddOffsetsToTxnResponse]:
     """Add the partition of the offsets topic that the group belongs to."""
-    partition = (OFFSETS_TOPIC, services.group_coordinator.partition_for(request.group_id))
+    partition = (OFFSETS_TOPIC, services.coordinators.groups.partition_for(request.group_id))
     producer = Producer(request.producer_id, request.producer_epoch)
-    code = services.transactions.add_partitions(request.transactional_id, producer, [partition], client_version=0)
+    code = services.coordinators.transactions.add_partitions(
+        request.transactional_id, producer, [partition], client_version=0
+    )
     if isinstance(code, Deferred):
         return Pending(code.addCallback(_response, context.api_version), in_order=True)
     return _response(code, context.api_version)

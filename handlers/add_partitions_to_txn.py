@@ -91,10 +91,10 @@ async def _add(wanted: AddPartitionsToTxnTransaction, version: int, services: Se
     producer = Producer(wanted.producer_id, wanted.producer_epoch)
     name = wanted.transactional_id
     if wanted.verify_only:
-        codes = services.transactions.verify(name, *producer, partitions, add=False)
+        codes = services.coordinators.transactions.verify(name, *producer, partitions, add=False)
         return await codes if isinstance(codes, Deferred) else codes
     client_version = EPOCH_BUMP_VERSION if version >= SEVERAL_TRANSACTIONS_VERSION else 0
-    added = services.transactions.add_partitions(name, producer, partitions, client_version)
+    added = services.coordinators.transactions.add_partitions(name, producer, partitions, client_version)
     code = await added if isinstance(added, Deferred) else added
     return dict.fromkeys(partitions, in_words_of(code, version, PRODUCER_FENCED_VERSION))
 

@@ -20,7 +20,7 @@ def handle_consumer_group_describe(
     """Describe each group."""
 
     def describe(group_id: str) -> DescribedGroup:
-        group = services.group_coordinator.describe_consumer_group(group_id)
+        group = services.coordinators.groups.describe_consumer_group(group_id)
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = GROUP_OPERATIONS
         return group

@@ -21,5 +21,5 @@ def handle_consumer_group_heartbeat(
     # As Kafka prints an address without a host name; tools show it.
     client = Client(context.client_id, f"/{context.peer.host}")
     needs_member_id = context.api_version >= OWN_MEMBER_ID_VERSION
-    answer = services.group_coordinator.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
+    answer = services.coordinators.groups.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
     return Pending(answer) if isinstance(answer, Deferred) else answer

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.conversion import Conversions
-    from kafkacompat.groups.coordinator import GroupCoordinator
-    from kafkacompat.groups.stored_offsets import StoredOffsets
+    from kafkacompat.coordinators import Coordinators
     from kafkacompat.metadata.controller import Controller
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.replication.fetch_sessions import FetchSessions
     from kafkacompat.replication.replica_manager import ReplicaManager
-    from kafkacompat.transactions.coordinator import TransactionCoordinator
     from kafkacompat.wire.releases import Release
 
 
@@ -68,9 +66,7 @@ class Services:
     controller: Controller
     replica_manager: ReplicaManager
     fetch_sessions: FetchSessions
-    group_coordinator: GroupCoordinator
-    stored_offsets: StoredOffsets
-    transactions: TransactionCoordinator
+    coordinators: Coordinators
     conversions: Conversions
     served: Mapping[int, Versions] = field(default_factory=dict)
     features: Mapping[str, int] = field(default_factory=dict)

@@ -15,7 +15,7 @@ def handle_delete_groups(
 ) -> DeleteGroupsResponse | Pending[DeleteGroupsResponse]:
     """Delete each group; the answer comes when the log knows that they are gone."""
     group_ids = list(dict.fromkeys(request.groups_names))
-    outcomes = [services.group_coordinator.delete(group_id) for group_id in group_ids]
+    outcomes = [services.coordinators.groups.delete(group_id) for group_id in group_ids]
     return respond(outcomes, partial(_response, group_ids))
 
 

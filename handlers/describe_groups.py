@@ -20,7 +20,7 @@ def handle_describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, services: Services
 ) -> DescribeGroupsResponse:
     """Describe each group."""
-    groups = [services.group_coordinator.describe(group_id) for group_id in dict.fromkeys(request.groups)]
+    groups = [services.coordinators.groups.describe(group_id) for group_id in dict.fromkeys(request.groups)]
     for group in groups:
         _in_version(group, request, context.api_version)
     return DescribeGroupsResponse(groups=groups)

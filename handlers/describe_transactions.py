@@ -18,5 +18,5 @@ def handle_describe_transactions(
 
 async def _describe(request: DescribeTransactionsRequest, services: Services) -> DescribeTransactionsResponse:
     names = dict.fromkeys(request.transactional_ids)
-    described = [services.transactions.describe(name) async for name in in_turns(services.clock, names)]
+    described = [services.coordinators.transactions.describe(name) async for name in in_turns(services.clock, names)]
     return DescribeTransactionsResponse(transaction_states=described)

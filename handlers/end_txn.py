@@ -21,7 +21,7 @@ OWN_EPOCHS_VERSION = 5
 
 def handle_end_txn(request: EndTxnRequest, context: RequestContext, services: Services) -> Pending[EndTxnResponse]:
     """End the transaction; the answer comes when it is durable how it ends."""
-    ended = services.transactions.end(
+    ended = services.coordinators.transactions.end(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
         Ending.COMMIT if request.committed else Ending.ABORT,

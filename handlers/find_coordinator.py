@@ -44,10 +44,11 @@ class _Kind(NamedTuple):
 
 
 def _kind(key_type: int, services: Services) -> _Kind | None:
-    groups, transactions = services.group_coordinator, services.transactions
     if key_type == 0:
+        groups = services.coordinators.groups
         return _Kind(OFFSETS_TOPIC, groups.ensure_offsets_topic, groups.partition_for)
     if key_type == 1:
+        transactions = services.coordinators.transactions
         return _Kind(TRANSACTION_TOPIC, transactions.ensure_topic, transactions.partition_for)
     return None
 

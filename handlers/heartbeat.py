@@ -13,4 +13,4 @@ from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 def handle_heartbeat(request: HeartbeatRequest, context: RequestContext, services: Services) -> HeartbeatResponse:
     """Keep the member's session."""
     identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
-    return HeartbeatResponse(error_code=services.group_coordinator.heartbeat(request.group_id, identity))
+    return HeartbeatResponse(error_code=services.coordinators.groups.heartbeat(request.group_id, identity))

@@ -32,11 +32,13 @@ def handle_init_producer_id(
         return _response(ProducerAnswer(ErrorCode.INVALID_REQUEST))
     if request.transactional_id is None:
         return Pending(Deferred.fromCoroutine(_allocate(services)))
-    if not 0 < request.transaction_timeout_ms <= services.transactions.settings.transaction_max_timeout_ms:
+    if not 0 < request.transaction_timeout_ms <= services.coordinators.transactions.settings.transaction_max_timeout_ms:
         return _response(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
     claimed = Producer(request.producer_id, request.producer_epoch)
     expected = None if claimed == NOBODY else claimed
-    answer = services.transactions.initialize(request.transactional_id, request.transaction_timeout_ms, expected)
+    answer = services.coordinators.transactions.initialize(
+        request.transactional_id, request.transaction_timeout_ms, expected
+    )
     return Pending(answer.addCallback(_response, context.api_version), in_order=True)
 
 

@@ -37,7 +37,7 @@ def handle_join_group(
         requires_member_id=version >= MEMBER_ID_REQUIRED_VERSION,
         can_skip_assignment=version >= SKIP_ASSIGNMENT_VERSION,
     )
-    answer = services.group_coordinator.join(request, joiner)
+    answer = services.coordinators.groups.join(request, joiner)
     if isinstance(answer, Deferred):
         return Pending(answer.addCallback(_in_version, version))
     return _in_version(answer, version)

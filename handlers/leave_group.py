@@ -23,7 +23,7 @@ def handle_leave_group(
     """Take the members out; of a consumer group they are out when that is in the log."""
     is_single = context.api_version < SEVERAL_MEMBERS_VERSION
     members = [MemberIdentity(member_id=request.member_id)] if is_single else request.members
-    codes = services.group_coordinator.leave(request.group_id, members)
+    codes = services.coordinators.groups.leave(request.group_id, members)
     if isinstance(codes, Deferred):
         return Pending(codes.addCallback(partial(_response, members, is_single)))
     return _response(members, is_single, codes)

@@ -12,7 +12,7 @@ from kafkacompat.wire.errors import ErrorCode
 
 def handle_list_groups(request: ListGroupsRequest, context: RequestContext, services: Services) -> ListGroupsResponse:
     """List the groups."""
-    groups = services.group_coordinator.list(request.states_filter, request.types_filter)
+    groups = services.coordinators.groups.list(request.states_filter, request.types_filter)
     if isinstance(groups, ErrorCode):
         return ListGroupsResponse(error_code=groups)
     return ListGroupsResponse(groups=groups)

@@ -32,7 +32,7 @@ def handle_list_transactions(
 
 
 async def _list(request: ListTransactionsRequest, filters: Filters, services: Services) -> ListTransactionsResponse:
-    found = await services.transactions.list(filters)
+    found = await services.coordinators.transactions.list(filters)
     if isinstance(found, ErrorCode):
         return ListTransactionsResponse(error_code=found)
     unknown = dict.fromkeys(name for name in request.state_filters if name not in STATES)

@@ -60,7 +60,7 @@ def handle_offset_commit(
         request.generation_id_or_member_epoch,
         knows_epochs=context.api_version >= EPOCH_VERSION,
     )
-    codes = services.group_coordinator.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
+    codes = services.coordinators.groups.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
     if isinstance(codes, Deferred):
         return Pending(codes.addCallback(commit.settled, response))
     return commit.settled(codes, response)
@@ -73,7 +73,7 @@ class _Commit:
         self.offsets: list[OffsetToCommit] = []
         self._answers: list[OffsetCommitResponsePartition] = []
         self._group_id = request.group_id
-        self._stored_offsets = services.stored_offsets
+        self._stored_offsets = services.coordinators.stored_offsets
         self._version = context.api_version
         self._image = services.metadata.image
 

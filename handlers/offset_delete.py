@@ -19,7 +19,7 @@ def handle_offset_delete(
 ) -> OffsetDeleteResponse | Pending[OffsetDeleteResponse]:
     """Delete the offsets; the answer comes when the log knows that they are gone."""
     deletion = _Deletion(request, services)
-    outcome = services.group_coordinator.delete_offsets(request.group_id, list(deletion.known))
+    outcome = services.coordinators.groups.delete_offsets(request.group_id, list(deletion.known))
     if isinstance(outcome, Deferred):
         return Pending(outcome.addCallback(deletion.settled))
     return deletion.settled(outcome)

@@ -69,7 +69,7 @@ async def _stored(request: OffsetFetchRequest, services: Services) -> OffsetFetc
         for index in topic.partition_indexes
         if image.partition(topic.name, index) is not None
     ]
-    found = await services.stored_offsets.fetch(request.group_id, there)
+    found = await services.coordinators.stored_offsets.fetch(request.group_id, there)
     absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(found, ErrorCode) else found
     offsets = {} if isinstance(found, ErrorCode) else found
     return OffsetFetchResponse(topics=[_stored_topic(topic, offsets, absent) for topic in request.topics or ()])
@@ -107,7 +107,7 @@ def _group(
     wanted: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext, services: Services
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
     group = _Group(wanted, require_stable, context.api_version, services.metadata)
-    fetched = services.group_coordinator.fetch_offsets(wanted.group_id, wanted.member_id, wanted.member_epoch)
+    fetched = services.coordinators.groups.fetch_offsets(wanted.group_id, wanted.member_id, wanted.member_epoch)
     return fetched.addCallback(group.fill) if isinstance(fetched, Deferred) else group.fill(fetched)
 
 

@@ -99,7 +99,7 @@ class _Verification:
         is_adding = self._version >= ADDING_VERSION
         if not is_adding and not self._services.controller.config.bool(VERIFICATION):
             return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
-        transactions = self._services.transactions
+        transactions = self._services.coordinators.transactions
         codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
         return codes.addCallback(self._judged) if isinstance(codes, Deferred) else self._judged(codes)
 

@@ -22,5 +22,5 @@ def handle_sync_group(
     is_unnamed = request.protocol_type is None or request.protocol_name is None
     if is_unnamed and context.api_version >= PROTOCOL_VERSION:
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    answer = services.group_coordinator.sync(request)
+    answer = services.coordinators.groups.sync(request)
     return Pending(answer) if isinstance(answer, Deferred) else answer

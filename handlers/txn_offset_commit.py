@@ -95,7 +95,7 @@ class _Transaction:
         self._request = request
         self._version = version
         self._services = services
-        self._partition = services.group_coordinator.partition_for(request.group_id)
+        self._partition = services.coordinators.groups.partition_for(request.group_id)
 
     async def commit(self, offsets: Sequence[OffsetToCommit]) -> list[ErrorCode]:
         request = self._request
@@ -106,7 +106,7 @@ class _Transaction:
             return [self._in_words(guard)] * len(offsets)
         producer = LogProducer(request.producer_id, request.producer_epoch, guard)
         identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
-        codes = self._services.group_coordinator.commit_in_transaction(request.group_id, identity, producer, offsets)
+        codes = self._services.coordinators.groups.commit_in_transaction(request.group_id, identity, producer, offsets)
         return [self._in_words(code) for code in (await codes if isinstance(codes, Deferred) else codes)]
 
     async def _guard(self) -> Guard | ErrorCode:
@@ -129,7 +129,7 @@ class _Transaction:
     async def _ask(self, is_adding: bool) -> ErrorCode:
         """Have the transaction's coordinator vouch for it, or make the partition part of it."""
         request, where = self._request, (OFFSETS_TOPIC, self._partition)
-        codes = self._services.transactions.verify(
+        codes = self._services.coordinators.transactions.verify(
             request.transactional_id, request.producer_id, request.producer_epoch, [where], add=is_adding
         )
         if isinstance(codes, Deferred):

@@ -35,7 +35,7 @@ def handle_write_txn_markers(
 async def _write(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
     under_way = []
     async for each in in_turns(services.clock, request.markers):
-        written = services.transactions.markers.write(_marker(each), _partitions(each))
+        written = services.coordinators.transactions.markers.write(_marker(each), _partitions(each))
         under_way.append((each.producer_id, written))
     by_producer: dict[int, MarkerCodes] = {}
     for producer_id, written in under_way:

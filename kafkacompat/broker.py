@@ -7,7 +7,7 @@ accept clients. Stop is the same backwards: accept nobody, answer what was asked
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
-from kafkacompat.handlers import HANDLERS
+from kafkacompat.handlers import HANDLERS, load_ahead
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
@@ -114,7 +114,6 @@ class Broker:
         await takeover.complete()
         await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
-        self.coordinators.start()
         await self._listen()
         self.housekeeping.start()
         self.scrubbing.start()
@@ -188,9 +187,7 @@ class Broker:
             controller=self.controller,
             replica_manager=self.replica_manager,
             fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
-            group_coordinator=self.coordinators.groups,
-            stored_offsets=self.coordinators.stored_offsets,
-            transactions=self.coordinators.transactions,
+            coordinators=self.coordinators,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
             features=self.coordinators.features,
@@ -246,6 +243,11 @@ class Broker:
                     log.info("listening on %s", self.addresses[-1])
                 except ListenError as problem:
                     log.error("%s", problem)
+
+    def load_ahead(self) -> Iterator[None]:
+        """Import, a piece a step, what the first consumer would wait for otherwise."""
+        yield from load_ahead()
+        _ = self.coordinators.groups
 
     # Stop
 

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.coordinator import GroupCoordinator
 from kafkacompat.groups.internal_topic import InternalTopic
-from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
+from kafkacompat.groups.offsets_topic import new_offsets_topic
 from kafkacompat.groups.partition_events import CoordinatorEvents, GroupPartitionEvents
 from kafkacompat.groups.replicated_log import ReplicatedLog
-from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
-from kafkacompat.metadata.topic_changes import NewTopic
-from kafkacompat.transactions.coordinator import TransactionCoordinator
-from kafkacompat.transactions.markers import MarkerWriter
-from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.groups.coordinator import GroupCoordinator
+    from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import Controller, PartitionEvents
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.metadata.store import MetadataStore
+    from kafkacompat.metadata.topic_changes import NewTopic
     from kafkacompat.replication.replica_manager import ReplicaManager
     from kafkacompat.timers import Clock
+    from kafkacompat.transactions.coordinator import TransactionCoordinator
 
 
 class Coordinators:
     """``groups`` and what it leaves to ``stored_offsets``, and ``transactions``.
 
+    Each is imported, made and at work from when it is first asked for: by a request, or because a partition of its topic is
+    led. A start over an empty folder waits for none of them.
+
     The controller is to tell ``events`` of partitions, and to be set as ``controller`` before it starts: it makes the topics
-    when they are needed, and knows which there are.
+    when they are needed, and knows which there are. ``features`` are the levels that features are at.
     """
 
     controller: Controller
@@ -49,54 +49,75 @@ class Coordinators:
         *,
         readable_by_old_kafka: bool,
     ) -> None:
+        self._clock = clock
+        self._config = config
+        self._replicas = replicas
         self._metadata = metadata
-        offsets_topic = new_offsets_topic(config)
-        self.groups = GroupCoordinator(
-            clock,
-            GroupSettings.from_config(config, readable_by_old_kafka=readable_by_old_kafka),
-            ReplicatedLog(OFFSETS_TOPIC, replicas, metadata, clock, offsets_topic.partition_count),
-            self._made_when_needed(offsets_topic).ensure,
-            rng.randbytes,
-            metadata=metadata,
-            consumer_settings=ConsumerGroupSettings.from_config(config, lambda: self.controller.config),
-        )
-        self.stored_offsets = StoredOffsets(store, config.int("offset.metadata.max.bytes"))
-        self.transactions = self._transaction_coordinator(clock, config, replicas, readable_by_old_kafka)
+        self._store = store
+        self._rng = rng
+        self._readable_by_old_kafka = readable_by_old_kafka
+        self.features = {GROUP_VERSION: 1, TRANSACTION_VERSION: 0 if readable_by_old_kafka else 2}
         self.events: PartitionEvents = CoordinatorEvents(
-            GroupPartitionEvents(replicas, self.groups, self.stored_offsets),
+            GroupPartitionEvents(replicas, lambda: self.groups, lambda: self.stored_offsets),
             TRANSACTION_TOPIC,
             lambda each: self.transactions.on_election(each.partition, each.leader_epoch),
-            self.transactions.on_resignation,
+            lambda partition: self.transactions.on_resignation(partition),
         )
 
-    def _transaction_coordinator(
-        self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager, readable_by_old_kafka: bool
-    ) -> TransactionCoordinator:
-        topic = new_transaction_topic(config)
-        return TransactionCoordinator(
-            clock,
-            TransactionSettings.from_config(config, transaction_version=0 if readable_by_old_kafka else 2),
-            ReplicatedLog(TRANSACTION_TOPIC, replicas, self._metadata, clock, topic.partition_count),
+    @cached_property
+    def groups(self) -> GroupCoordinator:
+        """The coordinator of groups."""
+        from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
+        from kafkacompat.groups.coordinator import GroupCoordinator
+        from kafkacompat.groups.settings import GroupSettings
+
+        topic = new_offsets_topic(self._config)
+        groups = GroupCoordinator(
+            self._clock,
+            GroupSettings.from_config(self._config, readable_by_old_kafka=self._readable_by_old_kafka),
+            self._log_in(topic),
+            self._made_when_needed(topic).ensure,
+            self._rng.randbytes,
+            metadata=self._metadata,
+            consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self.controller.config),
+        )
+        groups.start()
+        return groups
+
+    @cached_property
+    def stored_offsets(self) -> StoredOffsets:
+        """What `OffsetCommit` 0 has committed."""
+        from kafkacompat.groups.stored_offsets import StoredOffsets
+
+        return StoredOffsets(self._store, self._config.int("offset.metadata.max.bytes"))
+
+    @cached_property
+    def transactions(self) -> TransactionCoordinator:
+        """The coordinator of transactions."""
+        from kafkacompat.transactions.coordinator import TransactionCoordinator
+        from kafkacompat.transactions.markers import MarkerWriter
+        from kafkacompat.transactions.settings import TransactionSettings
+
+        topic, level = new_transaction_topic(self._config), self.features[TRANSACTION_VERSION]
+        transactions = TransactionCoordinator(
+            self._clock,
+            TransactionSettings.from_config(self._config, transaction_version=level),
+            self._log_in(topic),
             self._made_when_needed(topic).ensure,
             lambda: self.controller.producer_ids.next(),
-            MarkerWriter(clock, replicas.find, self.groups.end_transaction),
+            MarkerWriter(self._clock, self._replicas.find, self.groups.end_transaction),
             lambda topic, partition: self.controller.committed.partition(topic, partition) is None,
         )
+        transactions.start()
+        return transactions
 
-    @property
-    def features(self) -> dict[str, int]:
-        """The levels that features are at."""
-        return {GROUP_VERSION: 1, TRANSACTION_VERSION: self.transactions.settings.transaction_version}
+    def _log_in(self, topic: NewTopic) -> ReplicatedLog:
+        return ReplicatedLog(topic.name, self._replicas, self._metadata, self._clock, topic.partition_count)
 
     def _made_when_needed(self, topic: NewTopic) -> InternalTopic:
         return InternalTopic(topic, lambda wanted: self.controller.create_topics(wanted), self._metadata)
 
-    def start(self) -> None:
-        """Begin what is done from time to time."""
-        self.groups.start()
-        self.transactions.start()
-
     def stop(self) -> None:
-        """Tell everybody who waits to look elsewhere."""
+        """Tell everybody who waits to look elsewhere; who asks first from now on finds them stopped."""
         self.transactions.stop()
         self.groups.stop()

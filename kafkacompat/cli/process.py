@@ -66,7 +66,6 @@ class _Process:
 
     def _ready(self, _: object) -> None:
         broker = self._broker
-        FullCollections(self._reactor).start()
         print(
             "kafkacompat ready",
             *broker.addresses,
@@ -78,10 +77,14 @@ class _Process:
         self._reactor.callLater(LOAD_AFTER_S, self._load_ahead)
 
     def _load_ahead(self) -> None:
-        from kafkacompat.handlers import load_ahead
         from kafkacompat.timers import cooperator
 
-        cooperator(self._reactor).coiterate(load_ahead())
+        cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
+
+    def _loaded(self, outcome: object) -> object:
+        """What lives long is there."""
+        FullCollections(self._reactor).start()
+        return outcome
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS

@@ -58,11 +58,22 @@ class CoordinatorEvents:
 
 
 class GroupPartitionEvents(CoordinatorEvents):
-    """Those of the group coordinator: whatever other topic is deleted, its offsets are."""
+    """Those of the group coordinator: whatever other topic is deleted, its offsets are.
 
-    def __init__(self, behind: PartitionEvents, coordinator: GroupCoordinator, stored_offsets: StoredOffsets) -> None:
+    ``coordinator`` and ``stored_offsets`` give them, and are not asked before there is something to tell.
+    """
+
+    def __init__(
+        self,
+        behind: PartitionEvents,
+        coordinator: Callable[[], GroupCoordinator],
+        stored_offsets: Callable[[], StoredOffsets],
+    ) -> None:
         super().__init__(
-            behind, OFFSETS_TOPIC, lambda each: coordinator.on_election(each.partition), coordinator.on_resignation
+            behind,
+            OFFSETS_TOPIC,
+            lambda each: coordinator().on_election(each.partition),
+            lambda partition: coordinator().on_resignation(partition),
         )
         self._coordinator = coordinator
         self._stored_offsets = stored_offsets
@@ -70,6 +81,6 @@ class GroupPartitionEvents(CoordinatorEvents):
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
         if topic.name != OFFSETS_TOPIC:
-            self._coordinator.on_topics_deleted({topic.name: topic.topic_id})
-            self._stored_offsets.topic_deleted(topic.name)
+            self._coordinator().on_topics_deleted({topic.name: topic.topic_id})
+            self._stored_offsets().topic_deleted(topic.name)
         return super().delete_partitions(topic)

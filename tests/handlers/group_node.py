@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.stored_offsets import StoredOffsets
@@ -24,7 +26,6 @@ class GroupNode(CoordinatorNode):
         given = services(
             clock=self.world.clock,
             metadata=self.world.metadata,
-            group_coordinator=self.world.coordinator,
-            stored_offsets=StoredOffsets(self.store, 4096),
+            coordinators=SimpleNamespace(groups=self.world.coordinator, stored_offsets=StoredOffsets(self.store, 4096)),
         )
         super().__init__(given, t=2, u=2, **({"__consumer_offsets": 4} if has_offsets_topic else {}))

@@ -36,7 +36,8 @@ class World(DataNode):
         self.coordinator = FakeVouching()
         config = BrokerConfig({"node.id": "1", "transaction.partition.verification.enable": verification})
         services: Any = self.services
-        services.transactions, services.controller = self.coordinator, SimpleNamespace(config=config)
+        services.coordinators = SimpleNamespace(transactions=self.coordinator)
+        services.controller = SimpleNamespace(config=config)
 
     @property
     def partition(self) -> Partition:

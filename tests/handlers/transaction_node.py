@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.metadata.image import ImageHolder
@@ -24,7 +26,6 @@ class TransactionNode(CoordinatorNode):
         given = services(
             clock=self.world.clock,
             metadata=ImageHolder(),
-            group_coordinator=self.groups.coordinator,
-            transactions=self.world.coordinator,
+            coordinators=SimpleNamespace(groups=self.groups.coordinator, transactions=self.world.coordinator),
         )
         super().__init__(given, t=2, u=2, __consumer_offsets=4, **{TRANSACTION_TOPIC: 4})

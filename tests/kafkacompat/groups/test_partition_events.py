@@ -23,13 +23,15 @@ def a_world() -> tuple[World, RecordingEvents, GroupPartitionEvents]:
     world, replicas = World(), RecordingEvents()
     for partition in range(4):
         world.coordinator.on_resignation(partition)
-    return world, replicas, GroupPartitionEvents(replicas, world.coordinator, StoredOffsets(MemoryStore(), 4096))
+    stored = StoredOffsets(MemoryStore(), 4096)
+    return world, replicas, GroupPartitionEvents(replicas, lambda: world.coordinator, lambda: stored)
 
 
 def test_with_a_topic_its_offsets_in_the_store_go() -> None:
     store = MemoryStore()
     stored = StoredOffsets(store, 4096)
-    events = GroupPartitionEvents(RecordingEvents(), World().coordinator, stored)
+    world = World()
+    events = GroupPartitionEvents(RecordingEvents(), lambda: world.coordinator, lambda: stored)
     now(stored.commit("g", [OffsetToCommit(name, TOPIC_ID, 0, 1, -1, None) for name in ("t", "u")]))
     events.delete_partitions(topic("t"))
     assert list(store.entries) == ["/consumers/g/offsets/u/0"]
