@@ -151,7 +151,8 @@ class KafkacompatBroker(Broker):
         return [sys.executable, "-m", "kafkacompat", "serve", *options]
 
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(ROOT)}
+        # With bytecode, as an installed one has it, whatever is kept here: without, a start is mostly the compiling of sources.
+        return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class KafkaBroker(Broker):
