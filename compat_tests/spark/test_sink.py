@@ -1,0 +1,179 @@
+"""Spark's sink: into which topic and partition each row goes, compressed and large records, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from compat_tests.spark.scene import Scene, fill, numbered, records, refusal
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.record_batch import batches, read_header
+
+pytestmark = pytest.mark.spark
+
+WITH_TOPIC = ("topic", "partition", "offset", "value")
+
+
+def write(scene: Scene, frame: Any, **options: str) -> None:
+    """Write a frame to the topics of its column, or of the option ``topic``."""
+    given = {"kafka.bootstrap.servers": scene.broker.bootstrap, **options}
+    frame.write.format("kafka").options(**given).save()
+
+
+def numbers(scene: Scene, count: int, *columns: str) -> Any:
+    """Return a frame of one task: the numbers from 0 as ``value``, and more columns made of ``id``."""
+    return scene.session.range(0, count, 1, 1).selectExpr("string(id) as value", *columns)
+
+
+def test_the_topic_of_each_row(scene: Scene) -> None:
+    """The option goes before the column."""
+    topics = [f"{scene.topic}-{number}" for number in range(3)]
+    for topic in topics:
+        scene.create(1, topic)
+    write(scene, numbers(scene, 30, f"concat('{scene.topic}-', id % 3) as topic"))
+    by_column = records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC)
+    assert scene.note("by column", by_column) == {(topics[one % 3], 0, one // 3, str(one)) for one in range(30)}
+    write(scene, numbers(scene, 5, f"'{topics[0]}' as topic"), topic=topics[1])
+    by_option = records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC) - by_column
+    assert scene.note("by option", by_option) == {(topics[1], 0, 10 + one, str(one)) for one in range(5)}
+
+
+def test_the_partition_of_each_row(scene: Scene) -> None:
+    """Where a row names one it goes there, in the order of the rows; where none, its key says which."""
+    scene.create(4)
+    write(scene, numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
+    found = scene.note("named", records(scene.batch()))
+    assert found == {(3 - one % 4, one // 4, str(one)) for one in range(40)}
+    write(scene, numbers(scene, 40, "string(id % 10) as key", "cast(null as int) as partition"), topic=scene.topic)
+    by_key = {(one[0], one[2]) for one in records(scene.batch(), ("partition", "offset", "key")) if one[2] != "key"}
+    assert len(scene.note("by key", by_key)) == 10
+    assert len({partition for partition, _ in by_key}) == 4
+
+
+def test_a_partition_that_is_not_there(scene: Scene) -> None:
+    scene.create(2)
+    frame = numbers(scene, 5, "5 as partition")
+    refused = refusal(lambda: write(scene, frame, topic=scene.topic, **{"kafka.max.block.ms": "1500"}))
+    assert "TimeoutException" in scene.note("refusal", refused)
+    assert records(scene.batch()) == set()
+
+
+def test_rows_without_a_topic(scene: Scene) -> None:
+    assert refusal(lambda: write(scene, numbers(scene, 5)))[0].startswith("AnalysisException")
+    frame = numbers(scene, 5, "cast(null as string) as topic")
+    assert scene.note("refusal", refusal(lambda: write(scene, frame))) != []
+
+
+def test_a_topic_that_is_made_by_writing(scene: Scene) -> None:
+    write(scene, numbers(scene, 100), topic=scene.topic)
+    assert scene.note("rows", records(scene.batch())) == {(0, one, str(one)) for one in range(100)}
+
+
+def codecs_on_disk(scene: Scene) -> set[Codec]:
+    (segment,) = (scene.broker.data_folder / f"{scene.topic}-0").glob("*.log")
+    return {Codec(read_header(batch).codec) for batch in batches(segment.read_bytes())}
+
+
+@pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
+def test_compression(scene: Scene, codec: str) -> None:
+    scene.create()
+    write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": codec})
+    assert records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
+    assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4"])
+def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
+    """The broker packs anew what comes otherwise."""
+    scene.create(compression_type=codec)
+    write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
+    assert records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
+    assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
+
+
+PRODUCERS: dict[str, Mapping[str, str]] = {
+    "acks-0": {"kafka.acks": "0", "kafka.enable.idempotence": "false"},
+    "acks-1": {"kafka.acks": "1", "kafka.enable.idempotence": "false"},
+    "acks-all": {"kafka.acks": "all", "kafka.enable.idempotence": "true"},
+    "small-batches": {"kafka.batch.size": "100", "kafka.linger.ms": "5"},
+    "in-flight-1": {"kafka.max.in.flight.requests.per.connection": "1"},
+}
+
+
+@pytest.mark.parametrize("producer", list(PRODUCERS))
+def test_producers_of_several_kinds(scene: Scene, producer: str) -> None:
+    scene.create()
+    write(scene, numbers(scene, 2000), topic=scene.topic, **PRODUCERS[producer])
+    assert scene.note("rows", records(scene.batch())) == {(0, one, str(one)) for one in range(2000)}
+
+
+SIZE_BYTES = 5_000_000
+
+
+def test_large_records(scene: Scene) -> None:
+    """Larger than what a fetch may take: each comes by itself."""
+    scene.create(max_message_bytes="20000000")
+    large = f"if(id % 2 = 0, repeat(string(id), {SIZE_BYTES}), string(id)) as value"
+    frame = scene.session.range(0, 6, 1, 1).selectExpr(large)
+    write(scene, frame, topic=scene.topic, **{"kafka.max.request.size": "20000000"})
+    digests = scene.batch().selectExpr("partition", "offset", "concat(length(value), ' ', sha2(value, 256)) as value")
+    wanted = frame.selectExpr("concat(length(value), ' ', sha2(value, 256)) as value").collect()
+    assert scene.note("rows", records(digests)) == {(0, offset, row.value) for offset, row in enumerate(wanted)}
+    assert wanted[4].value.startswith(f"{SIZE_BYTES} ")
+
+
+def test_records_too_large(scene: Scene) -> None:
+    """For the producer, and for the topic."""
+    scene.create(max_message_bytes="100000")
+    frame = scene.session.range(1).selectExpr("repeat('x', 2000000) as value")
+    limits = {"kafka.max.request.size": "20000000"}
+    refused = scene.note("by the producer", refusal(lambda: write(scene, frame, topic=scene.topic)))
+    assert "RecordTooLargeException" in refused
+    refused = scene.note("by the broker", refusal(lambda: write(scene, frame, topic=scene.topic, **limits)))
+    assert "RecordTooLargeException" in refused
+    assert records(scene.batch()) == set()
+
+
+def test_from_topic_to_topics(scene: Scene) -> None:
+    """A stream writes with topic, partition, key and headers, and goes on from its checkpoint with nothing twice."""
+    targets = [f"{scene.topic}-even", f"{scene.topic}-odd"]
+    scene.create(2)
+    for topic in targets:
+        scene.create(3, topic)
+    for start in (0, 50):
+        fill(scene.broker, scene.topic, numbered(50, 2, start))
+        copy(scene)
+    columns = ("topic", "partition", "key", "value", "headers[0].key", "string(headers[0].value)")
+    copied = scene.batch(subscribe=",".join(targets), includeHeaders="true").selectExpr(*columns).collect()
+    found = sorted(
+        (row[0].removeprefix(scene.topic), row[1], row[2].decode(), row[3].decode(), row[4], row[5]) for row in copied
+    )
+    wanted = [
+        (
+            "-odd" if offset % 2 else "-even",
+            offset % 3,
+            f"key {offset}",
+            f"{partition}/{offset}",
+            "from",
+            str(partition),
+        )
+        for partition in range(2)
+        for offset in range(100)
+    ]
+    assert scene.note("rows", found) == sorted(wanted)
+
+
+def copy(scene: Scene) -> None:
+    """Write what there is, each record where its offset says."""
+    made = scene.stream().selectExpr(
+        "value",
+        "concat('key ', offset) as key",
+        "int(offset % 3) as partition",
+        f"concat('{scene.topic}', if(offset % 2 = 0, '-even', '-odd')) as topic",
+        "array(struct('from' as key, cast(string(partition) as binary) as value)) as headers",
+    )
+    writer = made.writeStream.format("kafka").option("kafka.bootstrap.servers", scene.broker.bootstrap)
+    query = writer.option("checkpointLocation", str(scene.folder / "copying")).trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
