@@ -20,6 +20,8 @@ class Known(NamedTuple):
 
 # The first that fits is told; groups of the pattern are filled in.
 KNOWN: Sequence[Known] = (
+    # What a function of ours said in a query's thread.
+    Known(r"spark_integration\.errors\.PipelineError: ([^\n]+)", "{0}"),
     Known(
         r"UnknownTopicOrPartitionException|KAFKA_UNKNOWN_TOPIC_OR_PARTITION",
         "a topic that is read or written does not exist (any more): create it, or name another",
@@ -52,6 +54,10 @@ KNOWN: Sequence[Known] = (
     Known(
         r"ClassNotFoundException: (org\.apache\.spark\.sql\.kafka010\S*|kafka)\b",
         "Spark has no Kafka source: let spark_integration.session start it",
+    ),
+    Known(
+        r"(?:FAILED_READ_FILE[^\n]*?|CANNOT_READ_FILE_FOOTER[^\n]*?)file:? (?:\[?)([a-z0-9]+:/[^\s\]]+?)\.? ",
+        "{0} cannot be read as it is damaged: restore it from a copy",
     ),
     Known(
         r"PATH_NOT_FOUND\] Path does not exist: ([^\s]+?)\.? ",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
@@ -18,7 +19,9 @@ class Files:
         self._hadoop = jvm.org.apache.hadoop.fs
         self._io = jvm.org.apache.commons.io.IOUtils
         root = self._hadoop.Path(path)
-        self._files: Any = root.getFileSystem(spark._jsc.hadoopConfiguration())
+        self._gateway: Any = spark.sparkContext._gateway
+        self._configuration: Any = spark._jsc.hadoopConfiguration()
+        self._files: Any = root.getFileSystem(self._configuration)
         self._root: Any = self._files.makeQualified(root)
 
     @property
@@ -64,9 +67,26 @@ class Files:
         self.rename(partial, name)
 
     def rename(self, name: str, to: str) -> None:
-        """Give a file or folder another name, which none may have."""
-        if self.exists(to) or not self._files.rename(self._at(name), self._at(to)):
-            raise OSError(f"{self.path(name)} could not be renamed to {self.path(to)}")
+        """Give a file or folder another name, at once; raises FileExistsError where something has that name."""
+        options = getattr(self._hadoop, "Options$Rename")
+        keep = self._gateway.new_array(options, 1)
+        keep[0] = options.NONE
+        context = self._hadoop.FileContext.getFileContext(self._root.toUri(), self._configuration)
+        try:
+            context.rename(self._at(name), self._at(to), keep)
+        except Py4JJavaError as failure:
+            if "FileAlreadyExists" not in str(failure):
+                raise
+            raise FileExistsError(f"{self.path(to)} is there already") from failure
+
+    def is_folder(self, name: str = "") -> bool:
+        """Return whether there is a folder of that name."""
+        return self.exists(name) and bool(self._files.getFileStatus(self._at(name)).isDirectory())
+
+    def make_folder(self, name: str = "") -> None:
+        """Make a folder, and those above it, if they are not there."""
+        if not self._files.mkdirs(self._at(name)):
+            raise OSError(f"{self.path(name)} could not be made")
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it, if it is there."""
