@@ -12,6 +12,7 @@ PIPELINES = {
     "archive": "Topics into Parquet, Delta or Iceberg, exactly once.",
     "audit": "Completeness and latency of topics and archives.",
     "mirror": "Topics from one cluster into another.",
+    "translate": "A consumer group's offsets into those of the mirror.",
     "replay": "An archive back into topics.",
     "rollup": "Windows over events into a compacted topic and a table.",
     "validate": "Records into typed columns, and what does not fit into a topic of its own.",

@@ -1,0 +1,109 @@
+"""Topics of one cluster into another, as they are: partitions, order, headers, and a map of the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+import click
+from pyspark.sql import SparkSession
+
+from spark_integration.cluster import Cluster
+from spark_integration.command import pipeline, spark_session
+from spark_integration.console import Summary
+from spark_integration.errors import PipelineError
+from spark_integration.mirror.batches import Batches, Side
+from spark_integration.mirror.offset_map import OFFSET_MAP
+from spark_integration.names import Names, names_options
+from spark_integration.options import SessionOptions, cluster_options, session_options, source_options, stream_options
+from spark_integration.query import StreamOptions, run_query
+from spark_integration.source import read_stream, topics_of
+
+# They have several tasks read one partition, whose order would be lost.
+SPLITTING = ("minPartitions", "maxRecordsPerPartition")
+
+
+@dataclass(frozen=True)
+class MirrorSummary(Summary):
+    """What a mirror did; records that others wrote to the same partitions meanwhile are counted too."""
+
+    batches: int
+    records_written: int
+    topics_created: int
+    partitions_added: int
+    offset_map: str
+
+
+def mirror(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    target: Mapping[str, str],
+    *,
+    stream: StreamOptions,
+    names: Names | None = None,
+    offset_map: str = OFFSET_MAP,
+) -> MirrorSummary:
+    """Write what *source* (options of Spark's Kafka source) reads to the cluster of *target* (options ``kafka.*``).
+
+    Nothing is lost. Within a partition records keep their order, and none is written twice by a run that goes on after
+    another was killed: docs/SPARK.md says what is promised. The offset map is a topic of the target, made if need be.
+    Raises PipelineError.
+    """
+    names = names or Names()
+    topics = _checked(spark, source, target, stream, names, offset_map)
+    with closing(Side(spark, source, offset_map)) as read, closing(Side(spark, target, offset_map)) as wrote:
+        wrote.map.make(wrote.cluster)
+        batches = Batches(spark, read, wrote, names, stream.checkpoint_location)
+        batches.know(topics)
+        writer = read_stream(spark, source).writeStream.foreachBatch(batches)
+        tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
+    made = batches.made
+    return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map)
+
+
+def _checked(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    target: Mapping[str, str],
+    stream: StreamOptions,
+    names: Names,
+    offset_map: str,
+) -> list[str]:
+    """Return the topics that are there now to be mirrored."""
+    if splitting := [option for option in SPLITTING if option in source]:
+        raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it away")
+    if stream.trigger.startswith("continuous"):
+        raise PipelineError(f"a mirror knows no trigger {stream.trigger!r}: give an interval like '1 second'")
+    with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
+        topics = [topic for topic in topics_of(read, source) if topic != offset_map]
+        renamed = names.check(topics)
+        if "subscribePattern" not in source:
+            names.check_mapped(topics, "--subscribe and --assign name")
+        if read.cluster_id() == wrote.cluster_id() and (same := [name for name in topics if renamed[name] == name]):
+            raise PipelineError(f"{same[0]} would be mirrored into itself: give another target, a --prefix or --map")
+    return topics
+
+
+@pipeline("mirror")
+@session_options
+@source_options()
+@cluster_options("target", "target-")
+@names_options
+@stream_options
+@click.option("--offset-map", default=OFFSET_MAP, help="The target's topic that maps offsets; made if need be.")
+def command(
+    session: SessionOptions,
+    source: dict[str, str],
+    target: dict[str, str],
+    names: Names,
+    stream: StreamOptions,
+    offset_map: str,
+) -> MirrorSummary:
+    """Mirror topics into another cluster, with their partitions and configs.
+
+    Records keep partition, order, key, value and headers; where they come from is told in further headers. Topics and
+    partitions that are new are picked up. Run it again to go on: what is there already is not written again.
+    """
+    with spark_session("mirror", session) as spark:
+        return mirror(spark, source, target, stream=stream, names=names, offset_map=offset_map)

@@ -1,0 +1,151 @@
+"""Which offset of a mirrored topic stands where which offset of its source stood: a compacted topic in the target.
+
+A record of it says that everything before `sourceOffset` lies before `targetOffset`, and everything else not: one for
+each partition and batch, of which compaction leaves one for 100,000 offsets. Between two of them the records' own
+origin headers tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from spark_integration.cluster import Cluster, Spec, client_properties
+from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.offsets import TopicPartition
+from spark_integration.written import between
+
+OFFSET_MAP = "kafkacompat-offset-map"
+SLOT_OFFSETS = 100_000
+# The slot of the first pair: compaction must not let a later one take its place.
+FIRST = -1
+
+
+class Link(NamedTuple):
+    """A partition and its mirror; ids tell topics apart that were deleted and made anew under their names."""
+
+    cluster: str
+    topic: str
+    topic_id: str
+    partition: int
+    target: str
+    target_id: str
+
+    @property
+    def source_partition(self) -> TopicPartition:
+        """The partition that is read."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def target_partition(self) -> TopicPartition:
+        """The partition that is written."""
+        return TopicPartition(self.target, self.partition)
+
+
+class Pair(NamedTuple):
+    """Records with offsets below `source` lie below `target` there, the others do not."""
+
+    source: int
+    target: int
+
+
+class Pairs:
+    """The pairs that are known of each link, as the topic keeps them once it is compacted."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Link, dict[int, Pair]] = {}
+
+    def put(self, link: Link, slot: int, pair: Pair) -> None:
+        """Keep a pair in the place of what its slot had."""
+        self._slots.setdefault(link, {})[slot] = pair
+
+    def slot_of(self, link: Link, source: int) -> int:
+        """Return where a pair for that offset goes."""
+        return source // SLOT_OFFSETS if link in self._slots else FIRST
+
+    def links(self) -> list[Link]:
+        """Return all that are known."""
+        return list(self._slots)
+
+    def furthest(self, link: Link) -> int:
+        """Return the offset that the mirror has got to at least; -1 of a link that is not known."""
+        return max((pair.source for pair in self._slots.get(link, {}).values()), default=-1)
+
+    def low(self, link: Link, source: int) -> int:
+        """Return a target offset below which there is nothing of *source* or later; the link must be known."""
+        pairs = self._slots[link].values()
+        below = [pair.target for pair in pairs if pair.source <= source]
+        return max(below, default=min(pair.target for pair in pairs))
+
+    def high(self, link: Link, source: int) -> int | None:
+        """Return a target offset from which on there is nothing of *source* or earlier; None where none is known."""
+        return min((pair.target for pair in self._slots.get(link, {}).values() if pair.source > source), default=None)
+
+
+class OffsetMap:
+    """The topic, and what it holds: read once, and kept up with by who writes it."""
+
+    def __init__(self, spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
+        self._spark = spark
+        self._options = options
+        self.topic = topic
+        self._producer: Any = None
+
+    def read(self, cluster: Cluster) -> Pairs:
+        """Return what the topic holds; nothing where it is not there."""
+        pairs = Pairs()
+        if self.topic not in cluster.topics([self.topic]):
+            return pairs
+        partitions = cluster.partitions([self.topic])
+        begin, end = (cluster.offsets(partitions, spec) for spec in (Spec.EARLIEST, Spec.LATEST))
+        rows = between(self._spark, self._options, begin, end).orderBy("partition", "offset")
+        for key, value in rows.selectExpr("cast(key as string)", "cast(value as string)").toLocalIterator():
+            pairs.put(*_entry(self.topic, key, value))
+        return pairs
+
+    def make(self, cluster: Cluster) -> None:
+        """Let the topic be there."""
+        cluster.create_topic(self.topic, 1, {"cleanup.policy": "compact"})
+
+    def write(self, entries: Sequence[tuple[Link, int, Pair]]) -> None:
+        """Write pairs into their slots; returns when they are there. Raises PipelineError."""
+        jvm: Any = self._spark._jvm
+        if not entries:
+            return
+        try:
+            producer = self._producer = self._producer or self._started(jvm)
+            sent = [producer.send(self._record(jvm, *entry)) for entry in entries]
+            for one in sent:
+                one.get()
+        except Py4JJavaError as failure:
+            raise PipelineError(f"{self.topic}: {sentence_of(failure)}") from failure
+
+    def close(self) -> None:
+        """Let the producer go."""
+        if self._producer is not None:
+            self._producer.close()
+
+    def _started(self, jvm: Any) -> Any:
+        properties = jvm.java.util.Properties()
+        for name, value in client_properties(self._options).items():
+            properties.setProperty(name, value)
+        strings = jvm.org.apache.kafka.common.serialization.StringSerializer
+        return jvm.org.apache.kafka.clients.producer.KafkaProducer(properties, strings(), strings())
+
+    def _record(self, jvm: Any, link: Link, slot: int, pair: Pair) -> Any:
+        key = json.dumps({**link._asdict(), "slot": slot}, sort_keys=True)
+        value = json.dumps({"sourceOffset": pair.source, "targetOffset": pair.target})
+        return jvm.org.apache.kafka.clients.producer.ProducerRecord(self.topic, key, value)
+
+
+def _entry(topic: str, key: str, value: str) -> tuple[Link, int, Pair]:
+    try:
+        fields, offsets = json.loads(key), json.loads(value)
+        slot = int(fields.pop("slot"))
+        return Link(**fields), slot, Pair(offsets["sourceOffset"], offsets["targetOffset"])
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise PipelineError(f"topic {topic} is no offset map of a mirror: name another by --offset-map") from problem

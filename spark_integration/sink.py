@@ -1,0 +1,27 @@
+"""Writing records with Spark's own Kafka sink (Spark guide, Writing Data to Kafka)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+# Idempotent producers keep the order of a partition; a record that its topic takes shall not fail at the producer's
+# own limit, which is 1 MiB (this one is what its buffer holds).
+PRODUCER = {"kafka.enable.idempotence": "true", "kafka.max.request.size": str(32 * 1024 * 1024)}
+PARTITION = ("topic", "partition")
+COLUMNS = ("key", "value", "headers", "topic", "partition")
+
+
+def write_batch(frame: DataFrame, target: Mapping[str, str]) -> None:
+    """Write what *frame* has of `COLUMNS`, in the order of its rows within each of its tasks; returns when all is there.
+
+    Without `partition` the producer chooses by the key's hash.
+    """
+    wanted = [name for name in COLUMNS if name in frame.columns]
+    frame.select(*wanted).write.format("kafka").options(**{**PRODUCER, **target}).save()
+
+
+def in_order(frame: DataFrame, tasks: int) -> DataFrame:
+    """Bring every partition's records into one task, by offset; *tasks* is how many tasks there are at most."""
+    return frame.repartition(tasks, *PARTITION).sortWithinPartitions(*PARTITION, "offset")

@@ -1,0 +1,129 @@
+"""Where a consumer group goes on in the mirror of what it has read so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from spark_integration.cluster import Cluster, Spec
+from spark_integration.command import pipeline, spark_session
+from spark_integration.console import Summary
+from spark_integration.errors import PipelineError
+from spark_integration.mirror.offset_map import OFFSET_MAP, Link, OffsetMap, Pairs
+from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
+from spark_integration.options import SessionOptions, cluster_options, session_options
+from spark_integration.origin import origin_columns
+from spark_integration.written import between
+
+
+@dataclass(frozen=True)
+class TranslateSummary(Summary):
+    """What became of a group's offsets; *offsets* are the target's, as JSON."""
+
+    partitions: int
+    not_mirrored: int
+    offsets: str
+    committed: bool
+
+
+def translate(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    target: Mapping[str, str],
+    group: str,
+    *,
+    offset_map: str = OFFSET_MAP,
+    commit: bool = True,
+) -> TranslateSummary:
+    """Translate what *group* has committed in *source* into the offsets of the mirror in *target*, and commit them there.
+
+    The group then reads what it has not read, and nothing of it is left out; what is in the target twice it may read
+    again. It must have no members in the target. Partitions that no mirror wrote are counted, and not committed.
+    Raises PipelineError.
+    """
+    with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
+        committed = read.committed(group)
+        if not committed:
+            raise PipelineError(f"group {group} has committed nothing on {read.bootstrap}: name one that has")
+        pairs = OffsetMap(spark, target, offset_map).read(wrote)
+        links = _current(read, wrote, pairs)
+        wanted = {links[one]: offset for one, offset in committed.items() if one in links}
+        if not wanted:
+            raise PipelineError(
+                f"{offset_map} on {wrote.bootstrap} knows nothing of what group {group} has read: mirror it first"
+            )
+        offsets = _translated(spark, target, wrote, pairs, wanted)
+        if commit:
+            wrote.commit(group, offsets)
+    return TranslateSummary(len(offsets), len(committed) - len(wanted), json_of_offsets(offsets), commit)
+
+
+def _current(source: Cluster, target: Cluster, pairs: Pairs) -> dict[TopicPartition, Link]:
+    """Return the links whose topics are still those that they were made for."""
+    cluster = source.cluster_id()
+    links = [link for link in pairs.links() if link.cluster == cluster]
+    here, there = source.topics({link.topic for link in links}), target.topics({link.target for link in links})
+    ids = {*((name, topic.topic_id) for side in (here, there) for name, topic in side.items())}
+    return {
+        link.source_partition: link
+        for link in links
+        if (link.topic, link.topic_id) in ids and (link.target, link.target_id) in ids
+    }
+
+
+def _translated(
+    spark: SparkSession, target: Mapping[str, str], cluster: Cluster, pairs: Pairs, wanted: Mapping[Link, int]
+) -> Offsets:
+    """Find the first record of each link that came from the wanted offset or from behind it."""
+    places = [link.target_partition for link in wanted]
+    earliest, latest = (cluster.offsets(places, spec) for spec in (Spec.EARLIEST, Spec.LATEST))
+    begin: Offsets = {}
+    end: Offsets = {}
+    for link, offset in wanted.items():
+        place = link.target_partition
+        high = pairs.high(link, offset)
+        end[place] = latest[place] if high is None else max(earliest[place], min(high, latest[place]))
+        begin[place] = min(max(pairs.low(link, offset), earliest[place]), end[place])
+    found = _first_behind(spark, between(spark, target, begin, end), wanted)
+    return {place: found.get(place, end[place]) for place in places}
+
+
+def _first_behind(spark: SparkSession, records: DataFrame, wanted: Mapping[Link, int]) -> Offsets:
+    rows = [(link.cluster, link.topic, link.partition, link.target, offset) for link, offset in wanted.items()]
+    schema = "origin_cluster string, origin_topic string, origin_partition int, topic string, wanted bigint"
+    asked = spark.createDataFrame(rows, schema)
+    keys = ["origin_cluster", "origin_topic", "origin_partition", "topic"]
+    behind = (
+        origin_columns(records.select("topic", "partition", "offset", "headers"))
+        .join(sql.broadcast(asked), keys)
+        .where("origin_offset >= wanted and partition = origin_partition")
+    )
+    first = behind.groupBy("topic", "partition").agg(sql.min("offset").alias("offset"))
+    return {TopicPartition(row.topic, row.partition): row.offset for row in first.collect()}
+
+
+@pipeline("translate")
+@session_options
+@cluster_options("source")
+@cluster_options("target", "target-")
+@click.option("--group", required=True, help="The consumer group.")
+@click.option("--offset-map", default=OFFSET_MAP, help="The target's topic that the mirror keeps.")
+@click.option("--dry-run", is_flag=True, help="Tell the offsets and commit nothing.")
+def command(
+    session: SessionOptions,
+    source: dict[str, str],
+    target: dict[str, str],
+    group: str,
+    offset_map: str,
+    dry_run: bool,
+) -> TranslateSummary:
+    """Let a consumer group go on in the mirror of a cluster.
+
+    What the group has committed in the source is translated and committed in the target, where it must have no members.
+    """
+    with spark_session("translate", session) as spark:
+        return translate(spark, source, target, group, offset_map=offset_map, commit=not dry_run)

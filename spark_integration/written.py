@@ -1,0 +1,59 @@
+"""What topics have already of what is to be written, as their records' origin headers tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
+from spark_integration.origin import origin_columns
+from spark_integration.sink import PARTITION
+from spark_integration.source import read_batch
+
+PLACE = ("topic", "partition", "offset")
+
+
+def written(
+    spark: SparkSession, target: Mapping[str, str], begin: Offsets, end: Offsets, cluster: str | None = None
+) -> DataFrame:
+    """Return the places (topic, partition, offset) that the target's records from *begin* to *end* came from.
+
+    *cluster*: only what a mirror of that cluster wrote; None: only what no mirror wrote.
+    """
+    records = origin_columns(between(spark, target, begin, end).select("headers"))
+    ours = sql.col("origin_cluster").eqNullSafe(sql.lit(cluster)) & sql.col("origin_offset").isNotNull()
+    return records.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
+
+
+def between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets, end: Offsets) -> DataFrame:
+    """Return the records from *begin* to *end*, which name the same partitions; what is gone is left out."""
+    source = {
+        **cluster,
+        "assign": _assignment(begin),
+        "startingOffsets": json_of_offsets(begin),
+        "endingOffsets": json_of_offsets(end),
+        "failOnDataLoss": "false",
+    }
+    return read_batch(spark, source)
+
+
+def unwritten(frame: DataFrame, there: DataFrame) -> DataFrame:
+    """Return the rows of *frame* from the first on, in each partition, whose place is not in *there*.
+
+    Not just those that are missing: a producer that gives a record up may have written the next ones, and a reader
+    that keeps the last value of a key must find them once more behind it.
+    """
+    missing = frame.select(*PLACE).join(there, list(PLACE), "left_anti")
+    first = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first_missing"))
+    found = frame.join(sql.broadcast(first), list(PARTITION))
+    return found.where(sql.col("offset") >= sql.col("first_missing")).drop("first_missing")
+
+
+def _assignment(offsets: Mapping[TopicPartition, int]) -> str:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in offsets:
+        topics.setdefault(topic, []).append(partition)
+    return json.dumps(topics)
