@@ -1,0 +1,118 @@
+"""One micro-batch of `validate`, which may be killed at any moment and run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.offsets import Offsets
+from spark_integration.validate.decoding import Known, decode
+from spark_integration.validate.formats import Plan
+from spark_integration.validate.outputs import (
+    COLUMNS,
+    Outputs,
+    dead_letters,
+    ends,
+    good_records,
+    write_files,
+    write_topic,
+)
+from spark_integration.validate.state import Begun, State
+from spark_integration.validate.tally import Counts, count
+
+
+class Batches:
+    """What the query calls for each micro-batch; *total* adds up what they came to.
+
+    A batch says in the state how it reads and where its topics end before it writes. If it is run again, it reads in the
+    same way, so every record goes where it went; files it writes anew, and to topics only what they lack.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        known: Broadcast[Known],
+        outputs: Outputs,
+        cluster: Cluster,
+        target: Mapping[str, str],
+        state: State,
+        fail_on_drift: bool,
+        say: Callable[[str], None],
+    ) -> None:
+        self._plan = plan
+        self._known = known
+        self._outputs = outputs
+        self._cluster = cluster
+        self._target = target
+        self._state = state
+        self._fail_on_drift = fail_on_drift
+        self._say = say
+        self.total = Counts()
+        self.failure: PipelineError | None = None
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        try:
+            self._run(frame, number)
+        except PipelineError as problem:
+            self.failure = problem
+            raise
+
+    def _run(self, frame: DataFrame, number: int) -> None:
+        before = self._state.begun(number, self._plan.registry)
+        plan = before.plan if before else self._plan
+        # Decoded once: were it done again for the second output, a schema that came meanwhile could move a record.
+        decoded = decode(frame.select(*COLUMNS), plan, self._known).localCheckpoint()
+        try:
+            counts = count(decoded)
+            self._tell(counts)
+            if before is None:
+                self._refuse_drift(counts)
+            now = ends(self._cluster, self._outputs)
+            if before is None:
+                self._state.begin(number, Begun(plan, now))
+            self._write(decoded, counts, number, before.ends if before else None, now)
+        finally:
+            _release(decoded)
+        self.total.add(counts)
+
+    def _write(self, decoded: DataFrame, counts: Counts, number: int, before: Offsets | None, now: Offsets) -> None:
+        query_id = self._state.query_id
+        good, dead = decoded.where("reason is null"), decoded.where("reason is not null")
+        if counts.good:
+            self._write_files(good, query_id, number, before)
+            if self._outputs.topic is not None:
+                records = good_records(good, query_id)
+                write_topic(records, self._outputs.topic, self._target, before, now, query_id)
+        if counts.dead:
+            topic = self._outputs.dead_letter_topic
+            write_topic(dead_letters(dead, query_id), topic, self._target, before, now, query_id)
+
+    def _write_files(self, good: DataFrame, query_id: str, number: int, before: Offsets | None) -> None:
+        try:
+            write_files(good, self._outputs, query_id, number)
+        except Exception:
+            if before is None:
+                self._state.forget(number)
+            raise
+
+    def _tell(self, counts: Counts) -> None:
+        for what in counts.drift.keys() - self.total.drift.keys():
+            self._say(f"the records differ from the schema: {what}")
+
+    def _refuse_drift(self, counts: Counts) -> None:
+        if self._fail_on_drift and counts.drift:
+            told = ", ".join(f"{what} ({number})" for what, number in counts.drift.most_common(10))
+            raise PipelineError(
+                f"the records differ from the schema: {told}: change the schema, or give --on-drift warn"
+            )
+
+
+def _release(decoded: DataFrame) -> None:
+    """Give back what a batch kept; Spark itself does so when the JVM's garbage collector comes by."""
+    java: Any = decoded._jdf
+    java.queryExecution().logical().rdd().unpersist(False)

@@ -1,0 +1,165 @@
+"""The Arrow UDF of `validate`: bytes in, typed values out, with a reason where there is no value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructField, StructType
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.dead import DeadLetterError, shown
+from spark_integration.validate.drift import differences
+from spark_integration.validate.formats import CONFLUENT, Format, Plan, format_of
+from spark_integration.validate.framing import unframed
+from spark_integration.validate.registry import Registry, Schema, UnknownSchemaError
+
+# Different differences of one Arrow batch that are told one by one.
+MOST_DIFFERENCES = 200
+OTHERS = "new other fields"
+TALLY = MapType(StringType(), LongType(), False)
+# What the rows of an Arrow batch come to; it stands in the first of them. Keys with a space at their end go on.
+ROWS, NULLS, DEAD, SCHEMA_ID, DRIFT = "rows", "nulls", "dead ", "schema ", "drift "
+
+Known = Mapping[int, Schema]
+
+
+class Decoded(NamedTuple):
+    """One value, or why there is none."""
+
+    value: Any = None
+    schema_id: int | None = None
+    reason: str | None = None
+    detail: str | None = None
+
+
+def decode(frame: DataFrame, plan: Plan, known: Broadcast[Known]) -> DataFrame:
+    """Add to the records of *frame*: `decoded`, `schemaId`, `reason` and `detail` (null for a good one), `tally`."""
+    added = [
+        StructField("decoded", format_of(plan).type),
+        StructField("schemaId", IntegerType()),
+        StructField("reason", StringType()),
+        StructField("detail", StringType()),
+        StructField("tally", TALLY),
+    ]
+    return frame.mapInArrow(_decoder_of_batches(plan, known), StructType([*frame.schema.fields, *added]))
+
+
+def _decoder_of_batches(
+    plan: Plan, known: Broadcast[Known]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = Decoder(plan, known.value)
+        for batch in batches:
+            yield decoder.batch(batch)
+
+    return decode_batches
+
+
+class Decoder:
+    """Decodes the values of one task; *known* are schemas by their ids, others are asked for."""
+
+    def __init__(self, plan: Plan, known: Known) -> None:
+        self._format: Format = format_of(plan)
+        self._framed = plan.wire_format == CONFLUENT
+        self._registry = Registry(plan.registry) if plan.registry else None
+        self._writers: dict[int, Schema | DeadLetterError] = dict(known)
+        self._differences: dict[int, list[str]] = {}
+        self.type = to_arrow_type(self._format.type)
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with the columns that `decode` adds."""
+        drift: Counter[str] = Counter()
+        found = [self.value(value, drift) for value in batch.column("value").to_pylist()]
+        values, found = self._column(found)
+        tally = pa.array([_tally(found, drift)] + [None] * (len(found) - 1), to_arrow_type(TALLY))
+        columns = [
+            values,
+            pa.array([_signed(one.schema_id) for one in found], pa.int32()),
+            pa.array([one.reason for one in found], pa.string()),
+            pa.array([one.detail for one in found], pa.string()),
+            tally if len(found) else tally.slice(0, 0),
+        ]
+        names = ["decoded", "schemaId", "reason", "detail", "tally"]
+        return pa.RecordBatch.from_arrays([*batch.columns, *columns], [*batch.schema.names, *names])
+
+    def value(self, value: bytes | None, drift: Counter[str]) -> Decoded:
+        """Decode one; null, which deletes a key of a compacted topic, is a good value of every schema."""
+        if value is None:
+            return Decoded()
+        schema_id = None
+        try:
+            payload, writer = value, None
+            if self._framed:
+                schema_id, payload = unframed(value)
+                writer = self._writer(schema_id)
+                drift.update(self._differences.get(schema_id, ()))
+            return Decoded(self._format.decode(payload, writer, drift), schema_id)
+        except DeadLetterError as problem:
+            return Decoded(None, schema_id, problem.reason, _text(problem.detail))
+
+    def _writer(self, schema_id: int) -> Schema | None:
+        if self._registry is None:
+            return None
+        found = self._writers.get(schema_id)
+        if found is None:
+            found = self._writers[schema_id] = self._ask(self._registry, schema_id)
+        if isinstance(found, DeadLetterError):
+            raise found
+        if schema_id not in self._differences:
+            self._compare(schema_id, found)
+        return found
+
+    def _ask(self, registry: Registry, schema_id: int) -> Schema | DeadLetterError:
+        try:
+            return registry.by_id(schema_id)
+        except UnknownSchemaError:
+            return DeadLetterError("unknown-schema", f"the registry {registry.url} has no schema {schema_id}")
+
+    def _compare(self, schema_id: int, writer: Schema) -> None:
+        try:
+            kind = self._format.type_of(writer)
+        except PipelineError as problem:
+            self._writers[schema_id] = dead = DeadLetterError("unusable-schema", f"schema {schema_id}: {problem}")
+            raise dead from None
+        self._differences[schema_id] = list(differences(kind, self._format.type)) if kind is not None else []
+
+    def _column(self, found: list[Decoded]) -> tuple[pa.Array, list[Decoded]]:
+        """Make the column; where pyarrow takes not all values, find those that it does not."""
+        try:
+            return pa.array([one.value for one in found], self.type), found
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            judged = [self._judged(one) for one in found]
+            return pa.array([one.value for one in judged], self.type), judged
+
+    def _judged(self, one: Decoded) -> Decoded:
+        try:
+            pa.array([one.value], self.type)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as problem:
+            return Decoded(None, one.schema_id, "does-not-fit", f"{shown(str(problem))} in {shown(one.value)}")
+        return one
+
+
+def _signed(schema_id: int | None) -> int | None:
+    """Spark's integers have a sign, as Java's have in which registries keep ids."""
+    return schema_id if schema_id is None or schema_id < 1 << 31 else schema_id - (1 << 32)
+
+
+def _text(text: str) -> str:
+    """Leave out half characters, which JSON can name and UTF-8 cannot write."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _tally(found: list[Decoded], drift: Counter[str]) -> list[tuple[str, int]]:
+    nulls = sum(one.value is None and one.reason is None for one in found)
+    told: Counter[str] = Counter({ROWS: len(found), NULLS: nulls})
+    told.update(f"{DEAD}{one.reason}" for one in found if one.reason is not None)
+    told.update(f"{SCHEMA_ID}{one.schema_id}" for one in found if one.schema_id is not None)
+    for number, (what, count) in enumerate(drift.most_common()):
+        told[DRIFT + (_text(what) if number < MOST_DIFFERENCES else OTHERS)] += count
+    return list(told.items())

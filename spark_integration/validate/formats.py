@@ -1,0 +1,126 @@
+"""What a value can be written in: the decoders of one interface, made of what the driver sends to the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_string
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.avro import Avro
+from spark_integration.validate.json_schema import Judge
+from spark_integration.validate.json_values import Drift, holds_decimals, loads, reader_of
+from spark_integration.validate.protobuf import Protobuf
+from spark_integration.validate.registry import RegistryOptions, Schema
+
+# A schema of Spark's own, as the JSON of a DataType.
+SPARK = "SPARK"
+CONFLUENT, PLAIN = "confluent", "plain"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How values are decoded: by which *reader* schema, and whether they have the header of *wire_format* confluent.
+
+    *registry* knows the schemas of ids; without one, whatever has a header was written by the reader's own schema.
+    *message* is the Protobuf message.
+    """
+
+    value_format: str
+    wire_format: str
+    reader: Schema
+    message: str | None = None
+    registry: RegistryOptions | None = None
+
+
+class Format(Protocol):
+    """Decodes values; *type* is what they become."""
+
+    type: DataType
+
+    def type_of(self, writer: Schema) -> DataType | None:
+        """Return the type of what another schema writes; None where that cannot be told."""
+
+    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+        """Return a value as pyarrow takes it for the type; count in *drift* what differs. Raises DeadLetterError."""
+
+
+class AvroFormat:
+    """Avro; what differs, the writer's schema says."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._avro = Avro(plan.reader)
+        self.type = self._avro.type
+        self.type_of: Callable[[Schema], DataType | None] = self._avro.type_of
+
+    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+        return self._avro.decode(payload, writer)
+
+
+class ProtobufFormat:
+    """Protobuf; what differs, the writer's schema says, and without one the numbers that the reader does not know."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._protobuf = Protobuf(plan.reader, plan.message, plan.wire_format == CONFLUENT)
+        self.type = self._protobuf.type
+        self.type_of: Callable[[Schema], DataType | None] = self._protobuf.type_of
+
+    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+        value, unknown = self._protobuf.decode(payload, writer)
+        if writer is None:
+            drift.update(f"new value.#{number}" for number in unknown)
+        return value
+
+
+class JsonFormat:
+    """JSON by a type of Spark's or by a JSON Schema; what differs, each value says."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._judge = Judge(plan.reader) if plan.reader.kind == "JSON" else None
+        self.type = self._judge.type if self._judge else spark_type(plan.reader.text)
+        self._read = reader_of(self.type)
+        self._exact = holds_decimals(self.type)
+
+    def type_of(self, writer: Schema) -> DataType | None:
+        return None
+
+    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+        value = loads(payload, self._exact)
+        if self._judge is not None:
+            self._judge.check(value)
+        return self._read(value, drift)
+
+
+FORMATS: Mapping[str, Callable[[Plan], Format]] = {"json": JsonFormat, "avro": AvroFormat, "protobuf": ProtobufFormat}
+
+
+def format_of(plan: Plan) -> Format:
+    """Make the decoder; raises PipelineError where the schema cannot be used."""
+    made = FORMATS[plan.value_format](plan)
+    _refuse_twins(made.type, "value")
+    return made
+
+
+def spark_type(text: str) -> DataType:
+    """Read the JSON of a DataType; raises PipelineError."""
+    try:
+        return _parse_datatype_json_string(text)
+    except Exception as problem:
+        raise PipelineError(f"{text[:80]!r} is no type of Spark's ({problem}): correct it") from problem
+
+
+def _refuse_twins(kind: DataType, path: str) -> None:
+    if isinstance(kind, StructType):
+        seen: dict[str, str] = {}
+        for field in kind.fields:
+            if (other := seen.setdefault(field.name.lower(), field.name)) is not field.name:
+                raise PipelineError(
+                    f"{path} has {other} and {field.name}, which Spark takes for one: rename one of them"
+                )
+            _refuse_twins(field.dataType, f"{path}.{field.name}")
+    elif isinstance(kind, ArrayType):
+        _refuse_twins(kind.elementType, path)
+    elif isinstance(kind, MapType):
+        _refuse_twins(kind.valueType, path)

@@ -1,0 +1,215 @@
+"""JSON values read as Spark's types, with the path of what does not fit, and what differs from the schema on the way."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timezone
+from decimal import Context, Decimal
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.dead import DeadLetterError, shown
+
+# Counts differences from the schema: "new a.b", "missing a.c", "changed a.d".
+Drift = Counter[str]
+Read = Callable[[Any, Drift], Any]
+# A reader of a value that stands at a path.
+Make = Callable[[str], Read]
+MOST_WHOLE = 1 << 63
+DIGITS = Context(prec=100)
+INTEGERS: Mapping[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+
+
+def loads(payload: bytes, exact: bool = False) -> Any:
+    """Parse a JSON text; numbers with a fraction become floats, or Decimals if *exact*. Raises DeadLetterError."""
+    try:
+        return json.loads(payload, parse_float=Decimal if exact else float, parse_constant=_no_number)
+    except (ValueError, RecursionError) as problem:
+        raise DeadLetterError("malformed", f"is no JSON: {problem}") from None
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def holds_decimals(kind: DataType) -> bool:
+    """Whether a decimal is somewhere in that type."""
+    return '"decimal(' in kind.json()
+
+
+def reader_of(kind: DataType, path: str = "value") -> Read:
+    """Return what reads a JSON value as *kind*; raises PipelineError where there is no such JSON.
+
+    It raises DeadLetterError where a value does not fit, and counts what is otherwise than the schema says.
+    """
+    if isinstance(kind, StructType):
+        return _struct(kind, path)
+    if isinstance(kind, ArrayType):
+        return _array(reader_of(kind.elementType, f"{path}[]"), path)
+    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
+        return _map(reader_of(kind.valueType, f"{path}{{}}"), path)
+    if type(kind) in INTEGERS:
+        return _integer(INTEGERS[type(kind)], kind.simpleString(), path)
+    if isinstance(kind, StringType):
+        return _string(path)
+    if type(kind) in LEAVES:
+        return _leaf(kind, path)
+    raise PipelineError(f"{path} is {kind.simpleString()}, which JSON cannot hold here: give it another type")
+
+
+def _differs(path: str, kind: str, value: Any, drift: Drift) -> DeadLetterError:
+    drift[f"changed {path}"] += 1
+    return DeadLetterError("does-not-fit", f"{path} is {shown(_plain(value))}, not {kind}")
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _struct(kind: StructType, path: str) -> Read:
+    fields = [(one.name, reader_of(one.dataType, f"{path}.{one.name}"), one.nullable) for one in kind.fields]
+    names = {one.name for one in kind.fields}
+
+    def read(value: Any, drift: Drift) -> Any:
+        if type(value) is not dict:
+            raise _differs(path, "an object", value, drift)
+        if value.keys() != names:
+            drift.update(f"new {path}.{name}" for name in value.keys() - names)
+            drift.update(f"missing {path}.{name}" for name in names - value.keys())
+        found = {}
+        for name, read_field, nullable in fields:
+            item = value.get(name)
+            if item is not None:
+                found[name] = read_field(item, drift)
+            elif not nullable:
+                raise DeadLetterError("does-not-fit", f"{path}.{name} is missing, and must not be null")
+        return found
+
+    return read
+
+
+def _array(element: Read, path: str) -> Read:
+    def read(value: Any, drift: Drift) -> Any:
+        if type(value) is not list:
+            raise _differs(path, "an array", value, drift)
+        return [None if one is None else element(one, drift) for one in value]
+
+    return read
+
+
+def _map(content: Read, path: str) -> Read:
+    def read(value: Any, drift: Drift) -> Any:
+        if type(value) is not dict:
+            raise _differs(path, "an object", value, drift)
+        return [(key, None if one is None else content(one, drift)) for key, one in value.items()]
+
+    return read
+
+
+def _integer(bits: int, name: str, path: str) -> Read:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def read(value: Any, drift: Drift) -> Any:
+        whole = _whole(value)
+        if whole is None or not low <= whole <= high:
+            raise _differs(path, name, value, drift)
+        return whole
+
+    return read
+
+
+def _whole(value: Any) -> int | None:
+    """Return 3 for 3 and 3.0; None for what is no whole number, or has far too many digits."""
+    if type(value) is int:
+        return value
+    if type(value) in (float, Decimal) and abs(value) < MOST_WHOLE and value == int(value):
+        return int(value)
+    return None
+
+
+def _string(path: str) -> Read:
+    """Keep what is no text as its JSON, as Spark's from_json does: no information is lost."""
+
+    def read(value: Any, drift: Drift) -> Any:
+        if type(value) is str:
+            return value
+        drift[f"changed {path}"] += 1
+        return json.dumps(value, default=float, ensure_ascii=False)
+
+    return read
+
+
+def _leaf(kind: DataType, path: str) -> Read:
+    types, convert = LEAVES[type(kind)]
+    name = kind.simpleString()
+
+    def read(value: Any, drift: Drift) -> Any:
+        if type(value) in types:
+            try:
+                return convert(value, kind)
+            except (ValueError, ArithmeticError):
+                pass
+        raise _differs(path, name, value, drift)
+
+    return read
+
+
+def _moment(text: str) -> datetime:
+    # Python 3.10 knows no Z.
+    return datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith(("Z", "z")) else text)
+
+
+def _instant(text: str, _: DataType) -> datetime:
+    moment = _moment(text)
+    return moment.astimezone(timezone.utc) if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+def _local(text: str, _: DataType) -> datetime:
+    return _moment(text).replace(tzinfo=None)
+
+
+def _decimal(value: Any, kind: DataType) -> Decimal:
+    """Bring a number to the scale of the type; ValueError where digits would be lost."""
+    assert isinstance(kind, DecimalType)
+    number = Decimal(value)
+    if not number.is_finite() or number.adjusted() >= kind.precision - kind.scale:
+        raise ValueError(value)
+    if number != number.quantize(Decimal(1).scaleb(-kind.scale), context=DIGITS):
+        raise ValueError(value)
+    return number
+
+
+# JSON's types that each takes, and what makes Python's value of them.
+LEAVES: Mapping[type[DataType], tuple[tuple[type, ...], Callable[[Any, DataType], Any]]] = {
+    BooleanType: ((bool,), lambda value, _: value),
+    DoubleType: ((int, float, Decimal), lambda value, _: float(value)),
+    FloatType: ((int, float, Decimal), lambda value, _: float(value)),
+    DecimalType: ((int, float, Decimal, str), _decimal),
+    BinaryType: ((str,), lambda value, _: base64.b64decode(value, validate=True)),
+    DateType: ((str,), lambda value, _: date.fromisoformat(value)),
+    TimestampType: ((str,), _instant),
+    TimestampNTZType: ((str,), _local),
+}

@@ -1,0 +1,110 @@
+"""Where validated records go: good ones into files and a topic, the others into a topic of dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.cluster import Cluster, Spec
+from spark_integration.offsets import Offsets
+from spark_integration.origin import HEADERS_TYPE, origin_columns, with_origin
+from spark_integration.sink import write_batch
+from spark_integration.written import between, unwritten
+
+FORMATS = ("parquet", "delta")
+# Headers beside those of the origin. The query's id tells whose record it is where several queries write to a topic.
+QUERY = "kafkacompat-validate-query"
+REASON = "kafkacompat-dead-letter-reason"
+DETAIL = "kafkacompat-dead-letter-detail"
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+# The columns of --path.
+TABLE = ("key", "decoded as value", "schemaId", *COLUMNS[2:])
+PLACE = ("topic", "partition", "offset")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """*path* (of *format*) and *topic* take good records, at least one of them; *dead_letter_topic* takes the others."""
+
+    dead_letter_topic: str
+    path: str | None = None
+    format: str = "parquet"
+    topic: str | None = None
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are written to."""
+        return [name for name in (self.topic, self.dead_letter_topic) if name is not None]
+
+
+def producer_options(source: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a source's options is a producer's too: those of the Kafka client."""
+    return {
+        name: value for name, value in source.items() if name.startswith("kafka.") and name != "kafka.isolation.level"
+    }
+
+
+def ends(cluster: Cluster, outputs: Outputs) -> Offsets:
+    """Return where the topics end that are written to."""
+    return cluster.offsets(cluster.partitions(outputs.topics), Spec.LATEST)
+
+
+def write_files(good: DataFrame, outputs: Outputs, query_id: str, number: int) -> None:
+    """Write a batch into files; one that is run again takes the place of what it wrote before."""
+    if outputs.path is None:
+        return
+    writer = good.selectExpr(*TABLE).write.format(outputs.format)
+    if outputs.format == "delta":
+        options = {"txnAppId": f"validate-{query_id}", "txnVersion": str(number), "mergeSchema": "true"}
+        writer.mode("append").options(**options).save(outputs.path)
+    else:
+        writer.mode("overwrite").save(f"{outputs.path.rstrip('/')}/query={query_id}/batch={number}")
+
+
+def good_records(good: DataFrame, query_id: str) -> DataFrame:
+    """Return records with the decoded value as JSON, key and headers as they were, and their origin."""
+    # JSON of an array without its brackets: to_json takes no single number or text.
+    json = sql.to_json(sql.array("decoded"), {"ignoreNullFields": "false"})
+    value = sql.when(sql.col("decoded").isNotNull(), sql.substring(json, sql.lit(2), sql.length(json) - 2))
+    return _marked(with_origin(good), {QUERY: sql.lit(query_id)}).withColumn("value", value.cast("binary"))
+
+
+def dead_letters(dead: DataFrame, query_id: str) -> DataFrame:
+    """Return the records as they were, with their origin and the reason in further headers."""
+    return _marked(with_origin(dead), {QUERY: sql.lit(query_id), REASON: sql.col("reason"), DETAIL: sql.col("detail")})
+
+
+def write_topic(
+    records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets | None, now: Offsets, query_id: str
+) -> None:
+    """Append to a topic; *before* is where it ended when the same batch was begun once before, None if it never was."""
+    if before is not None:
+        records = unwritten(records, _there(records, topic, target, before, now, query_id))
+    write_batch(records.select("key", "value", "headers", sql.lit(topic).alias("topic")), target)
+
+
+def _there(
+    records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets, now: Offsets, query_id: str
+) -> DataFrame:
+    """Return the places of the records that this query has written to the topic from *before* on."""
+    end = {one: offset for one, offset in now.items() if one.topic == topic}
+    begin = {one: before.get(one, 0) for one in end}
+    found = origin_columns(between(records.sparkSession, target, begin, end).select("headers"))
+    ours = sql.exists("headers", _is(QUERY, query_id))
+    return found.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
+
+
+def _is(name: str, text: str) -> Callable[[Column], Column]:
+    value = sql.lit(text).cast("binary")
+    return lambda header: (header["key"] == name) & header["value"].eqNullSafe(value)
+
+
+def _marked(frame: DataFrame, marks: Mapping[str, Column]) -> DataFrame:
+    added = [
+        sql.struct(sql.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
+        for name, value in marks.items()
+    ]
+    return frame.withColumn("headers", sql.concat("headers", sql.array(*added).cast(HEADERS_TYPE)))

@@ -1,0 +1,207 @@
+"""Protobuf: its types as Spark's, and values decoded by the protobuf package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from google.protobuf import json_format, message_factory
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.dead import DeadLetterError
+from spark_integration.validate.framing import message_indexes
+from spark_integration.validate.protoc import at, compiled, described, messages
+from spark_integration.validate.registry import Schema
+from spark_integration.validate.shapes import Shape
+
+DESCRIPTORS = "DESCRIPTORS"
+Read = Callable[[Any], Any]
+
+SCALAR: Mapping[int, Shape] = {
+    FieldDescriptor.TYPE_INT32: Shape(IntegerType()),
+    FieldDescriptor.TYPE_SINT32: Shape(IntegerType()),
+    FieldDescriptor.TYPE_SFIXED32: Shape(IntegerType()),
+    FieldDescriptor.TYPE_UINT32: Shape(LongType()),
+    FieldDescriptor.TYPE_FIXED32: Shape(LongType()),
+    FieldDescriptor.TYPE_INT64: Shape(LongType()),
+    FieldDescriptor.TYPE_SINT64: Shape(LongType()),
+    FieldDescriptor.TYPE_SFIXED64: Shape(LongType()),
+    FieldDescriptor.TYPE_UINT64: Shape(DecimalType(20, 0), Decimal),
+    FieldDescriptor.TYPE_FIXED64: Shape(DecimalType(20, 0), Decimal),
+    FieldDescriptor.TYPE_FLOAT: Shape(FloatType()),
+    FieldDescriptor.TYPE_DOUBLE: Shape(DoubleType()),
+    FieldDescriptor.TYPE_BOOL: Shape(BooleanType()),
+    FieldDescriptor.TYPE_STRING: Shape(StringType()),
+    FieldDescriptor.TYPE_BYTES: Shape(BinaryType()),
+}
+
+
+def _micros(value: Any) -> int:
+    return int(value.seconds) * 1_000_000 + int(value.nanos) // 1_000
+
+
+def _json(value: Any) -> str:
+    return str(json_format.MessageToJson(value, indent=None, preserving_proto_field_name=True))
+
+
+def _wrapped(shape: Shape) -> Shape:
+    convert = shape.convert or (lambda value: value)
+    return Shape(shape.type, lambda message: convert(message.value))
+
+
+WELL_KNOWN: Mapping[str, Shape] = {
+    "google.protobuf.Timestamp": Shape(TimestampType(), _micros),
+    "google.protobuf.Duration": Shape(DayTimeIntervalType(), _micros),
+    "google.protobuf.DoubleValue": _wrapped(SCALAR[FieldDescriptor.TYPE_DOUBLE]),
+    "google.protobuf.FloatValue": _wrapped(SCALAR[FieldDescriptor.TYPE_FLOAT]),
+    "google.protobuf.Int64Value": _wrapped(SCALAR[FieldDescriptor.TYPE_INT64]),
+    "google.protobuf.UInt64Value": _wrapped(SCALAR[FieldDescriptor.TYPE_UINT64]),
+    "google.protobuf.Int32Value": _wrapped(SCALAR[FieldDescriptor.TYPE_INT32]),
+    "google.protobuf.UInt32Value": _wrapped(SCALAR[FieldDescriptor.TYPE_UINT32]),
+    "google.protobuf.BoolValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BOOL]),
+    "google.protobuf.StringValue": _wrapped(SCALAR[FieldDescriptor.TYPE_STRING]),
+    "google.protobuf.BytesValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BYTES]),
+    "google.protobuf.Struct": Shape(StringType(), _json),
+    "google.protobuf.Value": Shape(StringType(), _json),
+    "google.protobuf.ListValue": Shape(StringType(), _json),
+    "google.protobuf.Any": Shape(StringType(), _json),
+}
+
+
+def file_of(schema: Schema) -> FileDescriptor:
+    """Return the file that a schema is; of *kind* DESCRIPTORS its text is a FileDescriptorSet as Latin-1."""
+    return described(schema.text.encode("latin-1")) if schema.kind == DESCRIPTORS else compiled(schema)
+
+
+class Protobuf:
+    """Decodes values as the message *name* of *reader*, by default its first one.
+
+    Protobuf resolves versions by field numbers: what the reader does not know is left out. *framed*: the payload begins
+    with message indexes, which name a message of the schema that it was written by.
+    """
+
+    def __init__(self, reader: Schema, name: str | None, framed: bool) -> None:
+        self._file = file_of(reader)
+        self._message = _message(self._file, name)
+        self._class: Any = message_factory.GetMessageClass(self._message)
+        self._framed = framed
+        shape = _Shapes().message(self._message)
+        self._read: Read = shape.convert or (lambda value: value)
+        self.type: DataType = shape.type
+        self._names: dict[tuple[int, Schema, tuple[int, ...]], str] = {}
+
+    def type_of(self, writer: Schema) -> DataType | None:
+        """Return the type of this message as *writer* has it, None where it has not; raises PipelineError."""
+        try:
+            message = file_of(writer).pool.FindMessageTypeByName(self._message.full_name)
+        except KeyError:
+            return None
+        return _Shapes().message(message).type
+
+    def decode(self, payload: bytes, writer: Schema | None) -> tuple[Any, list[int]]:
+        """Decode a value, and tell the numbers of its fields that the reader does not know; raises DeadLetterError."""
+        if self._framed:
+            indexes, payload = message_indexes(payload)
+            self._check_message(writer, indexes)
+        try:
+            message = self._class.FromString(payload)
+            if not message.IsInitialized():
+                raise DeadLetterError("malformed", f"lacks required fields: {message.FindInitializationErrors()}")
+            return self._read(message), sorted({field.field_number for field in UnknownFieldSet(message)})
+        except (DecodeError, UnicodeDecodeError) as problem:
+            raise DeadLetterError("malformed", f"is no {self._message.full_name}: {problem}") from None
+
+    def _check_message(self, writer: Schema | None, indexes: tuple[int, ...]) -> None:
+        file = file_of(writer) if writer is not None else self._file
+        try:
+            name = str(at(file, indexes).full_name)
+        except IndexError:
+            raise DeadLetterError("malformed", f"names message {list(indexes)}, which its schema lacks") from None
+        if name != self._message.full_name:
+            raise DeadLetterError("other-message", f"holds {name}, not {self._message.full_name}")
+
+
+def _message(file: FileDescriptor, name: str | None) -> Descriptor:
+    known = messages(file)
+    if name is None and known:
+        return known[0]
+    try:
+        return file.pool.FindMessageTypeByName(name or "")
+    except KeyError:
+        names = ", ".join(str(one.full_name) for one in known) or "none"
+        raise PipelineError(f"the Protobuf schema has no message {name}: choose from {names}") from None
+
+
+class _Shapes:
+    """Makes shapes of messages; one that is met within itself becomes JSON text, for Spark's types end somewhere."""
+
+    def __init__(self) -> None:
+        self._within: list[str] = []
+
+    def message(self, message: Descriptor) -> Shape:
+        name = str(message.full_name)
+        if name in WELL_KNOWN:
+            return WELL_KNOWN[name]
+        if name in self._within:
+            return Shape(StringType(), _json)
+        self._within.append(name)
+        try:
+            fields = [(field.name, *self._field(field)) for field in message.fields]
+        finally:
+            self._within.pop()
+        reads = [(name, read) for name, _, read in fields]
+        kind = StructType([StructField(name, kind) for name, kind, _ in fields])
+        return Shape(kind, lambda value: {name: read(value) for name, read in reads})
+
+    def _field(self, field: FieldDescriptor) -> tuple[DataType, Read]:
+        name = field.name
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            return self._map(name, field.message_type)
+        shape = self._single(field)
+        convert = shape.convert
+        if field.is_repeated:
+            if convert is None:
+                return ArrayType(shape.type), lambda value: list(getattr(value, name))
+            return ArrayType(shape.type), lambda value: [convert(one) for one in getattr(value, name)]
+        made = convert or (lambda one: one)
+        if field.has_presence:
+            return shape.type, lambda value: made(getattr(value, name)) if value.HasField(name) else None
+        return shape.type, lambda value: made(getattr(value, name))
+
+    def _map(self, name: str, entry: Descriptor) -> tuple[DataType, Read]:
+        key, content = (self._single(entry.fields_by_name[part]) for part in ("key", "value"))
+        made_key, made = (shape.convert or (lambda one: one) for shape in (key, content))
+        kind = MapType(key.type, content.type)
+        return kind, lambda value: [(made_key(one), made(two)) for one, two in getattr(value, name).items()]
+
+    def _single(self, field: FieldDescriptor) -> Shape:
+        if field.message_type is not None:
+            return self.message(field.message_type)
+        return _enum(field.enum_type) if field.enum_type is not None else SCALAR[field.type]
+
+
+def _enum(enum: EnumDescriptor) -> Shape:
+    """Return the shape of an enum: the names of its values, and the number as text of one that has none."""
+    names = {number: str(value.name) for number, value in enum.values_by_number.items()}
+    return Shape(StringType(), lambda number: names.get(number, str(number)))

@@ -1,0 +1,93 @@
+"""Protobuf schemas as text made into descriptors, by the protoc that comes with grpcio-tools (decision 009)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.registry import Schema
+
+NAME = "schema.proto"
+SECONDS = 60
+
+
+@lru_cache(maxsize=1024)
+def compiled(schema: Schema) -> FileDescriptor:
+    """Return the file that *schema* is, once in a process; raises PipelineError."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in [*schema.references, (NAME, schema.text)]:
+            _put(Path(folder), name, text)
+        return _file(_run(Path(folder), NAME))
+
+
+def compile_file(path: Path) -> bytes:
+    """Compile a .proto file, which may import others beside it, to a FileDescriptorSet; raises PipelineError."""
+    return _run(path.resolve().parent, path.name)
+
+
+@lru_cache(maxsize=1024)
+def described(descriptors: bytes) -> FileDescriptor:
+    """Return the last file of a FileDescriptorSet (what ``protoc --descriptor_set_out`` writes); raises PipelineError."""
+    return _file(descriptors)
+
+
+def messages(file: FileDescriptor) -> list[Descriptor]:
+    """Return the messages of a file, those within others left out."""
+    return list(file.message_types_by_name.values())
+
+
+def at(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
+    """Return the message at that path of indexes; raises IndexError."""
+    found = messages(file)
+    message = _pick(found, indexes[0])
+    for index in indexes[1:]:
+        message = _pick(list(message.nested_types), index)
+    return message
+
+
+def _pick(found: list[Descriptor], index: int) -> Descriptor:
+    if not 0 <= index < len(found):
+        raise IndexError(index)
+    return found[index]
+
+
+def _put(folder: Path, name: str, text: str) -> None:
+    relative = PurePosixPath(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        raise PipelineError(f"a Protobuf schema refers to {name!r}, which is no name of a file: correct it")
+    path = folder / relative
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _run(folder: Path, name: str) -> bytes:
+    """Compile a file below *folder*; a process of its own, as protoc tells of errors on standard error alone."""
+    arguments = ["-I", str(folder), "--include_imports", "--descriptor_set_out=/dev/stdout", name]
+    command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
+    done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        told = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"])[0]
+        raise PipelineError(f"a Protobuf schema cannot be compiled ({told}): correct it")
+    return done.stdout
+
+
+def _file(descriptors: bytes) -> FileDescriptor:
+    found, pool = FileDescriptorSet(), DescriptorPool()
+    try:
+        found.ParseFromString(descriptors)
+        for file in found.file:
+            pool.Add(file)
+        return pool.FindFileByName(found.file[-1].name)
+    except (DecodeError, TypeError, KeyError, IndexError) as problem:
+        raise PipelineError(
+            f"Protobuf descriptors cannot be read ({problem}): make them by protoc --include_imports --descriptor_set_out"
+        ) from problem

@@ -1,0 +1,76 @@
+"""What `validate` keeps beside its query's checkpoint, so that a batch that is run again comes to the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from spark_integration.files import Files
+from spark_integration.offsets import Offsets, json_of_offsets, offsets_of_json
+from spark_integration.validate.formats import Plan
+from spark_integration.validate.registry import RegistryOptions, Schema
+
+FOLDER = "kafkacompat-validate"
+INFERRED = "inferred-schema.json"
+BATCHES = "batches"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A batch that began to write: how it read its records, and where the topics that it writes to ended before."""
+
+    plan: Plan
+    ends: Offsets
+
+    def as_json(self) -> str:
+        """Write it; where the registry is, and its password, are not part of it."""
+        return json.dumps({"plan": asdict(replace(self.plan, registry=None)), "ends": json_of_offsets(self.ends)})
+
+
+def begun_of_json(text: str, registry: RegistryOptions | None) -> Begun:
+    """Read what `Begun.as_json` wrote."""
+    fields = json.loads(text)
+    plan = fields["plan"]
+    references = tuple((name, referred) for name, referred in plan["reader"]["references"])
+    reader = Schema(**{**plan["reader"], "references": references})
+    return Begun(Plan(**{**plan, "reader": reader, "registry": registry}), offsets_of_json(fields["ends"]))
+
+
+class State:
+    """The files in ``kafkacompat-validate`` below the checkpoint."""
+
+    def __init__(self, spark: SparkSession, checkpoint: str) -> None:
+        self._checkpoint = Files(spark, checkpoint)
+        self._files = Files(spark, f"{checkpoint.rstrip('/')}/{FOLDER}")
+
+    @property
+    def query_id(self) -> str:
+        """The id that the query has for as long as its checkpoint lives; it is there once the query runs."""
+        return str(json.loads(self._checkpoint.read("metadata"))["id"])
+
+    def inferred(self) -> str | None:
+        """Return the type that was inferred in the first run, as the JSON of Spark's DataType."""
+        return self._files.read(INFERRED) if self._files.exists(INFERRED) else None
+
+    def keep_inferred(self, text: str) -> str:
+        """Keep an inferred type for later runs; return the file that it is in."""
+        self._files.write_new(INFERRED, text)
+        return self._files.path(INFERRED)
+
+    def begun(self, number: int, registry: RegistryOptions | None) -> Begun | None:
+        """Return how that batch began, if it did before."""
+        name = f"{BATCHES}/{number}"
+        return begun_of_json(self._files.read(name), registry) if self._files.exists(name) else None
+
+    def begin(self, number: int, begun: Begun) -> None:
+        """Say that the batch begins to write; batches before it are over."""
+        self._files.write_new(f"{BATCHES}/{number}", begun.as_json())
+        for other in self._files.numbers(BATCHES):
+            if other < number:
+                self._files.remove(f"{BATCHES}/{other}")
+
+    def forget(self, number: int) -> None:
+        """Say that the batch has written nothing, so that it may be run in another way."""
+        self._files.remove(f"{BATCHES}/{number}")
