@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
+# All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
+PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server replication cli)
 
@@ -91,7 +93,7 @@ $(VENV)/.run: $(PACKAGING) | $(BIN)/python
 
 $(VENV)/.development: $(PACKAGING) | $(BIN)/python
 	@echo "Installing kafkacompat with clients, linters and Spark into $(VENV) (a minute or two) ..."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]' $(PYSPARK)
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.conformance: $(VENV)/.jars

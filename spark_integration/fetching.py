@@ -147,7 +147,8 @@ def _run(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
 
 def complaint(output: str) -> str:
     """Return the first line with which Maven or Ivy complains, without its colours and marks."""
-    lines = (re.sub(r"\x1b\[[0-9;]*m|^\s*(\[ERROR\]|:+)?\s*", "", line).strip() for line in output.splitlines())
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    lines = (re.sub(r"^\s*(\[ERROR\]|:+)?\s*", "", line).strip() for line in plain.splitlines())
     bad = re.compile(r"could not|not found|unresolved|unknown host|exception|error", re.IGNORECASE)
     return next((line[:300] for line in lines if bad.search(line)), "it gives no reason")
 

@@ -1,0 +1,53 @@
+"""What a session is told before it starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_integration.packages import Installation
+from spark_integration.session import is_local, lacking, settings_of
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> list[Path]:
+    for name in ("kafka", "delta"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.jar").touch()
+    return [tmp_path / "kafka", tmp_path / "delta"]
+
+
+@pytest.mark.parametrize(
+    ("master", "local"),
+    [("local", True), ("local[*]", True), ("local[2,3]", True), ("local-cluster[2,1,1024]", False), ("yarn", False)],
+)
+def test_which_masters_are_local(master: str, local: bool) -> None:
+    assert is_local(master) is local
+
+
+def test_local_session_stays_on_the_loopback_interface(jars: list[Path]) -> None:
+    settings = settings_of("local[*]", "2g", ["kafka", "delta"], jars)
+    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
+    assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
+    assert settings["spark.driver.memory"] == "2g"
+    assert settings["spark.ui.enabled"] == "false"
+    assert settings["spark.sql.session.timeZone"] == "UTC"
+    assert settings["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
+    assert not Path(settings["spark.sql.warehouse.dir"]).is_relative_to(Path.cwd())
+    assert "spark.jars" not in settings
+
+
+def test_cluster_is_sent_the_jars_and_told_no_address(jars: list[Path]) -> None:
+    settings = settings_of("spark://host:7077", "1g", ["kafka", "delta"], jars)
+    assert settings["spark.jars"] == f"{jars[0]}/kafka.jar,{jars[1]}/delta.jar"
+    assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
+    assert not settings.keys() & {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.warehouse.dir"}
+
+
+def test_running_session_that_lacks_a_package_is_told_how_to_start_it() -> None:
+    told = lacking("delta", Installation("4.0.0", "2.13", Path("jars")))
+    assert told == (
+        "the Spark session that runs in this process lacks the package delta: stop it first, or start it with "
+        "spark.jars.packages=io.delta:delta-spark_2.13:4.0.0,io.delta:delta-storage:4.0.0"
+    )
