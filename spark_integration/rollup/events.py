@@ -1,0 +1,94 @@
+"""Records as events: what is read of their JSON, which of them do not parse, and which come too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.rollup.durations import Windows
+from spark_integration.rollup.paths import CORRUPT, Path, schema_of
+from spark_integration.rollup.settings import Rollup
+
+TIME = "event_time"
+REASON = "dead_reason"
+PARSED = "parsed"
+# What is wrong with a dead letter: its value is no JSON object; it has no time, or none that can be read.
+MALFORMED, NO_TIME = "malformed", "no-time"
+# Years of four digits: what lies beyond has no date in most programs.
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+
+
+def events(records: DataFrame, rollup: Rollup) -> DataFrame:
+    """Add `event_time`, `parsed` and `dead_reason`, which is null for a record that is an event."""
+    parsed = records.withColumn(PARSED, _parsed(rollup.paths))
+    time = parsed.withColumn(TIME, _time(rollup.time_path))
+    return time.withColumn(REASON, _reason())
+
+
+def value_at(path: Path) -> Column:
+    """Return an event's field as text."""
+    return reduce(lambda column, name: column.getField(name), path, sql.col(PARSED))
+
+
+def rolled_up(records: DataFrame, rollup: Rollup) -> DataFrame:
+    """Return the results of a stream of records: windows, dimensions, measures."""
+    alive = events(records, rollup).where(sql.col(REASON).isNull()).withWatermark(TIME, rollup.watermark)
+    names = zip(rollup.dimension_names, rollup.dimension_paths, strict=True)
+    dimensions = [value_at(path).alias(name) for name, path in names]
+    grouped = alive.groupBy(sql.window(TIME, rollup.window, rollup.slide).alias("window"), *dimensions)
+    results = grouped.agg(*(measure.column(value_at) for measure in rollup.columns))
+    ends = {"window_start": sql.col("window.start"), "window_end": sql.col("window.end")}
+    return results.withColumns(ends).select(*rollup.value_columns)
+
+
+def counts(records: DataFrame, rollup: Rollup, late_until_ms: int) -> DataFrame:
+    """Return one row: `rows`, `dead_rows`, and events all (`late_rows`) or only some of whose windows were over.
+
+    Spark's own figure (numRowsDroppedByWatermark) counts groups of events, after those of a batch are put together.
+    """
+    alive = sql.col(REASON).isNull()
+    first_end, last_end = _ends(rollup.windows)
+    return events(records, rollup).agg(
+        sql.count("*").alias("rows"),
+        sql.count_if(~alive).alias("dead_rows"),
+        sql.count_if(alive & (last_end <= late_until_ms)).alias("late_rows"),
+        sql.count_if(alive & (first_end <= late_until_ms) & (last_end > late_until_ms)).alias("partly_late_rows"),
+    )
+
+
+def _parsed(paths: Iterable[Path]) -> Column:
+    # With an option given Spark reads the whole of a value and not just the fields asked for, and so sees where it is broken.
+    return sql.from_json(sql.col("value").cast("string"), schema_of(paths), {"mode": "PERMISSIVE"})
+
+
+def _time(path: Path | None) -> Column:
+    if path is None:
+        return sql.col("timestamp")
+    text = value_at(path)
+    number = text.try_cast("double").try_cast("bigint")
+    told = sql.when(number.isNotNull(), sql.timestamp_millis(_within_bounds(number)))
+    # A time without a date would be that of the day on which it is read.
+    return told.when(text.rlike(r"^\s*\d{4}-"), text.try_cast("timestamp"))
+
+
+def _within_bounds(milliseconds: Column) -> Column:
+    return sql.when(milliseconds.between(FIRST_MS, LAST_MS), milliseconds)
+
+
+def _reason() -> Column:
+    broken = sql.col(PARSED).isNull() | sql.col(PARSED).getField(CORRUPT).isNotNull()
+    return sql.when(broken, sql.lit(MALFORMED)).when(sql.col(TIME).isNull(), sql.lit(NO_TIME))
+
+
+def _ends(windows: Windows) -> tuple[Column, Column]:
+    """Return when the first and the last window of an event end, in milliseconds; they hold its time but for their end."""
+    slide = sql.lit(windows.slide_ms)
+    time_ms = sql.unix_millis(TIME)
+    last_end = time_ms - sql.pmod(time_ms, slide) + windows.length_ms
+    # The first window is the first one to begin after the event's time less a window's length.
+    before = time_ms - windows.length_ms
+    first_end = before - sql.pmod(before, slide) + windows.slide_ms + windows.length_ms
+    return first_end, last_end

@@ -1,0 +1,130 @@
+"""What a rollup keeps beside Spark's checkpoint: which options it is of, and for each batch what it came to.
+
+In the checkpoint's folder ``rollup``: ``options.json``, and ``N``, written once batch N is in the topic and in the
+table. A batch that is run again, as Spark did not get to note that it was done, finds it and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import asdict, dataclass
+
+from pyspark.sql import SparkSession
+
+from spark_integration.errors import PipelineError
+from spark_integration.files import Files
+from spark_integration.rollup.settings import Rollup
+
+FOLDER = "rollup"
+OPTIONS = f"{FOLDER}/options.json"
+# In the table's folder; readers of Parquet and Delta leave out what begins with an underscore.
+MARKER = "_rollup.json"
+
+Description = dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What all batches up to one came to.
+
+    *horizon_ms*: windows that end there or before are past their retention, tombstones are written for them.
+    """
+
+    rows: int = 0
+    late_rows: int = 0
+    partly_late_rows: int = 0
+    dead_rows: int = 0
+    windows_written: int = 0
+    tombstones: int = 0
+    watermark_ms: int = 0
+    horizon_ms: int | None = None
+
+
+class Ledger:
+    """The accounts of a checkpoint."""
+
+    def __init__(self, spark: SparkSession, checkpoint: str) -> None:
+        self._files = Files(spark, checkpoint)
+
+    def read(self, number: int) -> Account | None:
+        """Return the account of a batch; None before it is done."""
+        name = f"{FOLDER}/{number}"
+        return Account(**json.loads(self._files.read(name))) if self._files.exists(name) else None
+
+    def before(self, number: int) -> Account:
+        """Return the account of the batch before; raises PipelineError where it is lost."""
+        account = Account() if number == 0 else self.read(number - 1)
+        if account is None:
+            raise PipelineError(
+                f"{self._files.path(FOLDER)} lacks batch {number - 1}: restore it, or begin anew with another "
+                "--checkpointLocation and --path"
+            )
+        return account
+
+    def latest(self) -> Account:
+        """Return the account of the last batch that is done."""
+        numbers = self._files.numbers(FOLDER)
+        return (self.read(numbers[-1]) if numbers else None) or Account()
+
+    def write(self, number: int, account: Account) -> None:
+        """Note that a batch is done; the one before it stays, in case it is run again, those before that go."""
+        self._files.write_new(f"{FOLDER}/{number}", json.dumps(asdict(account)))
+        for old in self._files.numbers(FOLDER):
+            if old < number - 1:
+                self._files.remove(f"{FOLDER}/{old}")
+
+    @property
+    def begun(self) -> bool:
+        """Whether a batch is done."""
+        return bool(self._files.numbers(FOLDER))
+
+    def claim(self, rollup: Rollup, table: Files) -> None:
+        """Make checkpoint and table those of this rollup, or refuse: they belong together, and to the same options."""
+        # The same words mean another folder where they are said in another one.
+        wanted = {**rollup.fixed(), "path": table.uri}
+        mine = self._description(wanted)
+        self._refuse_other_options(wanted, mine)
+        self._refuse_other_table(table, mine)
+        if not self._files.exists(OPTIONS):
+            self._files.write_new(OPTIONS, json.dumps(mine))
+        if not table.exists(MARKER):
+            table.write_new(MARKER, json.dumps({"id": mine["id"]}))
+
+    def _refuse_other_table(self, table: Files, mine: Description) -> None:
+        if not table.exists(MARKER):
+            if any(not name.startswith((".", "_rollup")) for name in table.names()):
+                raise PipelineError(f"--path {table.uri} holds something that is no rollup: give an empty or a new one")
+            if self.begun:
+                raise PipelineError(
+                    f"--path {table.uri} is gone, and with it what was rolled up before: restore it, or begin anew with "
+                    "another --checkpointLocation"
+                )
+        elif json.loads(table.read(MARKER))["id"] != mine["id"]:
+            raise PipelineError(
+                f"--path {table.uri} holds the rollup of another checkpoint: give that one's --checkpointLocation, "
+                "or another --path"
+            )
+
+    def _description(self, wanted: Description) -> Description:
+        if self._files.exists(OPTIONS):
+            found: Description = json.loads(self._files.read(OPTIONS))
+            return found
+        if self._files.exists("metadata"):
+            raise PipelineError(
+                f"the checkpoint {self._files.uri} is not a rollup's: give a --checkpointLocation of its own"
+            )
+        return {"id": str(uuid.uuid4()), **wanted}
+
+    def _refuse_other_options(self, wanted: Description, mine: Description) -> None:
+        for name, value in wanted.items():
+            if mine[name] != value:
+                raise PipelineError(
+                    f"the checkpoint {self._files.uri} was made with {_option(name, mine[name])}, not with "
+                    f"{_option(name, value)}: give that, or begin anew with another --checkpointLocation and --path"
+                )
+
+
+def _option(name: str, value: str | None) -> str:
+    option = f"--{name.replace('_', '-')}"
+    return f"no {option}" if value is None else f"{option} {value!r}"

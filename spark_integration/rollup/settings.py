@@ -1,0 +1,135 @@
+"""What a rollup is: the options that say what it counts and where that goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from spark_integration.errors import PipelineError
+from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.measures import Measure, measures_of
+from spark_integration.rollup.paths import Path, column_name, path_of
+
+# Columns that every rollup has, in this order; `date` is that of `window_start` in UTC and is in the table alone.
+WINDOW_COLUMNS = ("window_start", "window_end")
+TABLE_COLUMNS = ("date", "batch")
+MODES = ("append", "update")
+FORMATS = ("parquet", "delta")
+# The options that a checkpoint stands for: with others, what it has kept would be wrong.
+FIXED = (
+    "time_field",
+    "window",
+    "slide",
+    "watermark",
+    "dimensions",
+    "measures",
+    "mode",
+    "topic",
+    "path",
+    "format",
+)
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """Events by windows and dimensions, into a compacted topic and a table.
+
+    Lengths of time are in Spark's words (``5 minutes``). *time_field* and *dimensions* are paths in the JSON value; no
+    *time_field*: a record's own timestamp counts. *measures*: see `rollup.measures`. *mode*: ``append`` tells a window
+    once it is over, ``update`` with every batch that changes it. *dead_topic* takes what does not parse.
+    """
+
+    topic: str
+    path: str
+    window: str
+    watermark: str
+    slide: str | None = None
+    time_field: str | None = None
+    dimensions: str = ""
+    measures: str = "count"
+    mode: str = "append"
+    format: str = "parquet"
+    retention: str | None = None
+    partitions: int = 1
+    dead_topic: str | None = None
+    any_cleanup_policy: bool = False
+
+    def check(self) -> None:
+        """Refuse what cannot be, before anything is asked or written; raises PipelineError."""
+        _ = self.windows, self.watermark_ms, self.retention_ms, self.time_path
+        if self.mode not in MODES or self.format not in FORMATS:
+            raise PipelineError(
+                f"--mode is one of {', '.join(MODES)} and --format one of {', '.join(FORMATS)}: correct them"
+            )
+        if self.mode == "update" and self.format == "parquet":
+            raise PipelineError(
+                "--mode update changes rows of the table, which Parquet cannot: give --format delta, or --mode append"
+            )
+        if self.partitions < 1:
+            raise PipelineError(f"--partitions {self.partitions} is no number of partitions: give 1 or more")
+        if twice := _twice(
+            [*WINDOW_COLUMNS, *TABLE_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
+        ):
+            raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The windows."""
+        return windows_of(self.window, self.slide)
+
+    @cached_property
+    def watermark_ms(self) -> int:
+        """How much later than the latest event another one may come and still count."""
+        return duration_ms(self.watermark, "watermark")
+
+    @cached_property
+    def retention_ms(self) -> int | None:
+        """For how long behind the watermark a window is kept; None: for ever."""
+        return None if self.retention is None else duration_ms(self.retention, "retention")
+
+    @cached_property
+    def time_path(self) -> Path | None:
+        """Where an event's time is in its value."""
+        return None if self.time_field is None else path_of(self.time_field)
+
+    @cached_property
+    def dimension_paths(self) -> list[Path]:
+        """Where the dimensions are in an event's value."""
+        return [path_of(text) for text in self.dimensions.split(",") if text.strip()]
+
+    @property
+    def dimension_names(self) -> list[str]:
+        """The dimensions' columns."""
+        return [column_name(path) for path in self.dimension_paths]
+
+    @cached_property
+    def columns(self) -> list[Measure]:
+        """The measures."""
+        return measures_of(self.measures)
+
+    @property
+    def paths(self) -> list[Path]:
+        """All that is read of an event's value."""
+        measured = [one.path for one in self.columns if one.path is not None]
+        return [*([self.time_path] if self.time_path else []), *self.dimension_paths, *measured]
+
+    @property
+    def key_columns(self) -> list[str]:
+        """What tells one result from another."""
+        return ["window_start", *self.dimension_names]
+
+    @property
+    def value_columns(self) -> list[str]:
+        """All columns of a result."""
+        return [*WINDOW_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
+
+    def fixed(self) -> dict[str, str | None]:
+        """Return the options that a checkpoint stands for."""
+        return {name: getattr(self, name) for name in FIXED}
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    # Spark's names do not tell capital letters from small ones.
+    return next((name for name, count in Counter(name.lower() for name in names).items() if count > 1), None)

@@ -1,0 +1,93 @@
+"""The compacted topic of a rollup's results, and the topic of what does not parse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.cluster import KAFKA, Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.origin import HEADERS_TYPE, with_origin
+from spark_integration.rollup.events import REASON
+from spark_integration.rollup.settings import Rollup
+from spark_integration.sink import write_batch
+from spark_integration.source import topics_of
+
+POLICY = "cleanup.policy"
+# As `validate` has it.
+REASON_HEADER = "kafkacompat-dead-letter-reason"
+# The same text whatever the session's time zone is, and a field for each column even where it is null.
+JSON = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX", "ignoreNullFields": "false"}
+
+
+def upserts(rows: DataFrame, rollup: Rollup) -> DataFrame:
+    """Return results as records: key and value are JSON objects, the key of window start and dimensions."""
+    return rows.select(_json(rollup.key_columns).alias("key"), _json(rollup.value_columns).alias("value"))
+
+
+def tombstones(rows: DataFrame, rollup: Rollup) -> DataFrame:
+    """Return records without a value, with which compaction removes these results (KIP-58)."""
+    return rows.select(_json(rollup.key_columns).alias("key"), sql.lit(None).cast("binary").alias("value"))
+
+
+def dead_letters(dead: DataFrame) -> DataFrame:
+    """Return records that do not parse as they were, with headers that say where they were and what is wrong."""
+    reason = sql.struct(sql.lit(REASON_HEADER).alias("key"), sql.col(REASON).cast("binary").alias("value"))
+    headers = sql.concat("headers", sql.array(reason).cast(HEADERS_TYPE))
+    return with_origin(dead).withColumn("headers", headers).select("key", "value", "headers")
+
+
+def send(records: DataFrame, source: Mapping[str, str], topic: str) -> None:
+    """Write records to a topic of the cluster that is read; returns when all are there."""
+    write_batch(records, {**cluster_options(source), "topic": topic})
+
+
+def cluster_options(source: Mapping[str, str]) -> dict[str, str]:
+    """Return those of Spark's options that say how the cluster is reached, not what is read."""
+    return {name: value for name, value in source.items() if name.startswith(KAFKA)}
+
+
+def check_topics(cluster: Cluster, rollup: Rollup, source: Mapping[str, str], begun: bool) -> None:
+    """Refuse topics that would be read and written, and one that keeps no last values; raises PipelineError."""
+    written = [rollup.topic, *([rollup.dead_topic] if rollup.dead_topic else [])]
+    read = topics_of(cluster, source)
+    if both := [name for name in written if name in read or _fits(name, source)]:
+        raise PipelineError(f"{both[0]} is read and would be written: give --topic and --dead-topic others")
+    if len(set(written)) != len(written):
+        raise PipelineError(f"{rollup.topic} would take results and dead letters: give --dead-topic another one")
+    there = rollup.topic in cluster.topics([rollup.topic])
+    if begun and not there:
+        raise PipelineError(
+            f"the topic {rollup.topic} is gone, and with it what was rolled up before: restore it, or begin anew with "
+            "another --checkpointLocation and --path"
+        )
+    if there and not rollup.any_cleanup_policy:
+        _check_compacted(cluster, rollup)
+
+
+def _fits(name: str, source: Mapping[str, str]) -> bool:
+    """Whether a topic that may not be there yet would be read as well."""
+    return "subscribePattern" in source and re.fullmatch(source["subscribePattern"], name) is not None
+
+
+def _check_compacted(cluster: Cluster, rollup: Rollup) -> None:
+    policy = cluster.topic_configs(rollup.topic, with_defaults=True)[POLICY]
+    if "compact" not in policy.split(","):
+        raise PipelineError(
+            f"the topic {rollup.topic} has {POLICY}={policy}, so that last values are lost or kept for ever: "
+            f"set it to compact, give another --topic, or --any-cleanup-policy"
+        )
+
+
+def make_topics(cluster: Cluster, rollup: Rollup) -> None:
+    """Create the topics that are missing, the one of results compacted."""
+    cluster.create_topic(rollup.topic, rollup.partitions, {POLICY: "compact"})
+    if rollup.dead_topic:
+        cluster.create_topic(rollup.dead_topic, rollup.partitions)
+
+
+def _json(names: Iterable[str]) -> Column:
+    return sql.to_json(sql.struct(*names), JSON)
