@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker
+from compat_tests.spark import observations
 from compat_tests.spark.scene import Scene
 from spark_integration.session import start_session
 
@@ -30,6 +30,12 @@ def scene(request: pytest.FixtureRequest, spark: Any, broker: Broker, name: str,
     for query in scene.queries:
         query.stop()
     if file := request.config.getoption("--observations"):
-        line = json.dumps({"test": request.node.nodeid, "seen": scene.seen})
-        with Path(file).open("a") as observations:
-            observations.write(line + "\n")
+        observations.write(Path(file), request.node.nodeid, scene.seen)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--observations` run the tests alone that note any."""
+    if config.getoption("--observations"):
+        others = [item for item in items if "scene" not in getattr(item, "fixturenames", ())]
+        items[:] = [item for item in items if item not in others]
+        config.hook.pytest_deselected(items=others)

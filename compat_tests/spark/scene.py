@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from confluent_kafka import Producer
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, Producer, TopicPartition
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from compat_tests.brokers import Broker
-from compat_tests.confluent import create_topic
+from compat_tests.confluent import consumer_of, create_topic
 from compat_tests.waiting import until
 
 # What a record is told by: its partition, its offset and its value as text.
@@ -190,6 +190,28 @@ def fill(
             producer.produce(topic, value=text, partition=partition, timestamp=timestamp, on_delivery=delivered)
     assert producer.flush(60) == 0
     return acknowledged
+
+
+def stored(broker: Broker, topic: str) -> set[Record]:
+    """Return what a plain consumer finds in a topic, from its beginning to its end."""
+    consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
+    places = [
+        TopicPartition(topic, part, OFFSET_BEGINNING) for part in consumer.list_topics(topic).topics[topic].partitions
+    ]
+    consumer.assign(places)
+    found: set[Record] = set()
+    ended = 0
+    while ended < len(places):
+        message = consumer.poll(30)
+        assert message is not None, f"{topic} has no end"
+        if (error := message.error()) is None:
+            value = message.value()
+            found.add((message.partition(), message.offset(), None if value is None else value.decode()))
+        else:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            ended += 1
+    consumer.close()
+    return found
 
 
 def numbered(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:

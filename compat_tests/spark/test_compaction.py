@@ -6,12 +6,10 @@ import json
 from functools import partial
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 
-from compat_tests.brokers import Broker
-from compat_tests.confluent import consumer_of
 from compat_tests.conftest import MakeBroker
-from compat_tests.spark.scene import Record, Scene, records
+from compat_tests.spark.scene import Record, Scene, records, stored
 from compat_tests.waiting import pause, until
 
 pytestmark = pytest.mark.spark
@@ -43,30 +41,14 @@ def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
 
 def is_settled(scene: Scene) -> bool:
     """Whether the cleaner has been over all that it may, which is all but the last segment."""
-    before = left(scene.broker, scene.topic)
+    before = stored(scene.broker, scene.topic)
     pause(1)
-    return len(before) < WRITTEN / 5 and left(scene.broker, scene.topic) == before
-
-
-def left(broker: Broker, topic: str) -> set[Record]:
-    """Return what a plain consumer finds."""
-    consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    found: set[Record] = set()
-    while True:
-        message = consumer.poll(10)
-        assert message is not None
-        if (error := message.error()) is not None:
-            assert error.code() == KafkaError._PARTITION_EOF, error
-            consumer.close()
-            return found
-        value = message.value()
-        found.add((0, message.offset(), None if value is None else value.decode()))
+    return len(before) < WRITTEN / 5 and stored(scene.broker, scene.topic) == before
 
 
 def test_a_batch_over_holes(compacted: Scene) -> None:
     """Also in so many tasks that some have nothing but a hole, and in ranges that begin and end in one."""
-    there = left(compacted.broker, compacted.topic)
+    there = stored(compacted.broker, compacted.topic)
     offsets = {offset for _, offset, _ in there}
     hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})
     assert compacted.note("is as left", records(compacted.batch(**STRICT)) == there) is True
@@ -80,7 +62,7 @@ def test_a_batch_over_holes(compacted: Scene) -> None:
 
 
 def test_a_stream_over_holes(compacted: Scene) -> None:
-    there = left(compacted.broker, compacted.topic)
+    there = stored(compacted.broker, compacted.topic)
     query = compacted.run_to_the_end(compacted.stream(maxOffsetsPerTrigger="100", **STRICT))
     assert compacted.note("is as left", query.records() == there) is True
     assert compacted.note("ranges", query.ranges())[-1]["to"] == {compacted.topic: {"0": WRITTEN}}
@@ -103,4 +85,4 @@ def test_compacted_while_a_stream_runs(scene: Scene, make_broker: MakeBroker) ->
     found = query.records()
     assert scene.note("last", found & last) == last
     assert found <= written
-    assert found >= left(scene.broker, scene.topic)
+    assert found >= stored(scene.broker, scene.topic)

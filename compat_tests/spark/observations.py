@@ -1,0 +1,53 @@
+"""What tests noted of what Spark saw, as lines of JSON, and where two brokers' notes differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+# test -> what was noted -> value
+Observations = Mapping[str, Mapping[str, Any]]
+ABSENT = "nothing"
+SHOWN = 500
+
+
+def write(file: Path, test: str, seen: Mapping[str, Any]) -> None:
+    """Add a test's notes to a file."""
+    with file.open("a") as lines:
+        lines.write(json.dumps({"test": test, "seen": seen}) + "\n")
+
+
+def read(file: Path) -> Observations:
+    """Return the notes in a file; none where there is no file."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return {entry["test"]: entry["seen"] for entry in map(json.loads, lines)}
+
+
+def compared(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
+    """Compare two brokers' notes; return lines that tell of it, and whether there are any and all are the same."""
+    (one, ours), (other, theirs) = observed.items()
+    lines: list[str] = []
+    for test, what, here, there in differences(ours, theirs):
+        lines += [f"{test}: {what}", f"  {one}: {shortened(here, there)}", f"  {other}: {shortened(there, here)}"]
+    noted = sum(len(seen) for seen in ours.values())
+    different = len(lines) // 3
+    lines.append(f"{noted} observations of {len(ours)} tests on {one} and on {other}: {different} differ")
+    return lines, different == 0 and noted > 0
+
+
+def differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield (test, what was noted, ours, theirs) where one of the values is absent or another."""
+    for test in sorted(ours.keys() | theirs.keys()):
+        here, there = ours.get(test, {}), theirs.get(test, {})
+        for what in sorted(here.keys() | there.keys()):
+            if here.get(what, ABSENT) != there.get(what, ABSENT):
+                yield test, what, here.get(what, ABSENT), there.get(what, ABSENT)
+
+
+def shortened(value: Any, other: Any) -> str:
+    """Return a value as text, without what a list has in common with the other."""
+    if isinstance(value, list) and isinstance(other, list):
+        value = [one for one in value if one not in other] or value
+    return str(value)[:SHOWN]

@@ -1,0 +1,80 @@
+"""Continuous processing: tasks that read without end, and epochs in place of micro-batches."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from compat_tests.confluent import admin_of
+from compat_tests.spark.scene import Record, Scene, numbered, stored
+from compat_tests.waiting import until
+
+pytestmark = pytest.mark.spark
+
+
+def start(scene: Scene, target: str) -> Any:
+    """Copy the scene's topic to another, in epochs of a fifth of a second."""
+    writer = scene.stream().selectExpr("value").writeStream.format("kafka").outputMode("append")
+    options = {
+        "kafka.bootstrap.servers": scene.broker.bootstrap,
+        "topic": target,
+        "checkpointLocation": str(scene.folder / "continuous"),
+    }
+    return writer.options(**options).trigger(continuous="200 milliseconds").start()
+
+
+def copied(scene: Scene, target: str) -> Counter[str | None]:
+    """Count the values by a plain consumer: the query's tasks leave no core to Spark."""
+    return Counter(value for _, _, value in stored(scene.broker, target))
+
+
+def copy_until(scene: Scene, query: Any, target: str, wanted: set[Record]) -> None:
+    """Wait until all are copied, and an epoch is committed that ends behind them."""
+    ends = Counter(str(partition) for partition, _, _ in wanted)
+    until(lambda: query.exception() is not None or committed(scene).get(scene.topic) == ends, timeout_seconds=120)
+    assert query.exception() is None, query.exception()
+    assert copied(scene, target).keys() == {value for _, _, value in wanted}
+
+
+def committed(scene: Scene) -> dict[str, dict[str, int]]:
+    """Return the offsets that the last committed epoch has reached, which the next run begins at."""
+    folder = scene.folder / "continuous"
+    last = max((int(path.name) for path in (folder / "commits").glob("[0-9]*")), default=None)
+    if last is None:
+        return {}
+    offsets: dict[str, dict[str, int]] = json.loads((folder / "offsets" / str(last)).read_text().splitlines()[-1])
+    return offsets
+
+
+def test_a_topic_is_copied_continuously(scene: Scene) -> None:
+    """It goes on from the last epoch that was committed."""
+    target = scene.topic + "-target"
+    scene.create(2)
+    scene.create(1, target)
+    wanted = scene.fill(numbered(100, 2))
+    for first in (100, 200):
+        query = start(scene, target)
+        copy_until(scene, query, target, wanted)
+        wanted |= scene.fill(numbered(100, 2, first))
+        copy_until(scene, query, target, wanted)
+        query.stop()
+    assert scene.note("values", copied(scene, target)) == {value: 1 for _, _, value in wanted}
+
+
+def test_a_partition_that_comes(scene: Scene) -> None:
+    """The query plans anew by itself, from the last epoch; it needs as many cores as there are partitions."""
+    target = scene.topic + "-target"
+    scene.create(1)
+    scene.create(1, target)
+    wanted = scene.fill(numbered(50))
+    query = start(scene, target)
+    copy_until(scene, query, target, wanted)
+    admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)
+    wanted |= scene.fill({0: numbered(50, start=50)[0], 1: numbered(30, 2)[1]})
+    copy_until(scene, query, target, wanted)
+    query.stop()
+    scene.note("values", set(copied(scene, target)))
