@@ -16,6 +16,7 @@ from bench.rows import (
     latency,
     produce,
     scale,
+    spark,
     start,
     transactions,
 )
@@ -36,6 +37,7 @@ ROWS: dict[str, AnyRow] = {
         transactions,
         scale,
         start,
+        spark,
         codec,
     )
     for row in kind.ROWS
