@@ -47,9 +47,9 @@ class DataFile:
 
 
 class OffsetRange(NamedTuple):
-    """What a commit has read of a partition: all records from *from_offset* up to *until_offset*, which is not in it.
+    """What a commit has read of a partition: from *from_offset* up to *until_offset*, which is not in it.
 
-    *records* are those that there were, fewer than offsets where there are transaction markers, aborted records, or what
+    The commit holds all records in between that no earlier one had. *records* are those, fewer than offsets where there are transaction markers, aborted records, or what
     compaction or retention took. *first_offset* and *last_offset* are None where there were none. *topic_id* is the id
     of the topic (KIP-516), which is another one once a topic is deleted and made anew.
     """
@@ -181,12 +181,19 @@ class Manifest:
 def covered_by(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Interval]]:
     """Join ranges to intervals by partition."""
     found: dict[TopicPartition, list[Interval]] = {}
-    for one in sorted(ranges, key=lambda one: (one.topic, one.partition, one.from_offset)):
-        intervals = found.setdefault(one.topic_partition, [])
-        if intervals and one.from_offset <= intervals[-1][1]:
-            intervals[-1] = (intervals[-1][0], max(intervals[-1][1], one.until_offset))
+    for one in ranges:
+        found.setdefault(one.topic_partition, []).append((one.from_offset, one.until_offset))
+    return {partition: joined(intervals) for partition, intervals in found.items()}
+
+
+def joined(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return intervals in order, those that touch or overlap as one."""
+    found: list[Interval] = []
+    for first, until in sorted(intervals):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], until))
         else:
-            intervals.append((one.from_offset, one.until_offset))
+            found.append((first, until))
     return found
 
 

@@ -1,5 +1,17 @@
 """Topics into Parquet, Delta or Iceberg, exactly once by offsets (docs/SPARK.md, decision 008)."""
 
-from spark_integration.archive.reading import COLUMNS, SCHEMA, check_files, read_archive
+from spark_integration.archive.command import command
+from spark_integration.archive.layout import COLUMNS, SCHEMA
+from spark_integration.archive.reading import check_files, read_archive
+from spark_integration.archive.run import ArchiveSummary, FileOptions, archive
 
-__all__ = ["COLUMNS", "SCHEMA", "check_files", "read_archive"]
+__all__ = [
+    "COLUMNS",
+    "SCHEMA",
+    "ArchiveSummary",
+    "FileOptions",
+    "archive",
+    "check_files",
+    "command",
+    "read_archive",
+]

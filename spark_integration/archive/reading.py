@@ -7,16 +7,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
 from spark_integration.manifest import Manifest, read_manifest
-
-# The columns of an archive, in this order. Times are precise to the millisecond; `date` is that of `timestamp` in UTC.
-SCHEMA = """
-    key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int,
-    headers array<struct<key: string, value: binary>>, date date
-"""
-COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "date")
 
 
 def read_archive(spark: SparkSession, path: str, format: str | None = None) -> DataFrame:

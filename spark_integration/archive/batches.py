@@ -1,0 +1,130 @@
+"""What an archive does with each micro-batch: what it has already is left out, the rest is one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from spark_integration.archive.layout import records_of
+from spark_integration.archive.ledger import Ledger
+from spark_integration.checkpoint import planned_batch
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.files import Files
+from spark_integration.manifest import Interval, OffsetRange, without
+from spark_integration.offsets import Offsets, TopicPartition
+
+
+class Batches:
+    """Writes micro-batches (a foreachBatch function).
+
+    Only offsets decide what is written: a batch that runs again, be it with the same checkpoint or a new one, adds what
+    the archive lacks of it. *tidy* is called after each commit.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        cluster: Cluster,
+        ledger: Ledger,
+        checkpoint: str,
+        tasks: int,
+        tidy: Callable[[], None],
+    ) -> None:
+        self._spark, self._cluster, self._ledger, self._checkpoint = spark, cluster, ledger, checkpoint
+        self._tasks, self._tidy = tasks, tidy
+        self.failure: PipelineError | None = None
+        self.records = 0
+        self.there_already = 0
+        self.files = 0
+        self.topics: set[str] = set()
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        """Write what the archive lacks of the batch; a PipelineError is kept, as Spark tells only of its text."""
+        try:
+            self._add(frame, batch)
+        except PipelineError as problem:
+            self.failure = problem
+            raise
+
+    def _add(self, frame: DataFrame, batch: int) -> None:
+        planned = planned_batch(self._spark, self._checkpoint, batch)
+        asked = moved(planned.start, planned.end)
+        covered = {one: overlap(interval, self._ledger.covered.get(one, [])) for one, interval in asked.items()}
+        missing = {one: without(interval, covered[one]) for one, interval in asked.items()}
+        self.there_already += sum(until - first for intervals in covered.values() for first, until in intervals)
+        query = query_of(self._spark, self._checkpoint)
+        ranges = self._ranges({one: intervals for one, intervals in missing.items() if intervals})
+        if ranges or query not in self._ledger.queries:
+            left = records_of(frame).where(outside(covered)).coalesce(self._tasks)
+            self._commit(left, query, batch, ranges)
+
+    def _commit(self, left: DataFrame, query: str | None, batch: int, ranges: tuple[OffsetRange, ...]) -> None:
+        draft = self._ledger.draft("batch", query, batch, ranges)
+        done = self._ledger.commit(left, draft, lambda _: self._check_ids(ranges))
+        self.records += sum(one.records for one in done.ranges)
+        self.files += len(done.files)
+        self.topics |= {one.topic for one in done.ranges if one.records}
+        self._tidy()
+
+    def _ranges(self, missing: Mapping[TopicPartition, list[Interval]]) -> tuple[OffsetRange, ...]:
+        ids = self._topic_ids({one.topic for one in missing})
+        return tuple(
+            OffsetRange(*one, ids[one.topic], intervals[0][0], intervals[-1][1], 0, None, None)
+            for one, intervals in sorted(missing.items())
+        )
+
+    def _topic_ids(self, topics: set[str]) -> dict[str, str]:
+        if not topics:
+            return {}
+        there = {name: topic.topic_id for name, topic in self._cluster.topics(topics).items()}
+        # One that was deleted meanwhile is read from what Spark planned, if at all.
+        ids = {topic: there.get(topic, self._ledger.topic_ids.get(topic, "")) for topic in topics}
+        check_ids(self._ledger.topic_ids, ids)
+        return ids
+
+    def _check_ids(self, ranges: tuple[OffsetRange, ...]) -> None:
+        """Find out whether a topic was made anew while it was read."""
+        before = {one.topic: one.topic_id for one in ranges}
+        check_ids(before, self._topic_ids(set(before)))
+
+
+def moved(start: Offsets, end: Offsets) -> dict[TopicPartition, Interval]:
+    """Return what a batch reads of each partition; one that came later is read from offset 0."""
+    intervals = {one: (max(0, start[one]), until) for one, until in end.items()}
+    return {one: interval for one, interval in intervals.items() if interval[0] < interval[1]}
+
+
+def overlap(interval: Interval, covered: list[Interval]) -> list[Interval]:
+    """Return the parts of *interval* that are in *covered*."""
+    cut = ((max(first, interval[0]), min(until, interval[1])) for first, until in covered)
+    return [(first, until) for first, until in cut if first < until]
+
+
+def outside(covered: Mapping[TopicPartition, list[Interval]]) -> Column:
+    """Return whether a record is in none of the intervals of its partition."""
+    condition = sql.lit(True)
+    for (topic, partition), intervals in covered.items():
+        for first, until in intervals:
+            place = (sql.col("topic") == topic) & (sql.col("partition") == partition)
+            condition = condition & ~(place & sql.col("offset").between(first, until - 1))
+    return condition
+
+
+def check_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise PipelineError where a topic is not the one that was archived: its offsets began again."""
+    for topic, topic_id in now.items():
+        if known.get(topic, topic_id) != topic_id:
+            raise PipelineError(
+                f"the topic {topic} was deleted and made anew since it was archived (id {known[topic]}, now {topic_id}), "
+                "so its offsets mean other records: give another --path"
+            )
+
+
+def query_of(spark: SparkSession, checkpoint: str) -> str | None:
+    """Return the id of the query that a checkpoint belongs to; None while there is none."""
+    files = Files(spark, checkpoint)
+    return str(json.loads(files.read("metadata"))["id"]) if files.exists("metadata") else None

@@ -1,0 +1,135 @@
+"""What can be found out before an archive writes anything."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from spark_integration.archive.batches import check_ids, query_of
+from spark_integration.archive.layout import PARTITION_BY, check_partition_by
+from spark_integration.archive.reading import require_format
+from spark_integration.checkpoint import finished_offsets
+from spark_integration.cluster import Cluster, Spec
+from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.files import Files
+from spark_integration.manifest import COMMITS, Description, Manifest, is_archive, read_manifest
+from spark_integration.offsets import Offsets, json_of_offsets
+from spark_integration.query import StreamOptions, trigger_of
+from spark_integration.source import topics_of
+
+LATEST = -1
+
+
+class Checked(NamedTuple):
+    """What the archive is or is going to be, and the source's options with the offsets to begin at."""
+
+    description: Description
+    source: Mapping[str, str]
+
+
+def check(
+    spark: SparkSession,
+    cluster: Cluster,
+    source: Mapping[str, str],
+    path: str,
+    stream: StreamOptions,
+    format: str | None,
+    partition_by: Sequence[str] | None,
+) -> Checked:
+    """Look at everything that must fit; raises PipelineError. Nothing is written but the archive's empty folder."""
+    if "continuous" in trigger_of(stream.trigger):
+        raise PipelineError("an archive is written in batches: give --trigger availableNow, or an interval")
+    description = _description(spark, path, format, partition_by)
+    require_format(spark, description.format)
+    topics = topics_of(cluster, source)
+    manifest = read_manifest(spark, path) if is_archive(spark, path) else Manifest(description, ())
+    check_ids(manifest.topic_ids, {name: topic.topic_id for name, topic in cluster.topics(topics).items()})
+    finished = _check_checkpoint(spark, source, path, stream.checkpoint_location, topics, manifest)
+    if finished is not None:
+        return Checked(description, source)
+    _check_still_there(cluster, source, topics, manifest)
+    _make_folder(spark, path)
+    return Checked(description, _begun(cluster, source, topics, manifest))
+
+
+def _description(spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None) -> Description:
+    if names is not None:
+        names = check_partition_by(names)
+    if not is_archive(spark, path):
+        _check_empty(spark, path)
+        return Description(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4()))
+    found = read_manifest(spark, path).description
+    if format not in (None, found.format):
+        raise PipelineError(
+            f"the archive in {path} is {found.format}, not {format}: give another --path, or no --format"
+        )
+    if names is not None and tuple(names) != found.partition_by:
+        told = ",".join(found.partition_by)
+        raise PipelineError(f"the archive in {path} is split by {told}: give another --path, or no --partitionBy")
+    return found
+
+
+def _check_empty(spark: SparkSession, path: str) -> None:
+    files = Files(spark, path)
+    if files.exists() and not files.is_folder():
+        raise PipelineError(f"{path} is a file: give --path a folder, which need not be there yet")
+    # A checkpoint may lie beside the data, and what a first run left before it could write its description.
+    if others := [name for name in files.names() if not name.startswith(("_", "."))]:
+        raise PipelineError(f"{path} holds {others[0]} and is no archive: give --path a folder that is empty or new")
+
+
+def _make_folder(spark: SparkSession, path: str) -> None:
+    try:
+        Files(spark, path).make_folder(COMMITS)
+    except Exception as problem:
+        raise PipelineError(f"{path} cannot be written to ({sentence_of(problem)}): give another --path") from problem
+
+
+def _check_checkpoint(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    path: str,
+    checkpoint: str,
+    topics: Iterable[str],
+    manifest: Manifest,
+) -> Offsets | None:
+    finished = finished_offsets(spark, checkpoint)
+    if finished is None:
+        return None
+    if query_of(spark, checkpoint) not in manifest.queries:
+        raise PipelineError(
+            f"the checkpoint {checkpoint} is not of the archive in {path}: give another --checkpointLocation "
+            "(with a new one nothing is archived twice, as the archive knows its offsets)"
+        )
+    others = sorted({one.topic for one in finished} - set(topics))
+    if others and "subscribePattern" not in source:
+        raise PipelineError(
+            f"the checkpoint {checkpoint} has read {others[0]}, which is not among the topics now: "
+            "name it too, or give another --checkpointLocation"
+        )
+    return finished
+
+
+def _check_still_there(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str], manifest: Manifest) -> None:
+    """Without a checkpoint Spark cannot know that records went before they were archived; the manifest does."""
+    if source.get("failOnDataLoss", "true") == "false":
+        return
+    ends = {one: end for one, end in manifest.ends().items() if one.topic in set(topics)}
+    for one, earliest in cluster.offsets(ends, Spec.EARLIEST).items():
+        if earliest > ends[one]:
+            raise PipelineError(
+                f"offsets {ends[one]} to {earliest - 1} of {one.topic}-{one.partition} are gone and were not archived: "
+                "give --failOnDataLoss false to go on behind them"
+            )
+
+
+def _begun(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str], manifest: Manifest) -> Mapping[str, str]:
+    """Begin at the archive's end instead of at the latest offsets where a checkpoint was lost."""
+    ends = manifest.ends()
+    if source.get("startingOffsets") != "latest" or not ends:
+        return source
+    offsets = {one: ends.get(one, LATEST) for one in cluster.partitions(topics)}
+    return {**source, "startingOffsets": json_of_offsets(offsets)}

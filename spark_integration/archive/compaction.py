@@ -1,0 +1,120 @@
+"""Few files instead of many: small ones merged between two batches, by a commit that says what it replaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_integration.archive.layout import COLUMNS, SCHEMA
+from spark_integration.archive.ledger import Ledger
+from spark_integration.archive.parquet import with_spans
+from spark_integration.errors import PipelineError
+from spark_integration.files import Files
+from spark_integration.manifest import Commit, DataFile, OffsetRange, Span, read_manifest
+from spark_integration.offsets import TopicPartition
+
+Merge = Callable[[], None]
+
+
+class FileMerge:
+    """Merges the small files of each folder that has *least* of them; small is what is less than half of the target."""
+
+    def __init__(self, spark: SparkSession, path: str, ledger: Ledger, least: int, target_bytes: int) -> None:
+        self._spark, self._path, self._ledger = spark, path, ledger
+        self._least, self._target_bytes = least, target_bytes
+
+    def __call__(self) -> None:
+        """Merge what is due, as one commit."""
+        if not (due := due_files(self._ledger.files.values(), self._least, self._target_bytes)):
+            return
+        removed = {one.path for one in due}
+        draft = replace(
+            whole(self._spark, self._path, self._ledger),
+            files=tuple(one for path, one in self._ledger.files.items() if path not in removed),
+            removed=tuple(sorted(removed)),
+        )
+        self._ledger.commit(self._merged(due), draft, lambda staged: self._check(due, staged))
+
+    def _merged(self, due: list[DataFile]) -> DataFrame:
+        files = Files(self._spark, self._path)
+        reader = self._spark.read.schema(SCHEMA).option("basePath", self._path)
+        reader = reader.option("parquet.page.verify-checksum.enabled", "true")
+        frame = reader.parquet(*(files.path(one.path) for one in due)).select(*COLUMNS)
+        tasks = math.ceil(sum(one.size_bytes for one in due) / self._target_bytes)
+        return frame.repartitionByRange(tasks, "topic", "date", "partition", "offset")
+
+    def _check(self, due: list[DataFile], staged: Commit) -> None:
+        merged = [one for one in staged.files if one.path not in self._ledger.files]
+        if sums(due) != sums(merged):
+            raise PipelineError(f"merging files of {self._path} would have changed what they hold: run it again")
+
+
+class TableMerge:
+    """Has the table merge its small files after *least* batches."""
+
+    def __init__(self, spark: SparkSession, path: str, ledger: Ledger, least: int) -> None:
+        self._spark, self._path, self._ledger, self._least = spark, path, ledger, least
+
+    def __call__(self) -> None:
+        """Merge if that is due."""
+        if self._ledger.batches_since_merge >= self._least:
+            self._ledger.commit(self._spark.createDataFrame([], SCHEMA), whole(self._spark, self._path, self._ledger))
+
+
+def whole(spark: SparkSession, path: str, ledger: Ledger) -> Commit:
+    """Begin a commit that stands for all before it."""
+    ranges = joined_ranges(read_manifest(spark, path).ranges)
+    return replace(ledger.draft("compact", ranges=ranges), queries=tuple(sorted(ledger.queries)))
+
+
+def due_files(files: Iterable[DataFile], least: int, target_bytes: int) -> list[DataFile]:
+    """Return the small files of folders that have at least *least* of them, and two."""
+    folders: dict[str, list[DataFile]] = {}
+    for one in files:
+        if one.size_bytes < target_bytes / 2:
+            folders.setdefault(one.path.rpartition("/")[0], []).append(one)
+    return [one for small in folders.values() if len(small) >= max(2, least) for one in small]
+
+
+def sums(files: Iterable[DataFile]) -> dict[TopicPartition, Span]:
+    """Return what files hold of each partition together."""
+    found: dict[TopicPartition, Span] = {}
+    for span in (span for file in files for span in file.spans):
+        before = found.get(TopicPartition(span.topic, span.partition))
+        found[TopicPartition(span.topic, span.partition)] = span if before is None else together(before, span)
+    return found
+
+
+def together(one: Span, other: Span) -> Span:
+    """Return two spans of one partition as one."""
+    return one._replace(
+        first_offset=min(one.first_offset, other.first_offset),
+        last_offset=max(one.last_offset, other.last_offset),
+        records=one.records + other.records,
+    )
+
+
+def joined_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
+    """Return ranges in order, those that touch or overlap as one."""
+    found: list[OffsetRange] = []
+    for one in sorted(ranges, key=lambda one: (one.topic, one.partition, one.from_offset)):
+        last = found[-1] if found else None
+        if last and last.topic_partition == one.topic_partition and one.from_offset <= last.until_offset:
+            found[-1] = with_spans(
+                last._replace(until_offset=max(last.until_offset, one.until_offset)), held((last, one))
+            )
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def held(ranges: Iterable[OffsetRange]) -> list[Span]:
+    """Return what ranges hold as spans."""
+    return [
+        Span(*one.topic_partition, one.first_offset, one.last_offset, one.records)
+        for one in ranges
+        if one.first_offset is not None and one.last_offset is not None
+    ]

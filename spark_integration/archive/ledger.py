@@ -1,0 +1,184 @@
+"""Writes the manifest of an archive: each commit is there as a whole or not at all, and no two have one number.
+
+A commit first lies in ``staging/N`` as what is going to be done, then it is done, and then it is renamed into
+``manifest/N.json``, from where on it counts. What a killed run left in ``staging`` is undone, or finished, by the next.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_integration.errors import PipelineError
+from spark_integration.files import Files
+from spark_integration.manifest import (
+    COMMITS,
+    FOLDER,
+    Commit,
+    DataFile,
+    Interval,
+    Manifest,
+    OffsetRange,
+    commit_of_json,
+    covered_by,
+    joined,
+    read_manifest,
+    without,
+)
+from spark_integration.offsets import TopicPartition
+
+STAGING = f"{FOLDER}/staging"
+
+
+class Store(Protocol):
+    """Where the records are: a folder of Parquet, a Delta or an Iceberg table."""
+
+    def create(self) -> None:
+        """Begin, where nothing is yet."""
+
+    def stage(self, frame: DataFrame, commit: Commit) -> Commit:
+        """Write what needs not be seen yet; return the commit with what is known of it by then."""
+
+    def publish(self, frame: DataFrame, commit: Commit, new: Sequence[DataFile]) -> Commit:
+        """Let readers see it, of its files those that are *new*; return the commit as it is to be kept."""
+
+    def recover(self, commit: Commit, new: Sequence[DataFile]) -> Commit | None:
+        """Take back what was published without a commit, or return the commit if its records have to stay."""
+
+    def finish(self, commit: Commit) -> None:
+        """Delete what the commit, which counts by now, has replaced."""
+
+
+class Ledger:
+    """What is in an archive by now, and the one way to add to it."""
+
+    def __init__(self, spark: SparkSession, path: str, store: Store) -> None:
+        self._spark, self._path, self._store = spark, path, store
+        self._files = Files(spark, path)
+        self.run_id = str(uuid.uuid4())
+        self._take(read_manifest(spark, path))
+        self._recover()
+
+    def _take(self, manifest: Manifest) -> None:
+        self.number = manifest.number
+        self.covered: dict[TopicPartition, list[Interval]] = dict(manifest.covered)
+        self.topic_ids = manifest.topic_ids
+        self.queries = manifest.queries
+        self.files: dict[str, DataFile] = {one.path: one for one in manifest.files}
+        self.batches_since_merge = sum(one.kind == "batch" for one in manifest.commits)
+
+    def draft(
+        self,
+        kind: str,
+        query_id: str | None = None,
+        batch_id: int | None = None,
+        ranges: tuple[OffsetRange, ...] = (),
+    ) -> Commit:
+        """Begin the next commit."""
+        return Commit(self.number + 1, kind, self.run_id, int(time.time() * 1000), query_id, batch_id, ranges)
+
+    def commit(self, frame: DataFrame, draft: Commit, check: Callable[[Commit], None] = lambda _: None) -> Commit:
+        """Add what *frame* holds as *draft* says; raises PipelineError where another run has written meanwhile.
+
+        *check* looks at what is going to be done, and raises where it must not be.
+        """
+        folder = staging(draft)
+        staged = self._store.stage(frame, draft)
+        check(staged)
+        self._exclusively(f"{folder}/draft.json", staged)
+        if self._files.exists(name_of(draft)):
+            self._files.remove(folder)
+            raise self._overtaken()
+        return self._close(self._store.publish(frame, staged, self._new(staged)))
+
+    def _close(self, done: Commit) -> Commit:
+        folder = staging(done)
+        self._files.write_new(f"{folder}/done.json", done.as_json())
+        try:
+            self._files.rename(f"{folder}/done.json", name_of(done))
+        except FileExistsError as problem:
+            self._store.recover(done, self._new(done))
+            raise self._overtaken() from problem
+        self._store.finish(done)
+        self._files.remove(folder)
+        self._know(done)
+        return done
+
+    def _know(self, done: Commit) -> None:
+        self.number = done.number
+        self.batches_since_merge = 0 if done.kind == "compact" else self.batches_since_merge + 1
+        self.topic_ids.update({one.topic: one.topic_id for one in done.ranges})
+        self.queries |= {done.query_id} if done.query_id else set()
+        for one in done.removed:
+            self.files.pop(one, None)
+        self.files.update({one.path: one for one in done.files})
+        for partition, intervals in covered_by(done.ranges).items():
+            self.covered[partition] = joined([*self.covered.get(partition, []), *intervals])
+
+    def _exclusively(self, name: str, commit: Commit) -> None:
+        try:
+            self._files.write_new(name, commit.as_json())
+        except FileExistsError as problem:
+            raise self._overtaken() from problem
+
+    def _overtaken(self) -> PipelineError:
+        return PipelineError(
+            f"another run writes to the archive in {self._path}, or has written since this one began: "
+            "let one run at a time write to it"
+        )
+
+    def _recover(self) -> None:
+        """Undo or finish what a killed run left; before that, keep it from committing should it still be alive."""
+        if self._files.names(STAGING):
+            self._fence()
+        for name in self._files.names(STAGING):
+            self._settle(f"{STAGING}/{name}")
+
+    def _fence(self) -> None:
+        fence = self.draft("open")
+        self._files.write_new(f"{FOLDER}/open-{self.run_id}.json", fence.as_json())
+        try:
+            self._files.rename(f"{FOLDER}/open-{self.run_id}.json", name_of(fence))
+        except FileExistsError as problem:
+            self._files.remove(f"{FOLDER}/open-{self.run_id}.json")
+            raise self._overtaken() from problem
+        self._know(fence)
+
+    def _settle(self, folder: str) -> None:
+        if self._files.exists(f"{folder}/draft.json"):
+            left = commit_of_json(self._files.read(f"{folder}/draft.json"))
+            if self._counts(left):
+                self._store.finish(left)
+            elif (whole := self._store.recover(left, self._new(left))) is not None and not self._has(whole):
+                self._close(replace(whole, number=self.number + 1))
+        self._files.remove(folder)
+
+    def _new(self, commit: Commit) -> list[DataFile]:
+        return [one for one in commit.files if one.path not in self.files]
+
+    def _has(self, commit: Commit) -> bool:
+        covered = (self.covered.get(one.topic_partition, []) for one in commit.ranges)
+        return not any(
+            without((one.from_offset, one.until_offset), intervals)
+            for one, intervals in zip(commit.ranges, covered, strict=True)
+        )
+
+    def _counts(self, left: Commit) -> bool:
+        name = name_of(left)
+        return self._files.exists(name) and json.loads(self._files.read(name))["run_id"] == left.run_id
+
+
+def name_of(commit: Commit) -> str:
+    """Return where a commit is kept; names are in the order of the numbers."""
+    return f"{COMMITS}/{commit.number:020d}.json"
+
+
+def staging(commit: Commit) -> str:
+    """Return the folder of a commit that is not finished."""
+    return f"{STAGING}/{commit.number:020d}"

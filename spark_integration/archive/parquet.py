@@ -1,0 +1,98 @@
+"""An archive as a folder of Parquet files, which any reader of Parquet reads as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from spark_integration.archive.layout import SCHEMA, in_order
+from spark_integration.archive.ledger import staging
+from spark_integration.files import Files
+from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span
+from spark_integration.offsets import TopicPartition
+
+
+class Parquet:
+    """Writes below ``staging`` first, where readers of folders do not look, then renames file by file."""
+
+    def __init__(self, spark: SparkSession, path: str, partition_by: Sequence[str], max_records_per_file: int) -> None:
+        self._spark, self._path, self._files = spark, path, Files(spark, path)
+        self._partition_by = tuple(partition_by)
+        self._max_records_per_file = max_records_per_file
+
+    def create(self) -> None:
+        """Do nothing: folders come with their files."""
+
+    def stage(self, frame: DataFrame, commit: Commit) -> Commit:
+        """Write the files; return the commit with them, and with what they hold of each range."""
+        folder = f"{staging(commit)}/data"
+        # Of the query's own session, so the user's is as it was. INT96, the default, has no statistics.
+        frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        writer = in_order(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
+        writer.option("maxRecordsPerFile", self._max_records_per_file).parquet(self._files.path(folder))
+        staged = self._staged(folder)
+        ranges = counted(commit.ranges, staged) if commit.kind == "batch" else commit.ranges
+        return replace(commit, files=(*commit.files, *staged), ranges=ranges)
+
+    def publish(self, frame: DataFrame, commit: Commit, new: Sequence[DataFile]) -> Commit:
+        """Put the files where readers find them."""
+        for folder in {one.path.rpartition("/")[0] for one in new}:
+            self._files.make_folder(folder)
+        for one in new:
+            self._files.rename(f"{staging(commit)}/data/{one.path}", one.path)
+        return commit
+
+    def recover(self, commit: Commit, new: Sequence[DataFile]) -> None:
+        """Delete the files, which no commit names."""
+        for one in new:
+            self._files.remove(one.path)
+
+    def finish(self, commit: Commit) -> None:
+        """Delete the files that were merged, and the commits that it stands for."""
+        for path in commit.removed:
+            self._files.remove(path)
+        forget(self._files, commit)
+
+    def _staged(self, folder: str) -> list[DataFile]:
+        """Read back what was written: which records of which partition are in which file."""
+        frame = self._spark.read.schema(SCHEMA).parquet(self._files.path(folder))
+        columns = ("_metadata.file_path", "_metadata.file_size", "topic", "partition")
+        numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
+        rows = frame.groupBy(*(sql.col(name) for name in columns)).agg(*numbers).collect()
+        sizes, spans = {}, dict[str, list[Span]]()
+        for uri, size, *span in rows:
+            path = unquote(uri).rpartition(f"{folder}/")[2]
+            sizes[path] = size
+            spans.setdefault(path, []).append(Span(*span))
+        return [DataFile(path, sizes[path], tuple(sorted(spans[path]))) for path in sorted(sizes)]
+
+
+def counted(ranges: Iterable[OffsetRange], files: Iterable[DataFile]) -> tuple[OffsetRange, ...]:
+    """Return ranges with what the files hold of them."""
+    found: dict[TopicPartition, list[Span]] = {}
+    for file in files:
+        for span in file.spans:
+            found.setdefault(TopicPartition(span.topic, span.partition), []).append(span)
+    return tuple(with_spans(one, found.get(one.topic_partition, [])) for one in ranges)
+
+
+def with_spans(one: OffsetRange, spans: Sequence[Span]) -> OffsetRange:
+    """Return the range with the sum of *spans*."""
+    return one._replace(
+        records=sum(span.records for span in spans),
+        first_offset=min((span.first_offset for span in spans), default=None),
+        last_offset=max((span.last_offset for span in spans), default=None),
+    )
+
+
+def forget(files: Files, commit: Commit) -> None:
+    """Delete the commits before a compaction, which says all that they said."""
+    if commit.kind != "compact":
+        return
+    for name in files.names(COMMITS):
+        if int(name.partition(".")[0]) < commit.number:
+            files.remove(f"{COMMITS}/{name}")

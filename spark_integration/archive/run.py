@@ -1,0 +1,103 @@
+"""An archive from its first batch to its last: everything checked first, then a query whose batches are commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from spark_integration.archive.batches import Batches
+from spark_integration.archive.checks import check
+from spark_integration.archive.compaction import FileMerge, TableMerge
+from spark_integration.archive.ledger import Ledger, Store
+from spark_integration.archive.parquet import Parquet
+from spark_integration.archive.tables import Delta, Iceberg
+from spark_integration.cluster import Cluster
+from spark_integration.console import Summary
+from spark_integration.files import Files
+from spark_integration.manifest import DESCRIPTION, Description, is_archive
+from spark_integration.query import StreamOptions, run_query
+from spark_integration.source import read_stream
+
+MIB = 1 << 20
+STORES: Mapping[str, Callable[..., Store]] = {"parquet": Parquet, "delta": Delta, "iceberg": Iceberg}
+
+
+@dataclass(frozen=True)
+class ArchiveSummary(Summary):
+    """What a run has added. *offsets_there_already* were read by Spark's plan, not from the broker, and left out."""
+
+    records: int
+    batches: int
+    files: int | None
+    offsets_there_already: int
+    topics: int
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How large files are. *tasks* write a batch (0: as many as Spark runs at a time), each one file in each folder.
+
+    *max_records_per_file*: 0 for any number. Where a folder has *merge_files* small ones (less than half of
+    *target_file_size_bytes*) they are merged; 0: never.
+    """
+
+    tasks: int = 0
+    max_records_per_file: int = 0
+    merge_files: int = 0
+    target_file_size_bytes: int = 128 * MIB
+
+
+def archive(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    path: str,
+    stream: StreamOptions,
+    *,
+    format: str | None = None,
+    partition_by: Sequence[str] | None = None,
+    files: FileOptions = FileOptions(),
+) -> ArchiveSummary:
+    """Bring what *source* reads (options of Spark's Kafka source) into the archive at *path*, each offset once.
+
+    *format* is parquet, delta or iceberg, *partition_by* the columns that folders are named by; left out they are the
+    archive's own, or parquet and topic, date for a new one. Raises PipelineError before anything is written where the
+    topics, the path, the checkpoint or the options do not fit, and Spark's own errors.
+    """
+    with Cluster(spark, source) as cluster:
+        checked = check(spark, cluster, source, path, stream, format, partition_by)
+        ledger, store = _ledger(spark, path, checked.description, files)
+        merge = _merge(spark, path, ledger, store, files)
+        tasks = files.tasks or spark.sparkContext.defaultParallelism
+        batches = Batches(spark, cluster, ledger, stream.checkpoint_location, tasks, merge)
+        writer = read_stream(spark, checked.source).writeStream.foreachBatch(batches)
+        try:
+            tally = run_query(spark, writer, stream, name="archive", cluster=cluster)
+        except StreamingQueryException:
+            if batches.failure is not None:
+                raise batches.failure from None
+            raise
+    written = batches.files if checked.description.format == "parquet" else None
+    return ArchiveSummary(batches.records, tally.batches, written, batches.there_already, len(batches.topics))
+
+
+def _ledger(spark: SparkSession, path: str, description: Description, files: FileOptions) -> tuple[Ledger, Store]:
+    store = STORES[description.format](spark, path, description.partition_by, files.max_records_per_file)
+    if not is_archive(spark, path):
+        _begin(spark, path, description, store)
+    return Ledger(spark, path, store), store
+
+
+def _begin(spark: SparkSession, path: str, description: Description, store: Store) -> None:
+    store.create()
+    Files(spark, path).write_new(DESCRIPTION, description.as_json())
+
+
+def _merge(spark: SparkSession, path: str, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
+    if not files.merge_files:
+        return lambda: None
+    if isinstance(store, Parquet):
+        return FileMerge(spark, path, ledger, files.merge_files, files.target_file_size_bytes)
+    return TableMerge(spark, path, ledger, files.merge_files)

@@ -1,0 +1,157 @@
+"""An archive as a Delta or an Iceberg table, whose own log says which files are part of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as sql
+
+from spark_integration.archive.layout import SCHEMA, in_order
+from spark_integration.archive.parquet import counted, forget
+from spark_integration.files import Files
+from spark_integration.manifest import Commit, DataFile, OffsetRange, Span
+
+MARK = "kafkacompat-archive-commit"
+
+
+class Table(ABC):
+    """Appends once for each commit, and marks it in the table's log with the commit's run and number.
+
+    By the mark a later run finds out whether a commit that is not in the manifest is in the table.
+    """
+
+    format: str
+
+    def __init__(self, spark: SparkSession, path: str, partition_by: Sequence[str], max_records_per_file: int) -> None:
+        self.spark, self.path = spark, path
+        self.partition_by = tuple(partition_by)
+        self._files = Files(spark, path)
+        self._max_records_per_file = max_records_per_file
+
+    def stage(self, frame: DataFrame, commit: Commit) -> Commit:
+        """Write nothing: what is written to a table is seen."""
+        return commit
+
+    def publish(self, frame: DataFrame, commit: Commit, new: Sequence[DataFile]) -> Commit:
+        """Append, or merge the table's small files; return the commit with what the table holds of its ranges."""
+        if commit.kind == "compact":
+            self.merge()
+            return commit
+        writer = in_order(frame, self.partition_by).write.format(self.format).mode("append")
+        marked = self.marked(writer.option("maxRecordsPerFile", self._max_records_per_file), mark_of(commit))
+        marked.save(self.path)
+        return self._counted(commit)
+
+    def recover(self, commit: Commit, new: Sequence[DataFile]) -> Commit | None:
+        """Return the commit if the table has its records, which then stay."""
+        return self._counted(commit) if commit.kind == "batch" and self.has(mark_of(commit)) else None
+
+    def finish(self, commit: Commit) -> None:
+        """Delete the commits that it stands for; files are for the table to delete (VACUUM, expire_snapshots)."""
+        forget(self._files, commit)
+
+    def _counted(self, commit: Commit) -> Commit:
+        if not commit.ranges:
+            return commit
+        frame = self.spark.read.format(self.format).load(self.path).where(within(commit.ranges))
+        numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
+        spans = tuple(Span(*row) for row in frame.groupBy("topic", "partition").agg(*numbers).collect())
+        return replace(commit, ranges=counted(commit.ranges, [DataFile("", 0, spans)]))
+
+    @abstractmethod
+    def create(self) -> None:
+        """Make the table, unless the first append does."""
+
+    @abstractmethod
+    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+        """Let what is written carry the mark in the table's log."""
+
+    @abstractmethod
+    def has(self, mark: str) -> bool:
+        """Return whether the table's log has the mark."""
+
+    @abstractmethod
+    def merge(self) -> None:
+        """Merge small files."""
+
+
+class Delta(Table):
+    """A Delta table; the mark is a commit's userMetadata."""
+
+    format = "delta"
+
+    def create(self) -> None:
+        """Write nothing into a new table."""
+        empty = self.spark.createDataFrame([], SCHEMA).write.format("delta").mode("append")
+        empty.partitionBy(*self.partition_by).save(self.path)
+
+    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+        """Let the append carry the mark."""
+        return writer.option("userMetadata", f"{MARK}={mark}")
+
+    def has(self, mark: str) -> bool:
+        """Look into the table's history."""
+        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}`")
+        return bool(history.where(sql.col("userMetadata") == f"{MARK}={mark}").head(1))
+
+    def merge(self) -> None:
+        """Have Delta merge them (OPTIMIZE)."""
+        self.spark.sql(f"OPTIMIZE delta.`{self.path}`").collect()
+
+
+class Iceberg(Table):
+    """An Iceberg table at a path (a Hadoop table); the mark is in a snapshot's summary."""
+
+    format = "iceberg"
+
+    def create(self) -> None:
+        """Make an empty table."""
+        jvm: Any = self.spark._jvm
+        struct = jvm.org.apache.spark.sql.types.StructType.fromDDL(SCHEMA)
+        schema = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(struct)
+        builder = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
+        for name in self.partition_by:
+            builder = builder.identity(name)
+        properties = jvm.java.util.HashMap()
+        # Tasks are few already, and a shuffle would make others of them.
+        properties.put("write.distribution-mode", "none")
+        self._tables().create(schema, builder.build(), properties, self.path)
+
+    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+        """Let the snapshot carry the mark."""
+        return writer.option(f"snapshot-property.{MARK}", mark)
+
+    def has(self, mark: str) -> bool:
+        """Look into the table's snapshots."""
+        snapshots = self.spark.read.format("iceberg").load(f"{self.path}#snapshots")
+        return bool(snapshots.where(sql.col("summary")[MARK] == mark).head(1))
+
+    def merge(self) -> None:
+        """Have Iceberg merge them (rewrite_data_files)."""
+        jvm: Any = self.spark._jvm
+        actions = jvm.org.apache.iceberg.spark.actions.SparkActions.get(self.spark._jsparkSession)
+        actions.rewriteDataFiles(self._tables().load(self.path)).execute()
+
+    def _tables(self) -> Any:
+        jvm: Any = self.spark._jvm
+        return jvm.org.apache.iceberg.hadoop.HadoopTables(self.spark._jsc.hadoopConfiguration())
+
+
+def mark_of(commit: Commit) -> str:
+    """Return what tells this commit from every other."""
+    return f"{commit.run_id}/{commit.number}"
+
+
+def within(ranges: Iterable[OffsetRange]) -> Column:
+    """Return whether a record lies in one of the ranges."""
+    return reduce(Column.__or__, (_in(one) for one in ranges))
+
+
+def _in(one: OffsetRange) -> Column:
+    place = (sql.col("topic") == one.topic) & (sql.col("partition") == one.partition)
+    return place & (sql.col("offset") >= one.from_offset) & (sql.col("offset") < one.until_offset)
