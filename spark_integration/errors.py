@@ -52,6 +52,10 @@ KNOWN: Sequence[Known] = (
         "the broker forbids it ({1}): grant this user what it needs",
     ),
     Known(
+        r"UnknownMemberIdException",
+        "the consumer group has members of its own, whose offsets they commit: end them, or give another --commit-group",
+    ),
+    Known(
         r"ClassNotFoundException: (org\.apache\.spark\.sql\.kafka010\S*|kafka)\b",
         "Spark has no Kafka source: let spark_integration.session start it",
     ),

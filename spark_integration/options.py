@@ -12,6 +12,7 @@ A command takes groups of them, and gets each group as one value::
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ import click
 
 from spark_integration.errors import PipelineError
 from spark_integration.query import StreamOptions
+
+_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -65,14 +68,15 @@ def pairs(words: Iterable[str]) -> dict[str, str]:
 
 
 def properties_of(path: Path) -> dict[str, str]:
-    """Read a client.properties file as Kafka's tools take it: ``name=value`` lines, # comments."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    return pairs(_spaceless(line) for line in lines if line and not line.startswith(("#", "!")))
+    """Read a client.properties file as Kafka's tools take it: ``name=value`` lines, # comments.
 
-
-def _spaceless(line: str) -> str:
-    name, _, value = line.partition("=")
-    return f"{name.strip()}={value.strip()}"
+    A name ends at ``=``, ``:`` or a space; a line that ends with a backslash goes on in the next one, where it begins
+    (java.util.Properties; its escapes are not read).
+    """
+    text = re.sub(r"\\\n[ \t]*", "", path.read_text(encoding="utf-8"))
+    lines = [line.strip() for line in text.splitlines()]
+    found = [_PROPERTY.fullmatch(line) for line in lines if line and not line.startswith(("#", "!"))]
+    return {one[1]: one[2] for one in found if one}
 
 
 def _session(values: dict[str, Any]) -> SessionOptions:
@@ -96,11 +100,11 @@ def cluster_options(name: str = "cluster", prefix: str = "") -> Decorator:
     return grouped(name, _cluster_declarations(prefix), lambda values: _cluster(*(values.pop(key) for key in keys)))
 
 
-def _cluster_declarations(prefix: str) -> list[Decorator]:
+def _cluster_declarations(prefix: str, required: bool = True) -> list[Decorator]:
     whose = prefix.replace("-", " ")
     return [
         click.option(
-            f"--{prefix}bootstrap-server", required=True, metavar="HOST:PORT", help=f"The {whose}broker, or some."
+            f"--{prefix}bootstrap-server", required=required, metavar="HOST:PORT", help=f"The {whose}broker, or some."
         ),
         click.option(
             f"--{prefix}command-config",
@@ -148,8 +152,11 @@ BATCH_SOURCE = {
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 
 
-def source_options(stream: bool = True) -> Decorator:
-    """Options of the Kafka source, as a dict of Spark's options; where none says, it begins at the earliest offset."""
+def source_options(stream: bool = True, required: bool = True) -> Decorator:
+    """Options of the Kafka source, as a dict of Spark's options; where none says, it begins at the earliest offset.
+
+    Where they are not *required* and no broker is named, the dict is empty.
+    """
     table = {**SOURCE, **(STREAM_SOURCE if stream else BATCH_SOURCE)}
     own = [click.option(f"--{name}", name, help=text) for name, text in table.items()]
     isolation = click.option(
@@ -162,11 +169,20 @@ def source_options(stream: bool = True) -> Decorator:
     keys = ("bootstrap_server", "command_config", "option")
 
     def collect(values: dict[str, Any]) -> dict[str, str]:
-        cluster = _cluster(*(values.pop(key) for key in keys))
+        bootstrap, config, further = (values.pop(key) for key in keys)
         given = {name: values.pop(name) for name in table}
-        return _source(cluster, given, values.pop("isolation"))
+        isolation = values.pop("isolation")
+        if bootstrap is None:
+            return _no_source(given)
+        return _source(_cluster(bootstrap, config, further), given, isolation)
 
-    return grouped("source", [*_cluster_declarations(""), *own, isolation], collect)
+    return grouped("source", [*_cluster_declarations("", required), *own, isolation], collect)
+
+
+def _no_source(given: Mapping[str, str | None]) -> dict[str, str]:
+    if named := [name for name, value in given.items() if value is not None]:
+        raise PipelineError(f"--{named[0]} is of a topic, and no broker is named: give --bootstrap-server HOST:PORT")
+    return {}
 
 
 def _source(cluster: dict[str, str], given: Mapping[str, str | None], isolation: str) -> dict[str, str]:

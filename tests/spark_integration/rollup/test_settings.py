@@ -1,0 +1,126 @@
+"""What a rollup's options mean, and which are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spark_integration.errors import PipelineError
+from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.measures import Measure, measures_of
+from spark_integration.rollup.paths import column_name, path_of, schema_of
+from spark_integration.rollup.settings import Rollup
+
+FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 minutes")
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("1 minute", 60_000),
+        ("5 minutes", 300_000),
+        ("1 hour 30 minutes", 5_400_000),
+        ("250 milliseconds", 250),
+        ("2weeks", 1_209_600_000),
+        ("0 seconds", 0),
+    ],
+)
+def test_lengths_of_time(text: str, milliseconds: int) -> None:
+    assert duration_ms(text, "window") == milliseconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "minutes", "1 month", "-5 minutes", "5 minutes or so", "1.5 hours"])
+def test_what_is_no_length_of_time(text: str) -> None:
+    with pytest.raises(PipelineError, match=r"--retention .* is no length of time"):
+        duration_ms(text, "retention")
+
+
+def test_windows() -> None:
+    assert windows_of("1 minute", None) == Windows(60_000, 60_000)
+    assert not windows_of("1 minute", None).overlap
+    assert windows_of("10 minutes", "4 minutes") == Windows(600_000, 240_000)
+    assert windows_of("10 minutes", "4 minutes").overlap
+
+
+@pytest.mark.parametrize(
+    ("window", "slide"), [("0 seconds", None), ("1 minute", "0 seconds"), ("1 minute", "2 minutes")]
+)
+def test_what_makes_no_windows(window: str, slide: str | None) -> None:
+    with pytest.raises(PipelineError, match="--slide"):
+        windows_of(window, slide)
+
+
+def test_measures() -> None:
+    assert measures_of("sum(amount),count , max( user.age ) as oldest,count(a.b)") == [
+        Measure("sum_amount", "sum", ("amount",)),
+        Measure("count", "count", None),
+        Measure("oldest", "max", ("user", "age")),
+        Measure("count_a_b", "count", ("a", "b")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["median(x)", "sum(a)+1", "", "count,", "sum(count(x))", "max(x) as a b", "collect_list(x)"]
+)
+def test_what_is_no_measure(text: str) -> None:
+    with pytest.raises(PipelineError, match="is no measure: take count, sum,"):
+        measures_of(text)
+
+
+def test_a_measure_of_nothing() -> None:
+    with pytest.raises(PipelineError, match=r"'sum' does not say of what: write sum\(FIELD\)"):
+        measures_of("sum")
+
+
+def test_paths() -> None:
+    assert path_of("amount") == ("amount",)
+    assert path_of(" $.user.first name ") == ("user", "first name")
+    assert column_name(("user", "first name")) == "user_first_name"
+
+
+@pytest.mark.parametrize("text", ["", ".", "a..b", "a.", "$", "a[0]", "$..a", "a.*"])
+def test_what_is_no_path(text: str) -> None:
+    with pytest.raises(PipelineError, match="is no path"):
+        path_of(text)
+
+
+def test_only_what_is_asked_for_is_read() -> None:
+    schema = schema_of([("b", "d"), ("a",), ("b", "c", "e"), ("a",)])
+    assert schema.simpleString() == "struct<a:string,b:struct<c:struct<e:string>,d:string>,_corrupt_record:string>"
+
+
+def test_a_value_and_what_is_in_it() -> None:
+    with pytest.raises(PipelineError, match=r"user is asked for as a value, and user\.id within it"):
+        schema_of([("user", "id"), ("user",)])
+
+
+def test_columns() -> None:
+    rollup = replace(
+        FITTING, time_field="at", dimensions="place.country, kind", measures="count,sum(amount)", slide=None
+    )
+    rollup.check()
+    assert rollup.key_columns == ["window_start", "place_country", "kind"]
+    assert rollup.value_columns == ["window_start", "window_end", "place_country", "kind", "count", "sum_amount"]
+    assert set(rollup.paths) == {("at",), ("place", "country"), ("kind",), ("amount",)}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"mode": "update"}, "which Parquet cannot"),
+        ({"mode": "complete"}, "--mode is one of append, update"),
+        ({"format": "csv"}, "--format one of parquet, delta"),
+        ({"measures": "count,count"}, "two columns would be called count"),
+        ({"dimensions": "Count"}, "two columns would be called count"),
+        ({"dimensions": "date"}, "two columns would be called date"),
+        ({"dimensions": "a.b,a_b"}, "two columns would be called a_b"),
+        ({"watermark": "soon"}, "--watermark 'soon' is no length of time"),
+        ({"retention": "soon"}, "--retention 'soon' is no length of time"),
+        ({"time_field": "a[1]"}, "is no path"),
+        ({"partitions": 0}, "--partitions 0 is no number"),
+    ],
+)
+def test_refused_before_anything_is_asked(options: dict[str, str], told: str) -> None:
+    with pytest.raises(PipelineError, match=told):
+        replace(FITTING, **options).check()  # type: ignore[arg-type]

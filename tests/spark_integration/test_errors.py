@@ -1,0 +1,55 @@
+"""What is said of failures of Spark's and Kafka's."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_integration.errors import sentence_of
+
+PY4J = "An error occurred while calling o42.get.\n: "
+KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors."
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{KAFKA}UnknownTopicOrPartitionException: This server does not host it.", "does not exist"),
+        ("[KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data may have been lost.", "--failOnDataLoss false"),
+        ("Partition t-0's offset was changed from 10 to 2, some data", "--failOnDataLoss false"),
+        (
+            "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap.servers",
+            "cannot be resolved",
+        ),
+        (
+            f"{KAFKA}TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
+            "no broker answered in time",
+        ),
+        (
+            f"{KAFKA}SaslAuthenticationException: Authentication failed: Invalid username\n\tat a.b",
+            "(Authentication failed: Invalid username)",
+        ),
+        (f"{KAFKA}SslAuthenticationException: SSL handshake failed", "(SSL handshake failed)"),
+        (f"{KAFKA}GroupAuthorizationException: Not authorized to access group: g", "access group: g"),
+        (f"{KAFKA}TopicAuthorizationException: Not authorized to access topics: [t]", "access topics: [t]"),
+        (
+            f"{KAFKA}UnknownMemberIdException: Failed altering group offsets for the following partitions: [t-0]",
+            "has members of its own",
+        ),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/tmp/a. SQLSTATE: 42K03", "there is no file:/tmp/a: give"),
+        ("java.util.ConcurrentModificationException: Multiple streaming queries are using it", "same checkpoint"),
+        ("spark_integration.errors.PipelineError: the words of ours\n  File b", "the words of ours"),
+    ],
+)
+def test_a_sentence_for_what_is_known(text: str, told: str) -> None:
+    sentence = sentence_of(Exception(PY4J + text))
+    assert told in sentence
+    assert "\n" not in sentence
+    assert "Exception" not in sentence
+
+
+def test_the_first_line_of_what_is_not_known() -> None:
+    assert sentence_of(Exception(f"{PY4J}java.lang.Odd: so it is\n\tat a.b(c)")) == "java.lang.Odd: so it is"
+
+
+def test_the_kind_of_what_says_nothing() -> None:
+    assert sentence_of(KeyError()) == "KeyError"
