@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_d
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.avro import Avro
+from spark_integration.validate.drift import CHANGED
 from spark_integration.validate.json_schema import Judge
 from spark_integration.validate.json_values import Drift, holds_decimals, loads, reader_of
 from spark_integration.validate.protobuf import Protobuf
@@ -88,9 +90,14 @@ class JsonFormat:
 
     def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
         value = loads(payload, self._exact)
-        if self._judge is not None:
-            self._judge.check(value)
-        return self._read(value, drift)
+        if self._judge is None:
+            return self._read(value, drift)
+        self._judge.check(value)
+        found: Drift = Counter()
+        read = self._read(value, found)
+        # A column of text may stand for several types, all of which the schema allows.
+        drift.update({what: count for what, count in found.items() if not what.startswith(CHANGED)})
+        return read
 
 
 FORMATS: Mapping[str, Callable[[Plan], Format]] = {"json": JsonFormat, "avro": AvroFormat, "protobuf": ProtobufFormat}

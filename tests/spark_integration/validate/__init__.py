@@ -1,0 +1,1 @@
+"""The parts of `validate` that need no JVM."""

@@ -1,0 +1,95 @@
+"""JSON Schema: types, and values that are against it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.dead import DeadLetterError
+from spark_integration.validate.formats import Plan, format_of
+from spark_integration.validate.json_schema import Judge
+from spark_integration.validate.registry import Schema
+
+
+def schema(document: Any, *references: tuple[str, Any]) -> Schema:
+    return Schema("JSON", json.dumps(document), tuple((name, json.dumps(text)) for name, text in references))
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [
+        ({"type": "integer"}, "bigint"),
+        ({"type": ["null", "number"]}, "double"),
+        ({"type": ["integer", "number"]}, "double"),
+        ({"type": ["string", "number"]}, "string"),
+        ({"type": "string", "format": "date-time"}, "timestamp"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"type": "string", "format": "email"}, "string"),
+        ({"enum": ["a"]}, "string"),
+        ({"type": "array", "items": {"type": "boolean"}}, "array<boolean>"),
+        ({"type": "array"}, "array<string>"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),
+        ({"type": "object"}, "string"),
+        ({"properties": {"a": {"type": "integer"}}}, "struct<a:bigint>"),
+        ({"oneOf": [{"type": "null"}, {"type": "integer"}]}, "bigint"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "string"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "integer"}}}, "bigint"),
+        ({"properties": {"next": {"$ref": "#"}}}, "struct<next:struct<next:string>>"),
+        (True, "string"),
+    ],
+)
+def test_types(document: Any, kind: str) -> None:
+    assert Judge(schema(document)).type.simpleString() == kind
+
+
+def test_a_schema_of_another_subject() -> None:
+    part = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
+    judge = Judge(schema({"properties": {"part": {"$ref": "part.json"}}}, ("part.json", part)))
+    assert judge.type.simpleString() == "struct<part:struct<a:bigint>>"
+    judge.check({"part": {"a": 1}})
+    with pytest.raises(DeadLetterError, match=r"value\.part\.a: "):
+        judge.check({"part": {"a": "x"}})
+
+
+def test_nothing_is_fetched() -> None:
+    with pytest.raises(PipelineError, match="is not among the schema's references"):
+        Judge(schema({"$ref": "http://127.0.0.1:9/other.json"}))
+
+
+@pytest.mark.parametrize("text", ["{", '{"type": "nothing"}'])
+def test_a_schema_that_cannot_be_used(text: str) -> None:
+    with pytest.raises(PipelineError, match="cannot be used"):
+        Judge(Schema("JSON", text))
+
+
+def test_values() -> None:
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 1}, "o": {"type": ["string", "null"]}},
+        "required": ["n"],
+    }
+    made = format_of(Plan("json", "plain", schema(document)))
+    drift: Counter[str] = Counter()
+    assert made.decode(b'{"n": 1, "z": 0}', None, drift) == {"n": 1}
+    assert drift == {"new value.z": 1, "missing value.o": 1}
+    for text, told in (
+        ('{"n": 0}', "value.n: 0 is less"),
+        ("{}", 'value: "n" is a required'),
+        ('{"n": "1"}', "value.n: "),
+    ):
+        with pytest.raises(DeadLetterError) as refused:
+            made.decode(text.encode(), None, drift)
+        assert refused.value.reason == "does-not-fit"
+        assert refused.value.detail.startswith(told)
+
+
+def test_what_the_schema_allows_is_no_difference() -> None:
+    made = format_of(Plan("json", "plain", schema({"properties": {"a": {"type": ["string", "number"]}}})))
+    drift: Counter[str] = Counter()
+    assert made.decode(b'{"a": 5}', None, drift) == {"a": "5"}
+    assert not drift

@@ -1,0 +1,158 @@
+"""Protobuf's types as Spark's, read back from what the protobuf package writes, framed and plain."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from google.protobuf import json_format, message_factory
+from pyspark.sql.pandas.types import to_arrow_type
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate.choice import schema_of_file
+from spark_integration.validate.dead import DeadLetterError
+from spark_integration.validate.drift import differences
+from spark_integration.validate.protobuf import Protobuf, file_of
+from spark_integration.validate.registry import Schema
+
+ALL = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/duration.proto";
+import "google/protobuf/wrappers.proto";
+import "google/protobuf/struct.proto";
+enum Colour { NONE = 0; RED = 1; }
+message Event {
+  message Inner { sint32 x = 1; }
+  int32 a = 1; int64 b = 2; uint32 c = 3; uint64 d = 4; float e = 5; double f = 6; bool g = 7; string h = 8; bytes i = 9;
+  Colour j = 10; Inner k = 11; repeated Inner l = 12; repeated string m = 13; map<string, Inner> n = 14;
+  google.protobuf.Timestamp o = 15; google.protobuf.Duration p = 16; google.protobuf.Int64Value q = 17;
+  optional int32 r = 18; oneof one { string s = 19; int32 t = 20; } google.protobuf.Struct u = 21; map<int32, bytes> v = 22;
+  Event w = 23;
+}
+message Second { message Deep { int32 z = 1; } }
+"""
+FULL = {
+    "a": -1, "b": str(-(2**63)), "c": 2**32 - 1, "d": str(2**64 - 1), "e": 0.5, "f": 0.1, "g": True, "h": "é", "i": "AP8=",
+    "j": "RED", "k": {"x": -5}, "l": [{"x": 1}, {}], "m": ["y"], "n": {"key": {"x": 2}}, "o": "2026-05-04T12:00:00.123456Z",
+    "p": "1.5s", "q": "7", "r": 0, "t": 3, "u": {"any": [1]}, "v": {"1": "AA=="}, "w": {"a": 9},
+}  # fmt: skip
+HELD = {
+    "a": -1, "b": -(2**63), "c": 2**32 - 1, "d": Decimal(2**64 - 1), "e": 0.5, "f": 0.1, "g": True, "h": "é", "i": b"\0\xff",
+    "j": "RED", "k": {"x": -5}, "l": [{"x": 1}, {"x": 0}], "m": ["y"], "n": [("key", {"x": 2})],
+    "o": datetime(2026, 5, 4, 12, 0, 0, 123456, tzinfo=timezone.utc), "p": timedelta(seconds=1.5), "q": 7, "r": 0, "s": None,
+    "t": 3, "u": '{"any": [1.0]}', "v": [(1, b"\0")], "w": '{"a": 9}',
+}  # fmt: skip
+
+
+def proto(text: str) -> Schema:
+    return Schema("PROTOBUF", text)
+
+
+def written(text: str, name: str, **fields: Any) -> bytes:
+    descriptor = file_of(proto(text)).pool.FindMessageTypeByName(name)
+    message: Any = json_format.ParseDict(fields, message_factory.GetMessageClass(descriptor)())
+    return bytes(message.SerializeToString())
+
+
+def held(protobuf: Protobuf, payload: bytes) -> Any:
+    value, _ = protobuf.decode(payload, None)
+    return pa.array([value], to_arrow_type(protobuf.type)).to_pylist()[0]
+
+
+def test_types() -> None:
+    protobuf = Protobuf(proto(ALL), None, framed=False)
+    assert held(protobuf, written(ALL, "shop.Event", **FULL)) == HELD
+    told = {field.name: field.dataType.simpleString() for field in protobuf.type.fields}
+    assert (told["c"], told["d"], told["o"]) == ("bigint", "decimal(20,0)", "timestamp")
+    assert (told["n"], told["p"]) == ("map<string,struct<x:int>>", "interval day to second")
+
+
+def test_what_was_not_set() -> None:
+    """Without presence there is the default of the type; with it, null."""
+    found = held(Protobuf(proto(ALL), None, framed=False), b"")
+    nulls = {name for name, value in found.items() if value is None}
+    assert nulls == set("kopqrstuw")
+    assert (found["a"], found["h"], found["j"], found["l"], found["n"]) == (0, "", "NONE", [], [])
+
+
+def test_an_enum_of_a_newer_version_is_its_number() -> None:
+    assert held(Protobuf(proto(ALL), None, framed=False), b"\x50\x07")["j"] == "7"
+
+
+OLD = 'syntax = "proto3"; message First { int32 a = 1; string gone = 2; }'
+NEW = 'syntax = "proto3"; message First { int32 a = 1; string more = 3; }'
+
+
+def test_another_version_is_read_by_numbers() -> None:
+    protobuf = Protobuf(proto(NEW), None, framed=False)
+    value, unknown = protobuf.decode(written(OLD, "First", a=1, gone="x"), None)
+    assert (value, unknown) == ({"a": 1, "more": ""}, [2])
+    written_as = protobuf.type_of(proto(OLD))
+    assert written_as is not None
+    assert list(differences(written_as, protobuf.type)) == ["new value.gone", "missing value.more"]
+
+
+@pytest.mark.parametrize(
+    ("indexes", "name"),
+    [(b"\0", "shop.Event"), (b"\2\0", "shop.Event"), (b"\2\2", "shop.Second"), (b"\4\2\0", "shop.Second.Deep")],
+)
+def test_message_indexes(indexes: bytes, name: str) -> None:
+    """Zigzag varints, 0 alone for the first message."""
+    value, _ = Protobuf(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
+    assert isinstance(value, dict)
+    other = Protobuf(proto(NEW), None, framed=True)
+    with pytest.raises(DeadLetterError) as refused:
+        other.decode(indexes, proto(ALL))
+    assert (refused.value.reason, refused.value.detail) == ("other-message", f"holds {name}, not First")
+
+
+@pytest.mark.parametrize("payload", [b"", b"\x80", b"\x01", b"\x02\x63", b"\0\xff", b"\0\x42\x01\xff", b"\xff" * 12])
+def test_what_cannot_be_read(payload: bytes) -> None:
+    with pytest.raises(DeadLetterError) as refused:
+        Protobuf(proto(ALL), None, framed=True).decode(payload, proto(ALL))
+    assert refused.value.reason == "malformed"
+
+
+def test_a_required_field_that_is_missing() -> None:
+    text = 'syntax = "proto2"; message First { required int32 a = 1; }'
+    with pytest.raises(DeadLetterError, match="lacks required fields"):
+        Protobuf(proto(text), None, framed=False).decode(b"", None)
+
+
+def test_a_file_with_imports(tmp_path: Path) -> None:
+    (tmp_path / "part.proto").write_text('syntax = "proto3"; message Part { int32 a = 1; }')
+    path = tmp_path / "whole.proto"
+    path.write_text('syntax = "proto3"; import "part.proto"; message Whole { Part part = 1; }')
+    schema = schema_of_file(path, "protobuf")
+    assert Protobuf(schema, None, framed=False).type.simpleString() == "struct<part:struct<a:int>>"
+    descriptors = tmp_path / "whole.desc"
+    descriptors.write_bytes(schema.text.encode("latin-1"))
+    assert schema_of_file(descriptors, "protobuf") == schema
+
+
+def test_schemas_of_other_subjects() -> None:
+    part = 'syntax = "proto3"; message Part { int32 a = 1; }'
+    text = 'syntax = "proto3"; import "parts/part.proto"; message Whole { Part part = 1; }'
+    schema = Schema("PROTOBUF", text, (("parts/part.proto", part),))
+    assert Protobuf(schema, "Whole", framed=True).type.simpleString() == "struct<part:struct<a:int>>"
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "told"),
+    [
+        (proto("message { }"), None, "cannot be compiled"),
+        (proto(NEW), "Second", "has no message Second: choose from First"),
+        (proto('syntax = "proto3";'), None, "has no message"),
+        (Schema("DESCRIPTORS", "\xff"), None, "descriptors cannot be read"),
+        (Schema("PROTOBUF", NEW, (("../x.proto", NEW),)), None, "no name of a file"),
+    ],
+)
+def test_a_schema_that_cannot_be_used(schema: Schema, name: str | None, told: str) -> None:
+    with pytest.raises(PipelineError, match=told):
+        Protobuf(schema, name, framed=False)
