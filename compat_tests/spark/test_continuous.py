@@ -17,14 +17,14 @@ pytestmark = pytest.mark.spark
 
 
 def start(scene: Scene, target: str) -> Any:
-    """Copy the scene's topic to another, in epochs of a fifth of a second."""
+    """Copy the scene's topic to another, in epochs of a second."""
     writer = scene.stream().selectExpr("value").writeStream.format("kafka").outputMode("append")
     options = {
         "kafka.bootstrap.servers": scene.broker.bootstrap,
         "topic": target,
         "checkpointLocation": str(scene.folder / "continuous"),
     }
-    return writer.options(**options).trigger(continuous="200 milliseconds").start()
+    return writer.options(**options).trigger(continuous="1 second").start()
 
 
 def copied(scene: Scene, target: str) -> Counter[str | None]:
