@@ -106,6 +106,15 @@ class Cluster:
         topics = self.require(names).values()
         return [TopicPartition(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
 
+    def leaders(self, names: Iterable[str]) -> dict[TopicPartition, tuple[Any, Any]]:
+        """Return of each partition of *names* the leader (Kafka's Node) and the topic's id (Kafka's Uuid)."""
+        found = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
+        return {
+            TopicPartition(str(name), int(partition.partition())): (partition.leader(), found.get(name).topicId())
+            for name in list(found.keySet())
+            for partition in found.get(name).partitions()
+        }
+
     def offsets(
         self, partitions: Iterable[TopicPartition], spec: Spec | int, *, read_committed: bool = False
     ) -> Offsets:
@@ -143,13 +152,17 @@ class Cluster:
         wanted.put(name, new)
         self._wait(self._admin.createPartitions(wanted).all())
 
-    def topic_configs(self, name: str) -> dict[str, str]:
-        """Return the configs that were set for this topic, its defaults left out."""
+    def topic_configs(self, name: str, *, with_defaults: bool = False) -> dict[str, str]:
+        """Return the configs that were set for this topic, its defaults left out unless asked for."""
         types = getattr(self._jvm.org.apache.kafka.common.config, "ConfigResource$Type")
         resource = self._jvm.org.apache.kafka.common.config.ConfigResource(types.TOPIC, name)
         found = self._wait(self._admin.describeConfigs(self._list([resource])).all()).get(resource)
         # py4j lets Python go through arrays, lists and sets, but not through any other Collection.
-        entries = [entry for entry in found.entries().toArray() if str(entry.source()) == "DYNAMIC_TOPIC_CONFIG"]
+        entries = [
+            entry
+            for entry in found.entries().toArray()
+            if with_defaults or str(entry.source()) == "DYNAMIC_TOPIC_CONFIG"
+        ]
         return {str(entry.name()): str(entry.value()) for entry in entries}
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -164,6 +177,16 @@ class Cluster:
         """Return what the group has committed."""
         answers = self._wait(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
         return dict(self._each(answers, lambda value: int(value.offset())))
+
+    def members(self, group: str) -> int:
+        """Count a group's members; one that does not exist has none."""
+        described = self._admin.describeConsumerGroups(self._list([group])).describedGroups()
+        try:
+            return int(self._wait(described.get(group)).members().size())
+        except PipelineError as problem:
+            if _cause_is(problem, "GroupIdNotFoundException"):
+                return 0
+            raise
 
     def _described(self, future: Any) -> Topic | None:
         try:

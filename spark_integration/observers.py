@@ -8,6 +8,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, write_to_textfile
 
 from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
 from spark_integration.listener import BatchProgress
 from spark_integration.offsets import Offsets
 
@@ -51,10 +52,10 @@ class PrometheusText:
         self._updated.labels(query).set(time.time())
         for part, duration_ms in progress.durations_ms.items():
             self._seconds.labels(query, part).set(duration_ms / 1000)
-        for (topic, partition), offset in progress.end_offsets.items():
-            latest = progress.latest_offsets.get((topic, partition), offset)  # type: ignore[call-overload]
-            self._offset.labels(query, topic, str(partition)).set(offset)
-            self._lag.labels(query, topic, str(partition)).set(max(0, latest - offset))
+        for one, offset in progress.end_offsets.items():
+            latest = progress.latest_offsets.get(one, offset)
+            self._offset.labels(query, one.topic, str(one.partition)).set(offset)
+            self._lag.labels(query, one.topic, str(one.partition)).set(max(0, latest - offset))
         write_to_textfile(str(self.path), self._registry)
 
 
@@ -69,6 +70,14 @@ class Committer:
         self._cluster = cluster
         self._group = group
         self._committed: Offsets = {}
+
+    def check(self) -> None:
+        """Refuse a group that has members: the broker takes commits from them alone; raises PipelineError."""
+        if members := self._cluster.members(self._group):
+            raise PipelineError(
+                f"the consumer group {self._group} has members of its own ({members}), whose offsets they commit: "
+                "end them, or give another --commit-group"
+            )
 
     def __call__(self, progress: BatchProgress) -> None:
         self.commit(progress.end_offsets)

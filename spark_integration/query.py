@@ -68,6 +68,7 @@ def run_query(
     tally = Tally()
     committer = _committer(cluster, options)
     if committer is not None:
+        committer.check()
         # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
         committer.commit(finished_offsets(spark, options.checkpoint_location) or {})
     files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
