@@ -28,6 +28,12 @@ class Summary:
         """0, or 1 if the work is done and has found what the user asked to be told of."""
         return 0
 
+    def show(self) -> None:
+        """Print it for a person: a line for each figure."""
+        for name, value in asdict(self).items():
+            if value is not None:
+                print(f"{_shown(value):>14} {name.replace('_', ' ')}")
+
 
 def console() -> Console:
     """Return the console of standard error: standard output carries results alone."""
@@ -35,14 +41,11 @@ def console() -> Console:
 
 
 def tell(summary: Summary, as_json: bool) -> None:
-    """Print what was done: a line for each figure, or one JSON object."""
-    fields = asdict(summary)
+    """Print what was done, for a person or as one JSON object."""
     if as_json:
-        print(json.dumps(fields, default=str))
-        return
-    for name, value in fields.items():
-        if value is not None:
-            print(f"{_shown(value):>14} {name.replace('_', ' ')}")
+        print(json.dumps(asdict(summary), default=str))
+    else:
+        summary.show()
     sys.stdout.flush()
 
 

@@ -1,0 +1,61 @@
+"""What `--fail-on` takes: kinds of findings, and limits of latency."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_integration.audit.kinds import KINDS, PROBLEMS, counted
+from spark_integration.audit.latency import PERCENTILES
+from spark_integration.errors import PipelineError
+
+UNITS_MS: Mapping[str, float] = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+FIGURES = (*PERCENTILES, "max")
+STAGES = ("event-producer", "event-broker", "broker-archive", "event-archive")
+LATENCY = re.compile(
+    r"latency:(?:(?P<stage>[a-z-]+):)?(?P<figure>[a-z0-9.]+)>(?P<number>\d+(?:\.\d+)?)(?P<unit>[a-z]+)"
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: a kind that is found at all, or a latency's figure above a limit (of *stage*, or of any)."""
+
+    text: str
+    kind: str | None = None
+    stage: str | None = None
+    figure: str = ""
+    limit_ms: float = 0
+
+    def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return a clause for each time that it holds."""
+        if self.kind is not None:
+            return [counted(self.kind, found[self.kind])] if found.get(self.kind) else []
+        return [
+            f"{self.text}: {row[self.figure]:,} ms from {row['stage'].replace('-', ' to ')} in {row['topic']}"
+            for row in latency
+            if self.stage in (None, row["stage"]) and row[self.figure] > self.limit_ms
+        ]
+
+
+def conditions(text: str) -> list[Condition]:
+    """Read conditions, separated by commas; ``problem`` stands for every kind that is one; raises PipelineError."""
+    found: list[Condition] = []
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        found += [Condition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_condition(word)]
+    return found
+
+
+def _condition(word: str) -> Condition:
+    if word in KINDS:
+        return Condition(word, word)
+    read = LATENCY.fullmatch(word.replace(" ", ""))
+    if read is None or read["unit"] not in UNITS_MS or read["figure"] not in FIGURES:
+        raise PipelineError(
+            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, or latency:p99>500ms ({', '.join(FIGURES)})"
+        )
+    if read["stage"] not in (None, *STAGES):
+        raise PipelineError(f"{read['stage']!r} is no stage of latency: give one of {', '.join(STAGES)}")
+    return Condition(word, None, read["stage"], read["figure"], float(read["number"]) * UNITS_MS[read["unit"]])

@@ -1,0 +1,68 @@
+"""Why a topic lacks offsets: each hole is looked at in the broker's log, as far as the broker tells."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from spark_integration.audit.batches import Batch, Reader
+from spark_integration.offsets import TopicPartition
+
+MARKER, COMPACTED, UNEXPLAINED, UNEXAMINED = "marker", "compacted", "unexplained", "unexamined"
+
+
+class Hole(NamedTuple):
+    """Offsets without a record, `first` to `last`, and what they are."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+    kind: str = UNEXAMINED
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets."""
+        return self.last - self.first + 1
+
+
+def explained(holes: Iterable[Hole], read: Reader, compacted_topics: Collection[str]) -> Iterator[Hole]:
+    """Split *holes*, which come in order, by what lies there.
+
+    A control batch is a transaction's marker. A batch of records that covers an offset but has no record there was
+    compacted. Where no batch lies, a compacted topic may have lost it to compaction; any other topic lacks it.
+    """
+    known: deque[Batch] = deque()
+    place: TopicPartition | None = None
+    for hole in holes:
+        here = TopicPartition(hole.topic, hole.partition)
+        if here != place:
+            place = here
+            known.clear()
+        position = hole.first
+        while position <= hole.last:
+            if not _covers(known, position):
+                known.extend(read(here, position) or ())
+            if not _covers(known, position):
+                yield hole._replace(first=position)
+                break
+            part = _part(hole, position, known[0], hole.topic in compacted_topics)
+            yield part
+            position = part.last + 1
+
+
+def _covers(known: deque[Batch], position: int) -> bool:
+    """Drop the batches before *position*; return whether what is left tells what lies there."""
+    while known and known[0].last < position:
+        known.popleft()
+    return bool(known)
+
+
+def _part(hole: Hole, position: int, batch: Batch, is_compacted: bool) -> Hole:
+    """The part of the hole from *position* on that is of one kind; *batch* is the first that does not lie before it."""
+    if position < batch.first:
+        kind = COMPACTED if is_compacted else UNEXPLAINED
+        return hole._replace(first=position, last=min(hole.last, batch.first - 1), kind=kind)
+    kind = MARKER if batch.is_control else COMPACTED
+    return hole._replace(first=position, last=min(hole.last, batch.last), kind=kind)

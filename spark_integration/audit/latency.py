@@ -1,0 +1,80 @@
+"""How long records took from stage to stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.audit.findings import Row
+from spark_integration.audit.places import Place
+
+# Of percentile_approx: the rank that is told is wrong by at most 1/100,000 of the records.
+ACCURACY = 100_000
+PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+
+
+def stages(*, by_field: bool) -> dict[str, Column]:
+    """Return the parts of a record's way in milliseconds; null where its timestamps do not tell.
+
+    A record's timestamp is the broker's own where the topic has LogAppendTime (timestampType 1), else the producer's;
+    *by_field*: event times are told by a field, so that they are another thing than the producer's timestamp.
+    """
+    event, timestamp, archived = sql.col("event_ms"), sql.col("broker_ms"), sql.col("archived_ms")
+    by_broker = sql.col("timestamp_type") == 1
+    producer = sql.when(~by_broker, timestamp - event) if by_field else sql.lit(None).cast("bigint")
+    return {
+        "event-producer": producer,
+        "event-broker": sql.when(by_broker, timestamp - event),
+        "broker-archive": sql.when(by_broker, archived - timestamp),
+        "event-archive": archived - event,
+    }
+
+
+def latencies(place: Place, *, by_field: bool) -> DataFrame:
+    """A row for each topic and stage: `records`, percentiles and maximum in milliseconds, how many were negative."""
+    return (
+        measured(place, by_field=by_field)
+        .groupBy("topic", "stage")
+        .agg(
+            sql.count("*").alias("records"),
+            percentiles("ms").alias("percentiles"),
+            sql.max("ms").alias("max"),
+            sql.sum((sql.col("ms") < 0).cast("bigint")).alias("negative"),
+        )
+    )
+
+
+def rows(place: Place, *, by_field: bool) -> list[Row]:
+    """Return `latencies` as rows, the percentiles by their names."""
+    found = latencies(place, by_field=by_field).orderBy("topic", "stage").collect()
+    return [
+        {
+            "place": place.name,
+            "topic": row.topic,
+            "stage": row.stage,
+            "records": row.records,
+            **named(row.percentiles),
+            "max": row.max,
+            "negative": row.negative,
+        }
+        for row in found
+    ]
+
+
+def named(figures: Sequence[int]) -> dict[str, int]:
+    """Give each of `PERCENTILES` its name."""
+    return dict(zip(PERCENTILES, figures, strict=True))
+
+
+def measured(place: Place, *, by_field: bool) -> DataFrame:
+    """A row for each record and stage that it tells of: `topic`, `broker_ms`, `stage`, `ms`."""
+    named = stages(by_field=by_field).items()
+    each = sql.array(*(sql.struct(sql.lit(name).alias("stage"), column.alias("ms")) for name, column in named))
+    return place.visible.select("topic", "broker_ms", sql.inline(each)).where("ms is not null")
+
+
+def percentiles(column: str) -> Column:
+    """Aggregate a column to its `PERCENTILES`, by Spark's percentile_approx."""
+    return sql.percentile_approx(column, list(PERCENTILES.values()), ACCURACY)

@@ -1,0 +1,111 @@
+"""The audit from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_integration.audit import windows
+from spark_integration.audit.archives import archive_place
+from spark_integration.audit.batches import BatchReader
+from spark_integration.audit.conditions import Condition
+from spark_integration.audit.findings import AuditSummary, verdict
+from spark_integration.audit.kinds import KINDS
+from spark_integration.audit.ranges import resolve
+from spark_integration.audit.report import write_report
+from spark_integration.audit.topics import topic_place
+from spark_integration.audit.work import Judging, Work
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.files import Files
+from spark_integration.source import topics_of
+
+
+def audit(
+    spark: SparkSession,
+    source: Mapping[str, str] | None = None,
+    *,
+    path: str | None = None,
+    format: str | None = None,
+    judging: Judging | None = None,
+    fail_on: Collection[Condition] = (),
+    report: Path | None = None,
+    counts: str | None = None,
+) -> AuditSummary:
+    """Judge topics (*source*: options of Spark's Kafka source), an archive (*path*), or both and one by the other.
+
+    *report* is a file for HTML; *counts* a folder for the counts by topic, producer and window, in Parquet. Nothing else
+    is written. Raises PipelineError.
+    """
+    if not source and path is None:
+        raise PipelineError(
+            "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
+        )
+    _check_targets(spark, report, counts)
+    work = Work(spark, judging or Judging())
+    try:
+        if source:
+            _judge_topics(work, source, path, format)
+        else:
+            work.judge_archive(archive_place(spark, str(path), work.judging.fields, format=format))
+        summary = _summary(work, fail_on, with_windows=report is not None)
+        if counts is not None:
+            windows.all_counts(work.places, summary.window_ms).write.parquet(counts)
+    finally:
+        work.release()
+    if report is not None:
+        write_report(report, summary)
+    return summary
+
+
+def _check_targets(spark: SparkSession, report: Path | None, counts: str | None) -> None:
+    if counts is not None and Files(spark, counts).exists("."):
+        raise PipelineError(f"{counts} is there already: give --counts a folder that is not")
+    if report is not None and not report.resolve().parent.is_dir():
+        raise PipelineError(f"there is no folder {report.resolve().parent}: make it, or put --report elsewhere")
+
+
+def _judge_topics(work: Work, source: Mapping[str, str], path: str | None, format: str | None) -> None:
+    fields = work.judging.fields
+    with Cluster(work.spark, source) as cluster:
+        ranges = resolve(cluster, source)
+        names = sorted({one.topic for one in ranges} | set(topics_of(cluster, source)))
+        compacted_topics = {name for name in names if is_compacted(cluster, name)}
+        archive = None
+        if path is not None:
+            archive = archive_place(work.spark, path, fields, format=format, topics=names, with_contents=True)
+        place = topic_place(work.spark, source, ranges, fields, with_contents=archive is not None)
+        with BatchReader(work.spark, cluster, source) as read:
+            work.judge_topics(place, ranges, read, compacted_topics)
+        if archive is not None:
+            work.judge_archive(archive)
+            to_the_end = not any(name.startswith("ending") for name in source)
+            work.compare(place, archive, ranges, compacted_topics, to_the_end=to_the_end)
+
+
+def is_compacted(cluster: Cluster, topic: str) -> bool:
+    """Return whether the topic's cleanup.policy lets records be taken out of its middle."""
+    return "compact" in cluster.topic_configs(topic, with_defaults=True).get("cleanup.policy", "")
+
+
+def _summary(work: Work, fail_on: Collection[Condition], *, with_windows: bool) -> AuditSummary:
+    for row in work.topics:
+        row["found"] = work.found.of(row["place"], row["topic"])
+    found, width_ms = work.found.total(), windows.width_of(work.topics)
+    by_field = work.judging.fields.event_time is not None
+    in_time = work.places if with_windows else []
+    return AuditSummary(
+        verdict=verdict(found, work.topics, by_sequence=work.judging.fields.sequence is not None),
+        failed_on=[clause for one in fail_on for clause in one.met(found, work.latency)],
+        found=found,
+        topics=work.topics,
+        latency=work.latency,
+        producers=work.producers,
+        details={kind: work.found.details[kind] for kind in KINDS if kind in work.found.details},
+        notes=work.notes,
+        window_ms=width_ms,
+        windows=[row for place in in_time for row in windows.count_rows(place, width_ms, work.producers)],
+        latency_windows=[row for place in in_time for row in windows.latency_rows(place, width_ms, by_field=by_field)],
+    )

@@ -1,0 +1,106 @@
+"""Plots of an audit's report, as SVG that takes its colours from the page around it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from itertools import groupby
+from typing import Any
+
+from spark_integration.audit.findings import AuditSummary, Row
+from spark_integration.audit.latency import PERCENTILES
+from spark_integration.audit.windows import OTHERS
+
+# Stands for the colour of the page's text, which an SVG in a page calls currentColor.
+TEXT = "#010203"
+COLOURS = ("#2f7ed8", "#e8833a", "#2ca58d", "#b455c8", "#d64550", "#8a8d93")
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "audit",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor", "xtick.color", "ytick.color"), TEXT
+    ),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": None,
+}
+PLOTS_SHOWN = 20
+
+
+def plots(summary: AuditSummary) -> list[tuple[str, str]]:
+    """Return of each plot its heading and its SVG; none of topics behind the first twenty."""
+    rates = [
+        (f"Records by {_width(summary.window_ms)}: {name}", _svg(_rates(rows, summary.window_ms)))
+        for name, rows in _by_topic(summary.windows)
+    ]
+    latencies = [
+        (f"{stage.replace('-', ' → ')}, by {_width(summary.window_ms)}: {name}", _svg(_percentiles(list(several))))
+        for name, rows in _by_topic(summary.latency_windows)
+        for stage, several in groupby(rows, key=lambda row: str(row["stage"]))
+    ]
+    return rates + latencies
+
+
+def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    each = groupby(rows, key=lambda row: f"{row['topic']} ({row['place']})")
+    return [(name, list(several)) for name, several in each][:PLOTS_SHOWN]
+
+
+Lines = Mapping[str, tuple[Sequence[datetime], Sequence[float]]]
+
+
+def _rates(rows: Sequence[Row], width_ms: int) -> tuple[Lines, str]:
+    """A line for each producer; a window without its records is a zero, not a slope."""
+    starts = [row["start_ms"] for row in rows]
+    every = range(min(starts), max(starts) + width_ms, width_ms)
+    lines = {}
+    for producer in dict.fromkeys(row["producer"] for row in rows):
+        found = {row["start_ms"]: row["records"] for row in rows if row["producer"] == producer}
+        name = "all" if producer == OTHERS and len({row["producer"] for row in rows}) == 1 else producer
+        lines[str(name)] = ([_time(start) for start in every], [found.get(start, 0) for start in every])
+    return lines, "records"
+
+
+def _percentiles(rows: Sequence[Row]) -> tuple[Lines, str]:
+    times = [_time(row["start_ms"]) for row in rows]
+    return {name: (times, [row[name] for row in rows]) for name in PERCENTILES}, "ms"
+
+
+def _svg(plot: tuple[Lines, str]) -> str:
+    import matplotlib
+    from cycler import cycler
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+
+    lines, unit = plot
+    style = {**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}
+    with matplotlib.rc_context(style):
+        figure: Any = Figure(figsize=(9, 2.4), layout="constrained")
+        axes = figure.subplots()
+        for name, (times, values) in lines.items():
+            axes.plot(times, values, label=name, linewidth=1.3, marker="o" if len(times) < 40 else None, markersize=2.5)
+        axes.set_ylabel(unit)
+        axes.set_ylim(bottom=0 if min(min(values) for _, values in lines.values()) >= 0 else None)
+        axes.grid(alpha=0.2, color=TEXT)
+        locator = AutoDateLocator(tz=timezone.utc)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=timezone.utc))
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :].replace(TEXT, "currentColor")
+
+
+def _time(timestamp_ms: int) -> datetime:
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
+
+
+def _width(width_ms: int) -> str:
+    units = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000))
+    name, unit_ms = next((name, unit_ms) for name, unit_ms in units if width_ms % unit_ms == 0)
+    count = width_ms // unit_ms
+    return name if count == 1 else f"{count} {name}s"

@@ -1,0 +1,68 @@
+"""Topics and producers by number: how many records each has, from when to when, and how many findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.audit.findings import Row, together
+from spark_integration.audit.places import Place
+from spark_integration.audit.sequences import Sequences
+
+KEYS = ("topic", "producer")
+
+
+def topics_of(place: Place, offsets: Mapping[str, int | None]) -> list[Row]:
+    """Return a row for each topic of *offsets*, which has the number of offsets that were read of each, if known."""
+    counted = (
+        _by_producer(place)
+        .groupBy("topic")
+        .agg(
+            sql.sum("records").alias("records"),
+            sql.count("producer").alias("producers"),
+            sql.sum("numbered").alias("numbered"),
+            sql.sum(sql.when(sql.col("producer").isNotNull(), sql.col("records"))).alias("attributed"),
+            sql.min("first_ms").alias("first_ms"),
+            sql.max("last_ms").alias("last_ms"),
+        )
+    )
+    found = {row.topic: row for row in counted.collect()}
+    return [_row(place.name, topic, offsets[topic], found.get(topic)) for topic in sorted(offsets)]
+
+
+def _row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
+    """The row of a topic; *found* is None where it has no record."""
+    numbers = ("records", "producers", "attributed", "numbered")
+    return {
+        "place": place,
+        "topic": topic,
+        "offsets": offsets,
+        **{name: (found[name] or 0) if found else 0 for name in numbers},
+        "first_ms": found.first_ms if found else None,
+        "last_ms": found.last_ms if found else None,
+    }
+
+
+def producers_of(place: Place, told: Sequences, limit: int) -> list[Row]:
+    """Return a row for each producer, those with most findings first, then those with most records; at most *limit*."""
+    kinds = ("gap", "duplicate", "inversion")
+    findings = together({kind: told.by_kind()[kind] for kind in kinds})
+    counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(sql.sum("count"))
+    table = _by_producer(place).where("producer is not null").join(counted, list(KEYS), "left").fillna(0, list(kinds))
+    trouble = sum((sql.col(kind) for kind in kinds), sql.lit(0))
+    first = table.orderBy(trouble.desc(), sql.col("records").desc(), *KEYS).limit(limit)
+    return [{"place": place.name, **row.asDict()} for row in first.collect()]
+
+
+def _by_producer(place: Place) -> DataFrame:
+    return place.visible.groupBy(*KEYS).agg(
+        sql.count("*").alias("records"),
+        sql.count("sequence").alias("numbered"),
+        sql.min("sequence").alias("first_sequence"),
+        sql.max("sequence").alias("last_sequence"),
+        sql.min("broker_ms").alias("first_ms"),
+        sql.max("broker_ms").alias("last_ms"),
+    )

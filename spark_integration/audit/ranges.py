@@ -1,0 +1,119 @@
+"""Which offsets an audit reads: resolved once, so that every pass over a topic reads the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from spark_integration.cluster import Cluster, Spec
+from spark_integration.errors import PipelineError
+from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets, offsets_of_json
+from spark_integration.options import STRATEGIES
+from spark_integration.source import topics_of
+
+COMMITTED = "read_committed"
+ISOLATION = "kafka.isolation.level"
+# Options of the source that say where to begin or to end; a resolved range stands for all of them.
+BOUNDS = tuple(
+    f"{end}{kind}" for end in ("starting", "ending") for kind in ("Offsets", "Timestamp", "OffsetsByTimestamp")
+)
+SPECS = {-2: Spec.EARLIEST, -1: Spec.LATEST}
+
+
+class Range(NamedTuple):
+    """Offsets of a partition, from `start` to before `end`."""
+
+    start: int
+    end: int
+
+
+Ranges = dict[TopicPartition, Range]
+
+
+def resolve(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
+    """Ask the cluster which offsets the options name now (Spark Kafka guide, batch queries).
+
+    The end is the last stable offset under read_committed. Where no record is as late as a time, that is the end.
+    Raises PipelineError.
+    """
+    partitions = partitions_of(cluster, source)
+    committed = source.get(ISOLATION) == COMMITTED
+    first = cluster.offsets(partitions, Spec.EARLIEST)
+    last = cluster.offsets(partitions, Spec.LATEST, read_committed=committed)
+    starts = _ends(cluster, source, "starting", first, {-2: first, -1: last})
+    ends = _ends(cluster, source, "ending", last, {-2: first, -1: last})
+    for one in partitions:
+        _check(one, starts[one], ends[one], Range(first[one], last[one]))
+    return {one: Range(starts[one], max(starts[one], ends[one])) for one in partitions}
+
+
+def partitions_of(cluster: Cluster, source: Mapping[str, str]) -> list[TopicPartition]:
+    """Return the partitions that the options name; one that is missing is an error."""
+    there = cluster.partitions(topics_of(cluster, source))
+    if "assign" not in source:
+        return there
+    assigned = json.loads(source["assign"])
+    wanted = [TopicPartition(topic, int(number)) for topic, numbers in assigned.items() for number in numbers]
+    if missing := sorted(set(wanted) - set(there)):
+        raise PipelineError(f"topic {missing[0].topic} has no partition {missing[0].partition}: correct --assign")
+    return wanted
+
+
+def ranged(source: Mapping[str, str], ranges: Ranges, **changed: str) -> dict[str, str]:
+    """Return the options of the source that read exactly *ranges*."""
+    kept = {name: value for name, value in source.items() if name not in BOUNDS and name not in STRATEGIES}
+    assigned: dict[str, list[int]] = {}
+    for topic, partition in sorted(ranges):
+        assigned.setdefault(topic, []).append(partition)
+    return {
+        **kept,
+        **changed,
+        "assign": json.dumps(assigned),
+        "startingOffsets": json_of_offsets({one: found.start for one, found in ranges.items()}),
+        "endingOffsets": json_of_offsets({one: found.end for one, found in ranges.items()}),
+    }
+
+
+def _ends(
+    cluster: Cluster, source: Mapping[str, str], which: str, otherwise: Offsets, named: Mapping[int, Offsets]
+) -> Offsets:
+    """One end of each partition; one time for all counts before times of each, and these before offsets, as in Spark."""
+    late = named[-1]
+    if text := source.get(f"{which}Timestamp"):
+        found = cluster.offsets(otherwise, _number(text, f"{which}Timestamp"))
+        return {one: found.get(one, late[one]) for one in otherwise}
+    if text := source.get(f"{which}OffsetsByTimestamp"):
+        times = offsets_of_json(text)
+        return {one: _at(cluster, one, _said(times, one, which), late) for one in otherwise}
+    text = source.get(f"{which}Offsets", "")
+    if text in ("", "earliest", "latest"):
+        return {"": otherwise, "earliest": named[-2], "latest": named[-1]}[text]
+    said = offsets_of_json(text)
+    offset: Callable[[TopicPartition], int] = lambda one: _said(said, one, which)  # noqa: E731
+    return {one: named[offset(one)][one] if offset(one) in named else offset(one) for one in otherwise}
+
+
+def _at(cluster: Cluster, one: TopicPartition, timestamp_ms: int, late: Offsets) -> int:
+    return cluster.offsets([one], timestamp_ms).get(one, late[one])
+
+
+def _said(said: Offsets, one: TopicPartition, which: str) -> int:
+    if one not in said:
+        raise PipelineError(f"--{which}Offsets says nothing of partition {one.partition} of {one.topic}: add it")
+    return said[one]
+
+
+def _number(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError as problem:
+        raise PipelineError(f"--{option} {text!r} is no time: give milliseconds since 1970") from problem
+
+
+def _check(one: TopicPartition, start: int, end: int, there: Range) -> None:
+    if start < there.start or end > there.end:
+        raise PipelineError(
+            f"offsets {start} to {end} of partition {one.partition} of {one.topic} are not there: "
+            f"it holds {there.start} to {there.end}"
+        )

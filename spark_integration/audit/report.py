@@ -1,0 +1,28 @@
+"""An audit's report: one HTML file that needs no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader
+
+from spark_integration.audit import table
+from spark_integration.audit.findings import AuditSummary
+from spark_integration.audit.kinds import KINDS, counted
+from spark_integration.audit.plots import plots
+
+
+def report_of(summary: AuditSummary) -> str:
+    """Return the report's HTML."""
+    # Through the package, which may lie in a zip.
+    environment = Environment(loader=PackageLoader("spark_integration.audit", "."), autoescape=True, trim_blocks=True)
+    template = environment.get_template("report.html")
+    return template.render(summary=summary, kinds=KINDS, counted=counted, plots=plots(summary), show=table)
+
+
+def write_report(path: Path, summary: AuditSummary) -> None:
+    """Put the report in place whole."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(report_of(summary), encoding="utf-8")
+    os.replace(partial, path)

@@ -1,0 +1,57 @@
+"""What `--fail-on` takes, and when it is met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_integration.audit.conditions import conditions
+from spark_integration.audit.kinds import PROBLEMS
+from spark_integration.errors import PipelineError
+
+LATENCY: list[dict[str, Any]] = [
+    {"topic": "a", "stage": "event-broker", "p50": 20, "p99": 700, "p99.9": 800, "max": 900},
+    {"topic": "a", "stage": "broker-archive", "p50": 5_000, "p99": 60_000, "p99.9": 60_000, "max": 61_000},
+]
+
+
+def met(text: str, **found: int) -> list[str]:
+    return [clause for one in conditions(text) for clause in one.met(found, LATENCY)]
+
+
+def test_kinds() -> None:
+    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records whose sequence was there already)"]
+    assert met("marker", marker=1, gap=3) == ["1 marker (offsets of transaction markers)"]
+    assert met("", gap=3) == []
+
+
+def test_any_problem() -> None:
+    assert met("problem", marker=1, aborted=1) == []
+    for kind in PROBLEMS:
+        assert len(met("problem", **{kind: 1})) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("latency:p99>500ms", 2),
+        ("latency:p99 > 0.7s", 1),
+        ("latency:event-broker:p99>500ms", 1),
+        ("latency:event-broker:p99.9>1s", 0),
+        ("latency:broker-archive:max>1m", 1),
+        ("latency:broker-archive:max>2m", 0),
+        ("latency:event-archive:p50>0ms", 0),
+    ],
+)
+def test_limits_of_latency(text: str, times: int) -> None:
+    assert len(met(text)) == times
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gaps", "latency", "latency:p99", "latency:p98>1s", "latency:p99>1x", "latency:there:p99>1s", "latency:p99<1s"],
+)
+def test_what_is_not_understood(text: str) -> None:
+    with pytest.raises(PipelineError):
+        conditions(f"gap,{text}")

@@ -1,0 +1,126 @@
+"""What is told of an audit: the verdict, the table, the report, and which places in a record there are."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from spark_integration.audit.fields import Fields
+from spark_integration.audit.findings import AuditSummary, verdict
+from spark_integration.audit.report import report_of, write_report
+from spark_integration.audit.table import duration, rendered
+from spark_integration.audit.windows import WINDOWS_LIMIT, window_width_ms
+from spark_integration.errors import PipelineError
+
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+START_MS = 1_700_000_000_000
+TOPICS: list[dict[str, Any]] = [
+    {
+        "place": "topic",
+        "topic": "<b>flights</b>",
+        "records": 1_000,
+        "offsets": 1_010,
+        "producers": 2,
+        "first_ms": START_MS,
+        "last_ms": START_MS + 5 * MINUTE_MS,
+        "found": {"gap": 30, "marker": 10},
+    }
+]
+
+
+def summary(**changed: Any) -> AuditSummary:
+    """A summary with something of each kind."""
+    windows = [
+        {"place": "topic", "topic": "flights", "producer": name, "start_ms": START_MS + n * MINUTE_MS, "records": n + 1}
+        for n in (0, 1, 4)
+        for name in ("UA", "AA")
+    ]
+    latency = {"place": "topic", "topic": "flights", "stage": "event-broker", "p50": 3, "p99": 2_500, "p99.9": 9_000}
+    values: dict[str, Any] = {
+        "verdict": verdict({"gap": 30, "marker": 10}, TOPICS, by_sequence=True),
+        "failed_on": [],
+        "found": {"gap": 30, "marker": 10},
+        "topics": TOPICS,
+        "latency": [{**latency, "records": 1_000, "max": 9_001, "negative": 0}],
+        "producers": [{"place": "topic", "topic": "flights", "producer": "UA", "records": 500, "gap": 30}],
+        "details": {
+            "gap": [{"place": "topic", "topic": "flights", "producer": "UA", "first": 7, "last": 9, "count": 3}]
+        },
+        "notes": ["a note"],
+        "window_ms": MINUTE_MS,
+        "windows": windows,
+        "latency_windows": [{**latency, "start_ms": START_MS}],
+    }
+    return AuditSummary(**{**values, **changed})
+
+
+def test_the_verdict() -> None:
+    assert summary().verdict == "PROBLEMS in 1,000 records in 1 topic: 30 gap (sequences that no record has)"
+    assert verdict({"marker": 10}, TOPICS, by_sequence=True).startswith("OK: 1,000 records in 1 topic")
+    assert verdict({}, TOPICS, by_sequence=False).startswith("OK by offsets")
+
+
+def test_the_table() -> None:
+    """The verdict first; of 30 gaps three are told, and that they are not all."""
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(rendered(summary(failed_on=["gap: 30"])))
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert lines[0] == summary().verdict
+    assert lines[1] == "fails on gap: 30"
+    assert any(re.search(r"topic +<b>flights</b> +1,000 +1,010 +2 .* 30 gap, 10 marker", line) for line in lines)
+    assert "30 gap (sequences that no record has), the first 3" in lines
+    assert lines[-1] == "Note: a note"
+
+
+def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
+    """Names are escaped, plots take the page's colour, and nothing is fetched."""
+    write_report(tmp_path / "report.html", summary())
+    text = (tmp_path / "report.html").read_text()
+    assert text == report_of(summary())
+    assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
+    assert "<td>&lt;b&gt;flights&lt;/b&gt;</td>" in text
+    assert text.count("<svg") == 2
+    assert "currentColor" in text and "#010203" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert not re.search(r'(src|href)="[^#]', text)
+
+
+def test_a_report_of_nothing() -> None:
+    empty = summary(topics=[], latency=[], producers=[], details={}, windows=[], latency_windows=[], found={})
+    assert "<svg" not in report_of(empty)
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "width_ms"),
+    [(0, MINUTE_MS), (DAY_MS, MINUTE_MS), (2 * DAY_MS, 5 * MINUTE_MS), (100_000 * DAY_MS, 30 * DAY_MS)],
+)
+def test_windows_are_wide_enough(last_ms: int, width_ms: int) -> None:
+    assert window_width_ms(START_MS, START_MS + last_ms) == width_ms
+    assert last_ms // width_ms < WINDOWS_LIMIT or width_ms == 30 * DAY_MS
+
+
+def test_durations() -> None:
+    assert [duration(ms) for ms in (0, 999, 1_999, 2_000, 130_000, -7_200_000)] == [
+        "0 ms",
+        "999 ms",
+        "1999 ms",
+        "2.0 s",
+        "2.2 min",
+        "-2.0 h",
+    ]
+
+
+@pytest.mark.parametrize("place", ["producer", "header:", "key:name", "", "value:$.x"])
+def test_what_is_no_place_in_a_record(place: str) -> None:
+    with pytest.raises(PipelineError, match="is no place in a record"):
+        Fields(producer=place)
+
+
+@pytest.mark.parametrize("place", ["$.a.b", "key", "key:$.a", "header:source"])
+def test_places_in_a_record(place: str) -> None:
+    assert Fields(producer=place, sequence=place, event_time=place).producer == place
