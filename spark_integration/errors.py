@@ -21,7 +21,11 @@ class Known(NamedTuple):
 # The first that fits is told; groups of the pattern are filled in.
 KNOWN: Sequence[Known] = (
     # What a function of ours said in a query's thread.
-    Known(r"spark_integration\.errors\.PipelineError: ([^\n]+)", "{0}"),
+    Known(r"spark_integration\.\S+\.(?:Pipeline|Registry)Error: ([^\n]+)", "{0}"),
+    Known(
+        r"ModuleNotFoundError: No module named '([^']+)'",
+        "the executors' Python has no {0}: install kafkacompat[spark] on every worker",
+    ),
     Known(
         r"UnknownTopicOrPartitionException|KAFKA_UNKNOWN_TOPIC_OR_PARTITION",
         "a topic that is read or written does not exist (any more): create it, or name another",

@@ -9,6 +9,7 @@ import click
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from spark_integration.archive.reading import require_format
 from spark_integration.cluster import Cluster
 from spark_integration.command import pipeline, spark_session
 from spark_integration.console import Summary, console
@@ -50,7 +51,7 @@ def validate(
     checkpoint keeps an inferred schema for later runs. Raises PipelineError; docs/SPARK.md tells what is promised.
     """
     with Cluster(spark, source) as cluster:
-        _check(cluster, source, outputs)
+        _check(spark, cluster, source, outputs)
         state = State(spark, stream.checkpoint_location)
         choice = _choice(spark, source, topics_of(cluster, source), schemas, state)
         say = console().print
@@ -70,9 +71,11 @@ def validate(
     )
 
 
-def _check(cluster: Cluster, source: Mapping[str, str], outputs: Outputs) -> None:
+def _check(spark: SparkSession, cluster: Cluster, source: Mapping[str, str], outputs: Outputs) -> None:
     if outputs.path is None and outputs.topic is None:
         raise PipelineError("good records would go nowhere: give --path, --topic or both")
+    if outputs.path is not None:
+        require_format(spark, outputs.format)
     cluster.require(outputs.topics)
     read = topics_of(cluster, source)
     if circle := [name for name in outputs.topics if name in read]:
