@@ -13,7 +13,7 @@ from spark_integration.archive.ledger import Ledger
 from spark_integration.archive.parquet import with_spans
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
-from spark_integration.manifest import Commit, DataFile, OffsetRange, Span, read_manifest
+from spark_integration.manifest import Commit, DataFile, Manifest, OffsetRange, Span, read_manifest
 from spark_integration.offsets import TopicPartition
 
 Merge = Callable[[], None]
@@ -22,8 +22,8 @@ Merge = Callable[[], None]
 class FileMerge:
     """Merges the small files of each folder that has *least* of them; small is what is less than half of the target."""
 
-    def __init__(self, spark: SparkSession, path: str, ledger: Ledger, least: int, target_bytes: int) -> None:
-        self._spark, self._path, self._ledger = spark, path, ledger
+    def __init__(self, spark: SparkSession, files: Files, ledger: Ledger, least: int, target_bytes: int) -> None:
+        self._spark, self._files, self._ledger = spark, files, ledger
         self._least, self._target_bytes = least, target_bytes
 
     def __call__(self) -> None:
@@ -32,42 +32,46 @@ class FileMerge:
             return
         removed = {one.path for one in due}
         draft = replace(
-            whole(self._spark, self._path, self._ledger),
+            whole(self._manifest(), self._ledger),
             files=tuple(one for path, one in self._ledger.files.items() if path not in removed),
             removed=tuple(sorted(removed)),
         )
         self._ledger.commit(self._merged(due), draft, lambda staged: self._check(due, staged))
 
+    def _manifest(self) -> Manifest:
+        return read_manifest(self._spark, self._files.uri)
+
     def _merged(self, due: list[DataFile]) -> DataFrame:
-        files = Files(self._spark, self._path)
-        reader = self._spark.read.schema(SCHEMA).option("basePath", self._path)
+        reader = self._spark.read.schema(SCHEMA).option("basePath", self._files.uri)
         reader = reader.option("parquet.page.verify-checksum.enabled", "true")
-        frame = reader.parquet(*(files.path(one.path) for one in due)).select(*COLUMNS)
+        frame = reader.parquet(*(self._files.path(one.path) for one in due)).select(*COLUMNS)
         tasks = math.ceil(sum(one.size_bytes for one in due) / self._target_bytes)
         return frame.repartitionByRange(tasks, "topic", "date", "partition", "offset")
 
     def _check(self, due: list[DataFile], staged: Commit) -> None:
         merged = [one for one in staged.files if one.path not in self._ledger.files]
         if sums(due) != sums(merged):
-            raise PipelineError(f"merging files of {self._path} would have changed what they hold: run it again")
+            raise PipelineError(f"merging files of {self._files.uri} would have changed what they hold: run it again")
 
 
 class TableMerge:
     """Has the table merge its small files after *least* batches."""
 
-    def __init__(self, spark: SparkSession, path: str, ledger: Ledger, least: int) -> None:
-        self._spark, self._path, self._ledger, self._least = spark, path, ledger, least
+    def __init__(self, spark: SparkSession, files: Files, ledger: Ledger, least: int) -> None:
+        self._spark, self._files, self._ledger, self._least = spark, files, ledger, least
 
     def __call__(self) -> None:
         """Merge if that is due."""
         if self._ledger.batches_since_merge >= self._least:
-            self._ledger.commit(self._spark.createDataFrame([], SCHEMA), whole(self._spark, self._path, self._ledger))
+            draft = whole(read_manifest(self._spark, self._files.uri), self._ledger)
+            self._ledger.commit(self._spark.createDataFrame([], SCHEMA), draft)
 
 
-def whole(spark: SparkSession, path: str, ledger: Ledger) -> Commit:
+def whole(manifest: Manifest, ledger: Ledger) -> Commit:
     """Begin a commit that stands for all before it."""
-    ranges = joined_ranges(read_manifest(spark, path).ranges)
-    return replace(ledger.draft("compact", ranges=ranges), queries=tuple(sorted(ledger.queries)))
+    return replace(
+        ledger.draft("compact", ranges=joined_ranges(manifest.ranges)), queries=tuple(sorted(ledger.queries))
+    )
 
 
 def due_files(files: Iterable[DataFile], least: int, target_bytes: int) -> list[DataFile]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
@@ -28,7 +28,6 @@ from spark_integration.manifest import (
     commit_of_json,
     covered_by,
     joined,
-    read_manifest,
     without,
 )
 from spark_integration.offsets import TopicPartition
@@ -58,11 +57,10 @@ class Store(Protocol):
 class Ledger:
     """What is in an archive by now, and the one way to add to it."""
 
-    def __init__(self, spark: SparkSession, path: str, store: Store) -> None:
-        self._spark, self._path, self._store = spark, path, store
-        self._files = Files(spark, path)
+    def __init__(self, files: Files, manifest: Manifest, store: Store) -> None:
+        self._files, self._store = files, store
         self.run_id = str(uuid.uuid4())
-        self._take(read_manifest(spark, path))
+        self._take(manifest)
         self._recover()
 
     def _take(self, manifest: Manifest) -> None:
@@ -80,8 +78,11 @@ class Ledger:
         batch_id: int | None = None,
         ranges: tuple[OffsetRange, ...] = (),
     ) -> Commit:
-        """Begin the next commit."""
-        return Commit(self.number + 1, kind, self.run_id, int(time.time() * 1000), query_id, batch_id, ranges)
+        """Begin the next commit; raises PipelineError where another run has written meanwhile."""
+        draft = Commit(self.number + 1, kind, self.run_id, int(time.time() * 1000), query_id, batch_id, ranges)
+        if self._is_lost(draft):
+            raise self._overtaken()
+        return draft
 
     def commit(self, frame: DataFrame, draft: Commit, check: Callable[[Commit], None] = lambda _: None) -> Commit:
         """Add what *frame* holds as *draft* says; raises PipelineError where another run has written meanwhile.
@@ -91,20 +92,30 @@ class Ledger:
         folder = staging(draft)
         staged = self._store.stage(frame, draft)
         check(staged)
-        self._exclusively(f"{folder}/draft.json", staged)
-        if self._files.exists(name_of(draft)):
+        try:
+            self._files.write_new(f"{folder}/draft.json", staged.as_json())
+            if self._is_lost(draft):
+                raise FileExistsError(name_of(draft))
+            return self._close(self._store.publish(frame, staged, self._new(staged)))
+        except Exception as problem:
+            # A run that took this one for dead may have removed what it was going to publish.
+            if not self._is_lost(draft):
+                raise
+            self._store.recover(staged, self._new(staged))
             self._files.remove(folder)
-            raise self._overtaken()
-        return self._close(self._store.publish(frame, staged, self._new(staged)))
+            raise self._overtaken() from problem
+
+    def _is_lost(self, draft: Commit) -> bool:
+        """Return whether another run has this number, or has gone so far that the commit before is forgotten."""
+        if self._files.exists(name_of(draft)):
+            return not self._counts(draft)
+        before = name_of(replace(draft, number=draft.number - 1))
+        return not self._files.exists(before) if draft.number > 1 else bool(self._files.names(COMMITS))
 
     def _close(self, done: Commit) -> Commit:
         folder = staging(done)
         self._files.write_new(f"{folder}/done.json", done.as_json())
-        try:
-            self._files.rename(f"{folder}/done.json", name_of(done))
-        except FileExistsError as problem:
-            self._store.recover(done, self._new(done))
-            raise self._overtaken() from problem
+        self._files.rename(f"{folder}/done.json", name_of(done))
         self._store.finish(done)
         self._files.remove(folder)
         self._know(done)
@@ -112,7 +123,7 @@ class Ledger:
 
     def _know(self, done: Commit) -> None:
         self.number = done.number
-        self.batches_since_merge = 0 if done.kind == "compact" else self.batches_since_merge + 1
+        self.batches_since_merge = 0 if done.kind == "compact" else self.batches_since_merge + (done.kind == "batch")
         self.topic_ids.update({one.topic: one.topic_id for one in done.ranges})
         self.queries |= {done.query_id} if done.query_id else set()
         for one in done.removed:
@@ -121,15 +132,9 @@ class Ledger:
         for partition, intervals in covered_by(done.ranges).items():
             self.covered[partition] = joined([*self.covered.get(partition, []), *intervals])
 
-    def _exclusively(self, name: str, commit: Commit) -> None:
-        try:
-            self._files.write_new(name, commit.as_json())
-        except FileExistsError as problem:
-            raise self._overtaken() from problem
-
     def _overtaken(self) -> PipelineError:
         return PipelineError(
-            f"another run writes to the archive in {self._path}, or has written since this one began: "
+            f"another run writes to the archive in {self._files.uri}, or has written since this one began: "
             "let one run at a time write to it"
         )
 
@@ -142,11 +147,11 @@ class Ledger:
 
     def _fence(self) -> None:
         fence = self.draft("open")
-        self._files.write_new(f"{FOLDER}/open-{self.run_id}.json", fence.as_json())
+        name = f"{STAGING}/open-{self.run_id}/done.json"
+        self._files.write_new(name, fence.as_json())
         try:
-            self._files.rename(f"{FOLDER}/open-{self.run_id}.json", name_of(fence))
+            self._files.rename(name, name_of(fence))
         except FileExistsError as problem:
-            self._files.remove(f"{FOLDER}/open-{self.run_id}.json")
             raise self._overtaken() from problem
         self._know(fence)
 

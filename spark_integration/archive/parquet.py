@@ -15,12 +15,16 @@ from spark_integration.files import Files
 from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span
 from spark_integration.offsets import TopicPartition
 
+KEPT_COMMITS = 100
+
 
 class Parquet:
     """Writes below ``staging`` first, where readers of folders do not look, then renames file by file."""
 
-    def __init__(self, spark: SparkSession, path: str, partition_by: Sequence[str], max_records_per_file: int) -> None:
-        self._spark, self._path, self._files = spark, path, Files(spark, path)
+    def __init__(
+        self, spark: SparkSession, files: Files, partition_by: Sequence[str], max_records_per_file: int
+    ) -> None:
+        self._spark, self._files = spark, files
         self._partition_by = tuple(partition_by)
         self._max_records_per_file = max_records_per_file
 
@@ -90,9 +94,12 @@ def with_spans(one: OffsetRange, spans: Sequence[Span]) -> OffsetRange:
 
 
 def forget(files: Files, commit: Commit) -> None:
-    """Delete the commits before a compaction, which says all that they said."""
+    """Delete the commits before a compaction, which says all that they said.
+
+    The last of them stay: a run that was overtaken just before it commits finds its number taken.
+    """
     if commit.kind != "compact":
         return
     for name in files.names(COMMITS):
-        if int(name.partition(".")[0]) < commit.number:
+        if int(name.partition(".")[0]) < commit.number - KEPT_COMMITS:
             files.remove(f"{COMMITS}/{name}")

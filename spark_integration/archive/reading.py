@@ -82,5 +82,5 @@ def require_format(spark: SparkSession, name: str) -> None:
         jvm.Thread.currentThread().getContextClassLoader().loadClass(CLASSES[name])
     except Py4JJavaError as problem:
         raise PipelineError(
-            f'this session of Spark {spark.version} has no {name}: start it with packages=["{name}"], or use parquet'
+            f'this session of Spark {spark.version} has no {name}: give --format {name} (start_session: packages=["{name}"]), or use parquet'
         ) from problem

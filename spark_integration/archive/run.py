@@ -17,7 +17,7 @@ from spark_integration.archive.tables import Delta, Iceberg
 from spark_integration.cluster import Cluster
 from spark_integration.console import Summary
 from spark_integration.files import Files
-from spark_integration.manifest import DESCRIPTION, Description, is_archive
+from spark_integration.manifest import DESCRIPTION, Description, is_archive, read_manifest
 from spark_integration.query import StreamOptions, run_query
 from spark_integration.source import read_stream
 
@@ -69,7 +69,7 @@ def archive(
     with Cluster(spark, source) as cluster:
         checked = check(spark, cluster, source, path, stream, format, partition_by)
         ledger, store = _ledger(spark, path, checked.description, files)
-        merge = _merge(spark, path, ledger, store, files)
+        merge = _merge(spark, Files(spark, path), ledger, store, files)
         tasks = files.tasks or spark.sparkContext.defaultParallelism
         batches = Batches(spark, cluster, ledger, stream.checkpoint_location, tasks, merge)
         writer = read_stream(spark, checked.source).writeStream.foreachBatch(batches)
@@ -84,20 +84,17 @@ def archive(
 
 
 def _ledger(spark: SparkSession, path: str, description: Description, files: FileOptions) -> tuple[Ledger, Store]:
-    store = STORES[description.format](spark, path, description.partition_by, files.max_records_per_file)
+    folder = Files(spark, path)
+    store = STORES[description.format](spark, folder, description.partition_by, files.max_records_per_file)
     if not is_archive(spark, path):
-        _begin(spark, path, description, store)
-    return Ledger(spark, path, store), store
+        store.create()
+        folder.write_new(DESCRIPTION, description.as_json())
+    return Ledger(folder, read_manifest(spark, path), store), store
 
 
-def _begin(spark: SparkSession, path: str, description: Description, store: Store) -> None:
-    store.create()
-    Files(spark, path).write_new(DESCRIPTION, description.as_json())
-
-
-def _merge(spark: SparkSession, path: str, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
+def _merge(spark: SparkSession, folder: Files, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
     if not files.merge_files:
         return lambda: None
     if isinstance(store, Parquet):
-        return FileMerge(spark, path, ledger, files.merge_files, files.target_file_size_bytes)
-    return TableMerge(spark, path, ledger, files.merge_files)
+        return FileMerge(spark, folder, ledger, files.merge_files, files.target_file_size_bytes)
+    return TableMerge(spark, folder, ledger, files.merge_files)

@@ -27,10 +27,11 @@ class Table(ABC):
 
     format: str
 
-    def __init__(self, spark: SparkSession, path: str, partition_by: Sequence[str], max_records_per_file: int) -> None:
-        self.spark, self.path = spark, path
+    def __init__(
+        self, spark: SparkSession, files: Files, partition_by: Sequence[str], max_records_per_file: int
+    ) -> None:
+        self.spark, self.path, self._files = spark, files.uri, files
         self.partition_by = tuple(partition_by)
-        self._files = Files(spark, path)
         self._max_records_per_file = max_records_per_file
 
     def stage(self, frame: DataFrame, commit: Commit) -> Commit:

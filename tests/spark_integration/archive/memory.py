@@ -1,0 +1,170 @@
+"""A folder in memory in the place of Hadoop's, which can be killed at any change, and stores over it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from spark_integration.archive.compaction import FileMerge
+from spark_integration.archive.ledger import Ledger, staging
+from spark_integration.archive.parquet import Parquet, counted
+from spark_integration.archive.tables import Table, mark_of
+from spark_integration.files import Files
+from spark_integration.manifest import (
+    COMMITS,
+    FOLDER,
+    Commit,
+    DataFile,
+    Description,
+    Manifest,
+    OffsetRange,
+    Span,
+    commit_of_json,
+    commits_in_order,
+)
+
+TOPIC = "t"
+BATCH = 3
+OFFSETS = 12
+
+
+class KilledError(Exception):
+    """The process is gone."""
+
+
+class Memory:
+    """The part of `Files` that an archive uses; *before_change* is called before each change."""
+
+    uri = "memory:/archive"
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+        self.before_change: Callable[[], None] = lambda: None
+
+    def put(self, name: str, content: Any) -> None:
+        self.before_change()
+        self.held[name] = content
+
+    def path(self, name: str) -> str:
+        return f"{self.uri}/{name}"
+
+    def exists(self, name: str = "") -> bool:
+        return name in self.held or any(other.startswith(f"{name}/") for other in self.held)
+
+    def names(self, folder: str = "") -> list[str]:
+        below = (name.removeprefix(f"{folder}/") for name in self.held if name.startswith(f"{folder}/"))
+        return sorted({name.partition("/")[0] for name in below})
+
+    def read(self, name: str) -> str:
+        return cast(str, self.held[name])
+
+    def write_new(self, name: str, text: str) -> None:
+        self.before_change()
+        if name in self.held:
+            raise FileExistsError(name)
+        self.held[name] = text
+
+    def rename(self, name: str, to: str) -> None:
+        self.before_change()
+        if to in self.held:
+            raise FileExistsError(to)
+        self.held[to] = self.held.pop(name)
+
+    def remove(self, name: str) -> None:
+        for other in [one for one in self.held if one == name or one.startswith(f"{name}/")]:
+            self.before_change()
+            self.held.pop(other, None)
+
+    def make_folder(self, name: str = "") -> None:
+        pass
+
+
+def manifest_of(memory: Memory) -> Manifest:
+    """Read the manifest as `read_manifest` does."""
+    commits = [commit_of_json(memory.read(f"{COMMITS}/{name}")) for name in memory.names(COMMITS)]
+    return Manifest(Description("parquet", ("topic",), "x"), commits_in_order(commits, memory.uri))
+
+
+def seen(memory: Memory) -> dict[str, list[int]]:
+    """Return what readers of the folder see, by file."""
+    return {name: offsets for name, offsets in memory.held.items() if not name.startswith(FOLDER)}
+
+
+def named(memory: Memory) -> list[int]:
+    """Return the offsets in the files that the manifest names; KeyError where one is missing."""
+    return sorted(offset for file in manifest_of(memory).files for offset in memory.held[file.path])
+
+
+class Folder(Parquet):
+    """Parquet whose files are lists of offsets; two files for each commit."""
+
+    numbers = itertools.count()
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(cast(Any, None), cast(Files, memory), ("topic",), 0)
+        self.memory = memory
+
+    def stage(self, frame: Any, commit: Commit) -> Commit:
+        files = []
+        for offsets in (frame[:1], frame[1:]):
+            path = f"topic={TOPIC}/part-{next(self.numbers)}.parquet"
+            self.memory.put(f"{staging(commit)}/data/{path}", offsets)
+            files.append(DataFile(path, 10, (Span(TOPIC, 0, offsets[0], offsets[-1], len(offsets)),)))
+        ranges = counted(commit.ranges, files) if commit.kind == "batch" else commit.ranges
+        return replace(commit, files=(*commit.files, *files), ranges=ranges)
+
+
+class Rows(Table):
+    """A table whose rows are in memory, as one file for each append."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._files = cast(Files, memory)
+        self.memory = memory
+
+    def publish(self, frame: Any, commit: Commit, new: Sequence[DataFile]) -> Commit:
+        if commit.kind == "batch":
+            self.memory.put(mark_of(commit), frame)
+        return commit
+
+    def has(self, mark: str) -> bool:
+        return mark in self.memory.held
+
+    def _counted(self, commit: Commit) -> Commit:
+        return commit
+
+    def create(self) -> None: ...
+    def marked(self, writer: Any, mark: str) -> Any: ...
+    def merge(self) -> None: ...
+
+
+class Merge(FileMerge):
+    """Merges what a folder in memory holds."""
+
+    def __init__(self, memory: Memory, ledger: Ledger) -> None:
+        super().__init__(cast(Any, None), cast(Files, memory), ledger, 4, 1000)
+        self.memory = memory
+
+    def _manifest(self) -> Manifest:
+        return manifest_of(self.memory)
+
+    def _merged(self, due: list[DataFile]) -> Any:
+        return sorted(offset for file in due for offset in self.memory.held[file.path])
+
+
+def offset_range(first: int, until: int) -> OffsetRange:
+    return OffsetRange(TOPIC, 0, "id", first, until, 0, None, None)
+
+
+def live(memory: Memory, store: Any) -> Iterator[None]:
+    """Archive the topic from where the archive ends, and merge; stop after each commit."""
+    ledger = Ledger(cast(Files, memory), manifest_of(memory), store)
+    merge = Merge(memory, ledger)
+    while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:
+        offsets = list(range(end, end + BATCH))
+        draft = ledger.draft("batch", "query", end, (offset_range(end, end + BATCH),))
+        ledger.commit(cast(Any, offsets), draft)
+        yield
+        merge()
+        yield

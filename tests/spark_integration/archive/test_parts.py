@@ -1,0 +1,77 @@
+"""What an archive works out: what of a batch is missing, which files are due to be merged, sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_integration.archive.batches import check_ids, moved, overlap
+from spark_integration.archive.command import size_of
+from spark_integration.archive.compaction import due_files, joined_ranges, sums
+from spark_integration.archive.layout import check_partition_by
+from spark_integration.archive.parquet import counted
+from spark_integration.errors import PipelineError
+from spark_integration.manifest import DataFile, OffsetRange, Span
+from spark_integration.offsets import TopicPartition
+
+ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_a_batch_reads_what_moved_and_new_partitions_from_their_beginning() -> None:
+    assert moved({ONE: 5, OTHER: -2}, {ONE: 5, OTHER: 3}) == {OTHER: (0, 3)}
+
+
+def test_what_of_a_batch_is_there() -> None:
+    assert overlap((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
+
+
+def test_a_topic_made_anew_is_refused() -> None:
+    check_ids({"t": "a"}, {"t": "a", "new": "b"})
+    with pytest.raises(PipelineError, match="made anew"):
+        check_ids({"t": "a"}, {"t": "b"})
+
+
+def file(path: str, size: int, *spans: Span) -> DataFile:
+    return DataFile(path, size, spans)
+
+
+def test_folders_with_enough_small_files_are_due() -> None:
+    files = [file(f"a/{number}", 40) for number in range(3)] + [file("a/large", 50), file("b/1", 1), file("b/2", 1)]
+    assert [one.path for one in due_files(files, 3, 100)] == ["a/0", "a/1", "a/2"]
+    assert due_files([file("b/1", 1)], 1, 100) == []
+
+
+def test_what_files_hold_together() -> None:
+    files = [file("a", 1, Span("t", 0, 5, 9, 5), Span("t", 1, 0, 0, 1)), file("b", 1, Span("t", 0, 1, 3, 2))]
+    assert sums(files) == {ONE: Span("t", 0, 1, 9, 7), OTHER: Span("t", 1, 0, 0, 1)}
+
+
+def test_ranges_with_what_files_hold_of_them() -> None:
+    empty = OffsetRange("t", 2, "id", 0, 3, 0, None, None)
+    files = [file("a", 1, Span("t", 0, 5, 9, 5)), file("b", 1, Span("t", 0, 1, 3, 2))]
+    full = OffsetRange("t", 0, "id", 0, 12, 0, None, None)
+    assert counted([full, empty], files) == (full._replace(records=7, first_offset=1, last_offset=9), empty)
+
+
+def test_ranges_that_touch_are_one() -> None:
+    first = OffsetRange("t", 0, "id", 0, 10, 2, 3, 4)
+    nothing = OffsetRange("t", 0, "id", 10, 20, 0, None, None)
+    last = OffsetRange("t", 0, "id", 20, 30, 5, 21, 29)
+    apart = OffsetRange("t", 0, "id", 40, 50, 1, 41, 41)
+    assert joined_ranges([apart, last, first, nothing]) == (OffsetRange("t", 0, "id", 0, 30, 7, 3, 29), apart)
+
+
+@pytest.mark.parametrize(("text", "size"), [("128m", 128 << 20), ("1G", 1 << 30), ("5kb", 5 << 10), ("7", 7)])
+def test_sizes(text: str, size: int) -> None:
+    assert size_of(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "m", "0m", "1.5g", "12x"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(PipelineError, match="no size"):
+        size_of(text)
+
+
+def test_folders_are_named_by_few_columns() -> None:
+    assert check_partition_by(["topic", "date", "topic"]) == ("topic", "date")
+    with pytest.raises(PipelineError, match="'offset'"):
+        check_partition_by(["offset"])
