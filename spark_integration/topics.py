@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from spark_integration.cluster import Cluster, Topic
+from spark_integration.cluster import Cluster, Spec, Topic
 from spark_integration.errors import PipelineError
 
 APPEARS_S = 30.0
@@ -47,7 +47,10 @@ def make_topics(
         elif there[name].partitions < partitions:
             cluster.create_partitions(name, partitions)
             made.partitions += partitions - there[name].partitions
-    return _appeared(cluster, wanted)
+    topics = _appeared(cluster, wanted)
+    # A leader that answers takes writes, too: Kafka names new ones a moment before, and Spark's producers give up then.
+    cluster.offsets(cluster.partitions(wanted), Spec.LATEST)
+    return topics
 
 
 def copied_configs(configs: Mapping[str, str]) -> dict[str, str]:

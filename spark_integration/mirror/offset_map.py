@@ -104,7 +104,7 @@ class OffsetMap:
         begin, end = (cluster.offsets(partitions, spec) for spec in (Spec.EARLIEST, Spec.LATEST))
         rows = between(self._spark, self._options, begin, end).orderBy("partition", "offset")
         for key, value in rows.selectExpr("cast(key as string)", "cast(value as string)").toLocalIterator():
-            pairs.put(*_entry(self.topic, key, value))
+            pairs.put(*entry_of(self.topic, key, value))
         return pairs
 
     def make(self, cluster: Cluster) -> None:
@@ -142,7 +142,8 @@ class OffsetMap:
         return jvm.org.apache.kafka.clients.producer.ProducerRecord(self.topic, key, value)
 
 
-def _entry(topic: str, key: str, value: str) -> tuple[Link, int, Pair]:
+def entry_of(topic: str, key: str, value: str) -> tuple[Link, int, Pair]:
+    """Read a record of the topic: whose pair, its slot, the pair; raises PipelineError for another topic's."""
     try:
         fields, offsets = json.loads(key), json.loads(value)
         slot = int(fields.pop("slot"))

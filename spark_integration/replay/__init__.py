@@ -176,7 +176,7 @@ def command(
     milliseconds since 1970, or 2026-11-22T03:45:00 (UTC).
     """
     selection = Selection(
-        tuple(topics.split(",")) if topics else None,
+        tuple(name.strip() for name in topics.split(",")) if topics else None,
         offsets_of_json(starting_offsets) if starting_offsets else {},
         offsets_of_json(ending_offsets) if ending_offsets else {},
         milliseconds_of(starting_timestamp) if starting_timestamp else None,

@@ -1,0 +1,204 @@
+"""Topics and their copies, record by record: what `mirror` and `replay` write is compared with what they read."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+
+from compat_tests.brokers import ROOT, Broker
+from compat_tests.waiting import until
+
+ORIGIN = "kafkacompat-origin-"
+Header = tuple[str, "bytes | None"]
+Content = tuple["bytes | None", "bytes | None", tuple[Header, ...]]
+RUN_SECONDS = 600
+
+
+class Record(NamedTuple):
+    """A record; *headers* are its own, *origin* what was added: by its short name."""
+
+    offset: int
+    timestamp: int
+    content: Content
+    origin: dict[str, str]
+
+
+def contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
+    """Return all committed records of a topic by partition, as librdkafka reads them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": f"contents-of-{topic}",
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    partitions = list(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+    found: dict[int, list[Record]] = {partition: [] for partition in partitions}
+    waiting = set(partitions)
+    while waiting:
+        message = consumer.poll(30)
+        assert message is not None, f"partitions {waiting} of {topic} do not end"
+        if message.error():
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            waiting.discard(message.partition())
+        else:
+            found[message.partition()].append(_record(message))
+    consumer.close()
+    return found
+
+
+def _record(message: Any) -> Record:
+    headers = message.headers() or []
+    first = next((at for at, (name, _) in enumerate(headers) if name.startswith(ORIGIN)), len(headers))
+    origin = {name.removeprefix(ORIGIN): value.decode() for name, value in headers[first:]}
+    return Record(
+        message.offset(), message.timestamp()[1], (message.key(), message.value(), tuple(headers[:first])), origin
+    )
+
+
+def of_contents(records: dict[int, list[Record]]) -> dict[int, list[Content]]:
+    """Return what the records of each partition hold, in their order."""
+    return {partition: [one.content for one in each] for partition, each in records.items()}
+
+
+def origins(records: dict[int, list[Record]]) -> dict[int, list[int]]:
+    """Return the offsets that the records of each partition came from, in their order."""
+    return {partition: [int(one.origin["offset"]) for one in each] for partition, each in records.items()}
+
+
+def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster: bool = True) -> None:
+    """Each partition of *copy* has the committed records of *topic*: once, in their order, with their origin."""
+    original, copied = contents(source, topic), contents(target, copy)
+    assert of_contents(copied) == of_contents(original)
+    for partition, records in original.items():
+        told = [(one.origin["topic"], int(one.origin["partition"])) for one in copied[partition]]
+        assert told == [(topic, partition)] * len(records)
+        places = [(int(one.origin["offset"]), int(one.origin["timestamp"])) for one in copied[partition]]
+        assert places == [(one.offset, one.timestamp) for one in records]
+        assert all(("cluster" in one.origin) is cluster for one in copied[partition])
+
+
+def various(dice: random.Random, count: int) -> list[Content]:
+    """Make records of all kinds: without key, value or headers, with empty ones, with a header's name twice."""
+    keys: list[bytes | None] = [None, b"", b"\xff\x00", *(b"key %d" % number for number in range(5))]
+    headers: list[Header] = [("a", b"1"), ("a", b"2"), ("\u00fc", b""), ("none", None), ("b", bytes(200))]
+    return [
+        (
+            dice.choice(keys),
+            dice.choice([None, b"", b"%d" % number, bytes(dice.randrange(2000))]),
+            tuple(dice.sample(headers, dice.randrange(len(headers)))),
+        )
+        for number in range(count)
+    ]
+
+
+def produce(broker: Broker, topic: str, records: Sequence[Content], partitions: int, **settings: Any) -> None:
+    """Produce records to the partitions in turn; all are acknowledged."""
+    refused: list[Any] = []
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            refused.append(error)
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
+    for number, (key, value, headers) in enumerate(records):
+        producer.produce(topic, value, key, partition=number % partitions, headers=list(headers), on_delivery=delivered)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    assert not refused, refused[0]
+
+
+def numbered(count: int, size_bytes: int = 100) -> list[Content]:
+    """Make records that are all different."""
+    return [(b"%d" % (number % 97), b"%d".ljust(size_bytes) % number, ()) for number in range(count)]
+
+
+def held(broker: Broker, topic: str) -> int:
+    """Return how many offsets a topic has; 0 where it is not there."""
+    consumer = _watcher(broker)
+    known = consumer.list_topics(timeout=30).topics.get(topic)
+    partitions = list(known.partitions) if known and not known.error else []
+    return sum(consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in partitions)
+
+
+@cache
+def _watcher(broker: Broker) -> Consumer:
+    return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "watcher", "log_level": 0})
+
+
+class Run:
+    """`kafkacompat spark …` as a process of its own, with all that it starts."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        command = [sys.executable, "-m", "kafkacompat", "spark", *arguments, "--master", "local[2]"]
+        folder.mkdir(parents=True, exist_ok=True)
+        self._out, self._err = folder / "stdout", folder / "stderr"
+        with self._out.open("ab") as out, self._err.open("ab") as err:
+            self.process = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, start_new_session=True)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    @property
+    def stdout(self) -> str:
+        return self._out.read_text(errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        return self._err.read_text(errors="replace")
+
+    def kill(self) -> None:
+        """End it and its JVM at once, as a power cut would."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> int:
+        """Ask it to end, and wait until it has."""
+        self.process.terminate()
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until it ends; return its exit code."""
+        try:
+            return self.process.wait(RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+
+def kill_in_the_middle(folder: Path, arguments: Sequence[str], done: Callable[[], int], most: int, count: int) -> None:
+    """Start a pipeline and kill it once a random share of *most* is done; it was at work then, and not at its end."""
+    before = done()
+    wanted = random.randint(before + 1, max(before + 1, most))
+    run = Run(folder, *arguments)
+    try:
+        until(lambda: done() >= wanted or run.has_ended, timeout_seconds=RUN_SECONDS, every_seconds=0.02)
+    finally:
+        run.kill()
+    assert run.process.returncode == -signal.SIGKILL, f"it had ended:\n{run.stderr[-2000:]}"
+    after = done()
+    print(f"to be killed at {wanted}: killed with {after} of {count} done, {before} before it")
+    assert before < after < count, "the kill did not fall in the middle"
+
+
+def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], int], count: int) -> None:
+    """Kill a pipeline in the middle, and again where it goes on, as often as `kills` says."""
+    for number in range(kills()):
+        kill_in_the_middle(folder / f"run{number}", arguments, done, count * (number + 1) // (kills() + 2), count)
+
+
+def kills() -> int:
+    """How many kills a test makes; SPARK_KILLS says another number."""
+    return int(os.environ.get("SPARK_KILLS", "3"))

@@ -1,0 +1,316 @@
+"""`kafkacompat spark mirror` and `translate`: topics of one cluster in another, record by record."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import ConfigResource, NewPartitions
+
+from compat_tests.brokers import BROKERS, Broker
+from compat_tests.confluent import admin_of, consumer_of, create_topic, read
+from compat_tests.conftest import MakeBroker
+from compat_tests.spark.copies import (
+    RUN_SECONDS,
+    Run,
+    assert_copied,
+    contents,
+    held,
+    kill_some_times,
+    numbered,
+    of_contents,
+    origins,
+    produce,
+    various,
+)
+from compat_tests.waiting import until
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.mirror import MirrorSummary, mirror
+from spark_integration.names import Names
+from spark_integration.origin import with_origin
+from spark_integration.query import StreamOptions
+from spark_integration.sink import write_batch
+from spark_integration.source import read_batch
+from spark_integration.translate import translate
+
+SEED = 20261122
+
+
+def options(broker: Broker, **more: str) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap, **more}
+
+
+def run(
+    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: Names | None = None, /, **more: str
+) -> MirrorSummary:
+    reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})
+    stream = StreamOptions(str(checkpoint))
+    return mirror(spark, reading, options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}")
+
+
+def topics(broker: Broker) -> set[str]:
+    return {name for name in admin_of(broker).list_topics(timeout=30).topics if not name.startswith("__")}
+
+
+def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    create_topic(broker, name, 2, retention_ms="77777777")
+    records = various(random.Random(SEED), 200)
+    produce(broker, name, records, 2)
+    summary = run(spark, broker, broker, tmp_path / name, Names("copy."), subscribe=name)
+    assert summary == MirrorSummary(1, 200, 1, 0, f"map-{name}")
+    assert_copied(broker, name, broker, f"copy.{name}")
+    resource = ConfigResource(ConfigResource.Type.TOPIC, f"copy.{name}")
+    configs = admin_of(broker).describe_configs([resource])[resource].result(30)
+    assert configs["retention.ms"].value == "77777777"
+
+
+@pytest.mark.spark
+class TestContents:
+    def test_what_was_aborted_is_not_mirrored(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        create_topic(broker, name, 2)
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
+        producer.init_transactions(30)
+        for number in range(20):
+            producer.begin_transaction()
+            for value in range(10):
+                producer.produce(name, b"%d/%d" % (number, value), partition=value % 2)
+            (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)(30)
+        target = make_broker()
+        assert run(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 130
+        assert_copied(broker, name, target, name)
+
+    def test_growth_and_new_topics_are_picked_up(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        target = make_broker()
+        create_topic(broker, f"{name}-a", 1)
+        produce(broker, f"{name}-a", numbered(50), 1)
+        pattern = {"subscribePattern": f"{name}-.*", "maxOffsetsPerTrigger": "20"}
+        run(spark, broker, target, tmp_path / "c", **pattern)
+        admin_of(broker).create_partitions([NewPartitions(f"{name}-a", 3)])[f"{name}-a"].result(30)
+        create_topic(broker, f"{name}-b", 2)
+        create_topic(broker, f"{name}-empty", 4)
+        until(lambda: topics(broker) >= {f"{name}-empty"})
+        produce(broker, f"{name}-a", numbered(60), 3)
+        produce(broker, f"{name}-b", numbered(30), 2)
+        summary = run(spark, broker, target, tmp_path / "c", **pattern)
+        assert (summary.records_written, summary.topics_created, summary.partitions_added) == (90, 2, 2)
+        for one in ("a", "b", "empty"):
+            assert_copied(broker, f"{name}-{one}", target, f"{name}-{one}")
+
+    def test_two_mirrors_do_not_go_in_a_circle(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        other = make_broker()
+        create_topic(broker, name, 2)
+        produce(broker, name, numbered(40), 2)
+
+        def there() -> int:
+            return run(spark, broker, other, tmp_path / "c", subscribe=name).records_written
+
+        def back() -> int:
+            return run(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
+
+        assert there() == 40
+        produce(other, name, numbered(6), 2)
+        assert back() == 6
+        assert there() == 0
+        assert back() == 0
+        assert held(broker, name) == held(other, name) == 46
+        here, far = of_contents(contents(broker, name)), of_contents(contents(other, name))
+        # The forty are the first in both; each cluster's own are where they were produced.
+        assert {partition: sorted(each) for partition, each in here.items()} == {
+            partition: sorted(each) for partition, each in far.items()
+        }
+
+    def test_mirrors_with_prefixes_make_no_topics_of_mirrors(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        one, other = make_broker(), make_broker()
+        create_topic(one, name, 1)
+        create_topic(one, f"{name}-empty", 1)
+        create_topic(other, f"{name}-other", 1)
+        produce(one, name, numbered(10), 1)
+        for _ in range(2):
+            run(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
+            run(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
+        assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
+        assert topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
+
+
+@pytest.mark.spark
+class TestGoingOn:
+    def test_a_lost_checkpoint_writes_nothing_twice(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        target = make_broker()
+        create_topic(broker, name, 3)
+        produce(broker, name, numbered(300), 3)
+        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        produce(broker, name, numbered(60), 3)
+        summary = run(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="100")
+        assert summary.records_written == 60
+        assert_copied(broker, name, target, name)
+
+    def test_a_hole_is_written_once_more_with_all_behind_it(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        target = make_broker()
+        create_topic(broker, name, 2)
+        produce(broker, name, numbered(2), 2)
+        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        produce(broker, name, numbered(20), 2)
+        with Cluster(spark, options(broker)) as cluster:
+            cluster_id = cluster.cluster_id()
+        # As a producer leaves it that gave up offset 4 of partition 1.
+        rows = read_batch(spark, options(broker, subscribe=name)).where(
+            "partition = 1 and offset in (1, 2, 3, 5, 6) or partition = 0 and offset in (1, 2)"
+        )
+        write_batch(with_origin(rows, cluster_id).sortWithinPartitions("offset"), options(target))
+        assert run(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
+        assert origins(contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
+
+    def test_a_topic_made_anew_is_another_one(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        target = make_broker()
+        create_topic(broker, name, 1)
+        produce(broker, name, numbered(30), 1)
+        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        admin_of(broker).delete_topics([name])[name].result(30)
+        until(lambda: name not in topics(broker))
+        create_topic(broker, name, 1)
+        produce(broker, name, numbered(40)[::-1], 1)
+        assert run(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
+        assert [value for _, value, _ in of_contents(contents(target, name))[0]] == [
+            value for _, value, _ in [*numbered(30), *numbered(40)[::-1]]
+        ]
+
+    def test_killed_at_any_moment_it_goes_on(
+        self, broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
+    ) -> None:
+        target, count = make_broker(), 120_000
+        create_topic(broker, name, 3)
+        produce(broker, name, numbered(count), 3)
+        arguments = [
+            "mirror",
+            *("--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", target.bootstrap),
+            *("--subscribe", name, "--checkpointLocation", str(tmp_path / "c")),
+            *("--option", f"maxOffsetsPerTrigger={count // 12}"),
+        ]
+        kill_some_times(tmp_path, arguments, lambda: held(target, name), count)
+        last = Run(tmp_path / "last", *arguments)
+        assert last.wait() == 0, last.stderr
+        assert held(target, name) == count
+        assert_copied(broker, name, target, name)
+
+
+def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
+    """Wait until the mirror has so many records, or has ended."""
+    until(lambda: held(target, topic) >= count or running.has_ended, timeout_seconds=RUN_SECONDS)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kinds", [("kafkacompat", "kafka"), ("kafka", "kafkacompat")], ids="-to-".join)
+def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
+    with BROKERS[kinds[0]](tmp_path / "source") as source, BROKERS[kinds[1]](tmp_path / "target") as target:
+        create_topic(source, name, 3)
+        produce(source, name, various(random.Random(1), 3000), 3)
+        running = Run(
+            tmp_path / "run",
+            "mirror",
+            *("--bootstrap-server", source.bootstrap, "--target-bootstrap-server", target.bootstrap),
+            *("--subscribe", name, "--checkpointLocation", str(tmp_path / "c"), "--trigger", "500 milliseconds"),
+            *("--option", "maxOffsetsPerTrigger=500"),
+        )
+        try:
+            wait_for(running, target, name, 1)
+            for number, broker in enumerate([target, source]):
+                broker.stop()
+                assert not running.has_ended
+                broker.start()
+                produce(source, name, various(random.Random(number), 3000), 3)
+                wait_for(running, target, name, 6000 + 3000 * number)
+            assert running.end() == 0, running.stderr
+        finally:
+            if not running.has_ended:
+                running.kill()
+        assert_copied(source, name, target, name)
+
+
+def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
+    return [value for _, value, _ in of_contents(contents(broker, topic))[partition]]
+
+
+@pytest.mark.spark
+class TestTranslate:
+    def test_a_group_goes_on_in_the_mirror(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+    ) -> None:
+        target, count = make_broker(), 900
+        create_topic(broker, name, 3)
+        # In the target everything lies elsewhere than in the source.
+        create_topic(target, name, 3)
+        produce(target, name, numbered(40), 3)
+        produce(broker, name, numbered(count), 3)
+        read_so_far = {0: 130, 1: 0, 2: 299}
+        committed = [TopicPartition(name, partition, offset) for partition, offset in read_so_far.items()]
+        consumer_of(broker, name).commit(offsets=committed, asynchronous=False)
+        run(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="250")
+        summary = translate(spark, options(broker), options(target), name, offset_map="map-c")
+        assert summary.committed
+        assert summary.not_mirrored == 0
+        wanted = {
+            (one, record) for one, offset in read_so_far.items() for record in _values(broker, name, one)[offset:]
+        }
+        consumer = consumer_of(target, name)
+        consumer.subscribe([name])
+        rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
+        consumer.close()
+        assert set(rest) == wanted
+
+    def test_who_has_committed_nothing_is_told(self, broker: Broker, spark: Any, name: str) -> None:
+        with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
+            translate(spark, options(broker), options(broker), name)
+
+
+@pytest.mark.spark
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("wrong", "names", "told"),
+        [
+            ({"subscribe": "{topic}"}, Names(), "would be mirrored into itself"),
+            ({"subscribe": "missing"}, Names(), "there is no topic missing"),
+            ({"subscribe": "{topic}", "minPartitions": "9"}, Names("x."), "minPartitions would mix up"),
+            ({"subscribe": "{topic}"}, Names("a b"), "which is no topic's name"),
+            ({"subscribe": "{topic}"}, Names("", {"other": "b"}), "no topic other, which --map names"),
+        ],
+    )
+    def test_nothing_is_made(
+        self, broker: Broker, spark: Any, name: str, tmp_path: Path, wrong: dict[str, str], names: Names, told: str
+    ) -> None:
+        topic = f"refused-{abs(hash(told))}"
+        create_topic(broker, topic, 1)
+        before = topics(broker)
+        source = {key: value.replace("{topic}", topic) for key, value in wrong.items()}
+        with pytest.raises(PipelineError, match=told):
+            run(spark, broker, broker, tmp_path / "c", names, **source)
+        assert topics(broker) == before
+        assert not (tmp_path / "c").exists()
+
+    def test_a_target_that_is_not_there(self, broker: Broker, name: str, tmp_path: Path) -> None:
+        create_topic(broker, name, 1)
+        failed = Run(
+            tmp_path / "run",
+            "mirror",
+            *("--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", "127.0.0.1:1"),
+            *("--subscribe", name, "--checkpointLocation", str(tmp_path / "c")),
+        )
+        assert failed.wait() == 2
+        assert failed.stderr.splitlines()[-1].startswith("Error: 127.0.0.1:1: no broker answered in time")

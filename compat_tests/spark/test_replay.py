@@ -1,0 +1,214 @@
+"""`kafkacompat spark replay`: an archive back into topics, record by record."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic
+from compat_tests.conftest import MakeBroker
+from compat_tests.spark.copies import (
+    Run,
+    assert_copied,
+    contents,
+    held,
+    kill_some_times,
+    numbered,
+    of_contents,
+    origins,
+    produce,
+    various,
+)
+from spark_integration.archive import archive
+from spark_integration.errors import PipelineError
+from spark_integration.names import Names
+from spark_integration.offsets import TopicPartition
+from spark_integration.query import StreamOptions
+from spark_integration.replay import ReplaySummary, replay
+from spark_integration.replay.selection import Selection
+
+SEED = 20261122
+
+
+def archived(spark: Any, broker: Broker, topics: str, folder: Path, **more: str) -> str:
+    source = {
+        "kafka.bootstrap.servers": broker.bootstrap,
+        "subscribe": topics,
+        "startingOffsets": "earliest",
+        "kafka.isolation.level": "read_committed",
+        **more,
+    }
+    path = str(folder / "archive")
+    archive(spark, source, path, StreamOptions(str(folder / "checkpoint")))
+    return path
+
+
+def to(broker: Broker) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap}
+
+
+def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    create_topic(broker, name, 2)
+    produce(broker, name, various(random.Random(SEED), 200), 2)
+    path = archived(spark, broker, name, tmp_path)
+    summary = replay(spark, path, to(broker), names=Names("again."))
+    assert summary == ReplaySummary(1, 2, 200, 200, 200, 1)
+    assert_copied(broker, name, broker, f"again.{name}", cluster=False)
+
+
+@pytest.fixture
+def two_topics(broker: Broker, spark: Any, name: str, tmp_path: Path) -> str:
+    """An archive of two topics: of three partitions and 300 records a second apart, of one and 50 records."""
+    create_topic(broker, f"{name}-a", 3)
+    create_topic(broker, f"{name}-b", 1)
+    records = numbered(300)
+    for number in range(0, 300, 30):
+        produce(broker, f"{name}-a", records[number : number + 30], 3)
+    produce(broker, f"{name}-b", numbered(50), 1)
+    return archived(spark, broker, f"{name}-a,{name}-b", tmp_path, maxOffsetsPerTrigger="120")
+
+
+@pytest.mark.spark
+class TestSelection:
+    def test_ranges_of_offsets(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        first = {TopicPartition(f"{name}-a", 0): 10, TopicPartition(f"{name}-a", 1): -2}
+        last = {TopicPartition(f"{name}-a", 0): 13, TopicPartition(f"{name}-a", 1): -1}
+        selection = Selection((f"{name}-a",), first, last)
+        replay(spark, two_topics, to(broker), selection=selection, names=Names("part."))
+        original = of_contents(contents(broker, f"{name}-a"))
+        assert of_contents(contents(broker, f"part.{name}-a")) == {**original, 0: original[0][10:13]}
+
+    def test_a_range_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        original = contents(broker, f"{name}-a")
+        times = sorted(one.timestamp for each in original.values() for one in each)
+        first, last = times[60], times[200]
+        selection = Selection(starting_timestamp_ms=first, ending_timestamp_ms=last)
+        replay(spark, two_topics, to(broker), selection=selection, names=Names("", {f"{name}-a": f"{name}-timed"}))
+        wanted = {
+            part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
+        }
+        assert 0 < sum(map(len, wanted.values())) < 300
+        assert of_contents(contents(broker, f"{name}-timed")) == wanted
+
+    def test_by_key(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        create_topic(broker, f"keyed.{name}-a", 2)
+        replay(spark, two_topics, to(broker), names=Names("keyed."), partitioner="key")
+        original, copied = contents(broker, f"{name}-a"), contents(broker, f"keyed.{name}-a")
+        assert Counter(one.content for each in copied.values() for one in each) == Counter(
+            one.content for each in original.values() for one in each
+        )
+        places = {one.content[0]: partition for partition, each in copied.items() for one in each}
+        assert all(places[one.content[0]] == partition for partition, each in copied.items() for one in each)
+        assert set(places.values()) == {0, 1}
+
+    def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        summary = replay(spark, two_topics, to(broker), names=Names("dry."), dry_run=True)
+        assert summary == ReplaySummary(2, 4, 350, 350, 0, 0)
+        assert held(broker, f"dry.{name}-a") == 0
+
+    @pytest.mark.parametrize(
+        ("selection", "names", "told"),
+        [
+            (Selection(("missing",)), Names(), "has no topic missing: name one that it has"),
+            (Selection(None, {TopicPartition("gone", 0): 1}), Names(), "has no topic gone"),
+            (Selection(starting_timestamp_ms=4_000_000_000_000), Names(), "has no record in that range"),
+            (Selection(), Names("", {"other": "b"}), "has no topic other, which --map names"),
+            (Selection(), Names("a b"), "which is no topic's name"),
+        ],
+    )
+    def test_what_cannot_be(
+        self, broker: Broker, spark: Any, two_topics: str, selection: Selection, names: Names, told: str
+    ) -> None:
+        with pytest.raises(PipelineError, match=told):
+            replay(spark, two_topics, to(broker), selection=selection, names=names)
+
+    def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        create_topic(broker, f"few.{name}-a", 2)
+        with pytest.raises(PipelineError, match="has 2 partitions and the archive's goes up to 2: add partitions"):
+            replay(spark, two_topics, to(broker), names=Names("few."))
+
+
+@pytest.mark.spark
+class TestRate:
+    def test_no_more_than_so_many_a_second(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        begun = time.time()
+        replay(spark, two_topics, to(broker), selection=Selection((f"{name}-a",)), names=Names("slow."), rate=60)
+        copied = contents(broker, f"slow.{name}-a")
+        assert_copied(broker, f"{name}-a", broker, f"slow.{name}-a", cluster=False)
+        times = sorted(one.timestamp for each in copied.values() for one in each)
+        assert times[0] >= begun * 1000
+        # Five slices, each a second after the one before it; a slice's records come within that second.
+        assert times[-1] - times[0] >= 3000
+
+    def test_all_in_the_order_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        replay(spark, two_topics, to(broker), names=Names("", {f"{name}-a": f"{name}-mixed"}), rate=1000)
+        copied = contents(broker, f"{name}-mixed")
+        assert origins(copied) == {part: list(range(100)) for part in range(3)}
+
+
+@pytest.mark.spark
+class TestGoingOn:
+    def test_once_more_writes_nothing_and_again_writes_all(
+        self, broker: Broker, spark: Any, name: str, two_topics: str
+    ) -> None:
+        selection = Selection(None, {}, {TopicPartition(f"{name}-a", 1): 40})
+        assert replay(spark, two_topics, to(broker), selection=selection, names=Names("on.")).records_written == 290
+        assert replay(spark, two_topics, to(broker), names=Names("on.")).records_written == 60
+        assert_copied(broker, f"{name}-a", broker, f"on.{name}-a", cluster=False)
+        assert replay(spark, two_topics, to(broker), names=Names("on.")).records_written == 0
+        assert replay(spark, two_topics, to(broker), names=Names("on."), again=True).records_written == 350
+        assert held(broker, f"on.{name}-a") == 600
+
+    def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
+        files = sorted(Path(two_topics).rglob("*.parquet"))
+        whole = files[0].read_bytes()
+        files[0].write_bytes(whole[:-200])
+        with pytest.raises(PipelineError, match=f"{files[0].name} is damaged"):
+            replay(spark, two_topics, to(broker), names=Names("bad."))
+        files[0].unlink()
+        with pytest.raises(PipelineError, match=f"{files[0].name} is missing"):
+            replay(spark, two_topics, to(broker), names=Names("bad."))
+        assert held(broker, f"bad.{name}-a") == held(broker, f"bad.{name}-b") == 0
+
+    def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, two_topics: str, tmp_path: Path) -> None:
+        """What is only found out by reading is found out before the first record is written."""
+        file = max(Path(two_topics).rglob("*.parquet"), key=lambda path: path.stat().st_size)
+        whole = bytearray(file.read_bytes())
+        whole[300:310] = bytes(10)
+        file.write_bytes(whole)
+        for checksum in file.parent.glob(f".{file.name}.crc"):
+            checksum.unlink()
+        failed = Run(
+            tmp_path / "run", "replay", "--path", two_topics, "--bootstrap-server", broker.bootstrap, "--prefix", "p."
+        )
+        assert failed.wait() == 2
+        assert "Error: " in failed.stderr.splitlines()[-1]
+        assert held(broker, f"p.{name}-a") == held(broker, f"p.{name}-b") == 0
+
+    def test_no_archive_at_all(self, broker: Broker, tmp_path: Path) -> None:
+        path = tmp_path / "none"
+        failed = Run(tmp_path / "run", "replay", "--path", str(path), "--bootstrap-server", broker.bootstrap)
+        assert failed.wait() == 2
+        assert failed.stderr.splitlines()[-1].startswith(f"Error: there is no archive in {path}")
+
+    @pytest.mark.parametrize("rate", [None, 20_000])
+    def test_killed_at_any_moment_it_goes_on(
+        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, rate: int | None
+    ) -> None:
+        target, count = make_broker(), 120_000
+        create_topic(broker, name, 3)
+        produce(broker, name, numbered(count), 3)
+        path = archived(spark, broker, name, tmp_path)
+        arguments = ["replay", "--path", path, "--bootstrap-server", target.bootstrap]
+        if rate:
+            arguments += ["--rate", str(rate)]
+        kill_some_times(tmp_path, arguments, lambda: held(target, name), count)
+        last = Run(tmp_path / "last", *arguments)
+        assert last.wait() == 0, last.stderr
+        assert_copied(broker, name, target, name, cluster=False)
