@@ -148,9 +148,9 @@ def _run(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
 def complaint(output: str) -> str:
     """Return the first line with which Maven or Ivy complains, without its colours and marks."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
-    lines = (re.sub(r"^\s*(\[ERROR\]|:+)?\s*", "", line).strip() for line in plain.splitlines())
-    bad = re.compile(r"could not|not found|unresolved|unknown host|exception|error", re.IGNORECASE)
-    return next((line[:300] for line in lines if bad.search(line)), "it gives no reason")
+    bad = re.compile(r"\[ERROR\]|not found|unresolved|exception", re.IGNORECASE)
+    line = next(filter(bad.search, plain.splitlines()), "it gives no reason")
+    return re.sub(r"^\s*(\[ERROR\]|:+)?\s*|\s*-> \[Help \d+\]\s*$", "", line).strip()[:300]
 
 
 def main(packages: Sequence[str]) -> int:

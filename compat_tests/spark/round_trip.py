@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 from spark_integration.session import start_session
 
-RECORDS = 5000
+RECORDS = 1000
 PARTITIONS = 3
 DOUBLED = "doubled by Python code of the executors"
 
@@ -61,7 +61,7 @@ def main(bootstrap: str, topic: str) -> None:
         double, "number long"
     )
     with tempfile.TemporaryDirectory() as folder:
-        stream = spark.readStream.format("kafka").options(**source, maxOffsetsPerTrigger="1500").load()
+        stream = spark.readStream.format("kafka").options(**source, maxOffsetsPerTrigger="400").load()
         query = stream.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
         query.trigger(availableNow=True).start(f"{folder}/out").awaitTermination()
         seen = {

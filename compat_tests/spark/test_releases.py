@@ -14,7 +14,7 @@ from compat_tests.spark.releases import RELEASES, ROOT, python_of
 from compat_tests.spark.round_trip import PARTITIONS, RECORDS
 
 pytestmark = pytest.mark.spark
-JOB_SECONDS = 300
+JOB_SECONDS = 600
 
 
 def expected() -> set[tuple[Any, ...]]:

@@ -123,6 +123,10 @@ def test_java_that_does_not_fit_is_told(
             "[INFO] x\n[\x1b[1;31mERROR\x1b[m] Failed: Could not find artifact a:b:jar:1 in central\n[ERROR] more",
             "Failed: Could not find artifact a:b:jar:1 in central",
         ),
+        (
+            "[ERROR] No plugin found for prefix 'dependency' -> [Help 1]\n[ERROR] \n[ERROR] To see the full stack",
+            "No plugin found for prefix 'dependency'",
+        ),
         (":: problems summary ::\n\t\t:: a#b;1: not found\n", "a#b;1: not found"),
         ("", "it gives no reason"),
     ],
