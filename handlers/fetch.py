@@ -20,7 +20,6 @@ From v4 on records go out as regions of the log files: nothing here reads them.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred
@@ -122,7 +121,7 @@ def _one_at_a_time(
 def _without_storage_error(each: FetchedPartition) -> FetchedPartition:
     if each.error_code != ErrorCode.KAFKA_STORAGE_ERROR:
         return each
-    return replace(each, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return each._replace(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
 def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:

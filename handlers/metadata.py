@@ -26,7 +26,7 @@ from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
-from kafkacompat.timers import in_turns, listed
+from kafkacompat.timers import go_through, in_turns
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -45,32 +45,44 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 # Another client may have asked for the topic first; of a full disk the log says once that it is.
 NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
 
+MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
 Describe: TypeAlias = "Callable[[Any, MetadataImage], MetadataResponseTopic]"
 
 
-def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> Pending[MetadataResponse]:
+def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
     """Describe the cluster, after making the topics that are to be made."""
     if _is_malformed(request, context):
         return in_order(_refuse(request.topics or [], services))
-    return in_order(_make_and_answer(request, context, services))
-
-
-async def _make_and_answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
-    missing = await _to_be_made(request, context, services)
+    missing = _missing(request, context, services)
     if missing:
-        await _make(missing, services)
-    return await _answer(request, context, services)
+        return in_order(_make_and_answer(missing, request, context, services))
+    return _answer(request, context, services)
 
 
-async def _make(missing: list[NewTopic], services: Services) -> None:
+async def _make_and_answer(
+    missing: list[str], request: MetadataRequest, context: RequestContext, services: Services
+) -> MetadataResponse:
+    # The brokers' own topics are made by who uses them, with what they need.
+    wanted = [
+        NewTopic(name)
+        async for name in in_turns(services.clock, missing)
+        if error_of_missing(name) == UNKNOWN and not is_internal(name)
+    ]
+    if wanted:
+        await _make(wanted, services)
+    answer = _answer(request, context, services)
+    return await answer.response if isinstance(answer, Pending) else answer
+
+
+async def _make(wanted: list[NewTopic], services: Services) -> None:
     try:
         services.replica_manager.directories.check_room()
-        results = await services.controller.create_topics(missing)
+        results = await services.controller.create_topics(wanted)
     except KafkaError as problem:
         if problem.code not in NOT_WORTH_A_LINE:
-            log.warning("%d topics were asked for and cannot be made: %s", len(missing), problem.detail)
+            log.warning("%d topics were asked for and cannot be made: %s", len(wanted), problem.detail)
         return
-    for topic, result in zip(missing, results, strict=True):
+    for topic, result in zip(wanted, results, strict=True):
         if isinstance(result, KafkaError) and result.code not in NOT_WORTH_A_LINE:
             log.warning("topic %s was asked for and cannot be made: %s", topic.name, result.detail)
 
@@ -105,35 +117,35 @@ def _names(request: MetadataRequest) -> list[str]:
     return list(dict.fromkeys(topic.name for topic in request.topics or [] if topic.name is not None))
 
 
-async def _to_be_made(request: MetadataRequest, context: RequestContext, services: Services) -> list[NewTopic]:
+def _missing(request: MetadataRequest, context: RequestContext, services: Services) -> list[str]:
+    """The names asked for that no topic has, should topics be made by being asked for."""
     if not request.allow_auto_topic_creation or _asks_for_all(request, context) or _ids(request):
         return []
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
-    missing = [name for name in _names(request) if name not in topics]
-    # The brokers' own topics are made by who uses them, with what they need.
-    return [
-        NewTopic(name)
-        async for name in in_turns(services.clock, missing)
-        if error_of_missing(name) == UNKNOWN and not is_internal(name)
-    ]
+    return [name for name in _names(request) if name not in topics]
 
 
-async def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResponse:
+def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
     image = services.metadata.image
     describe, wanted = _wanted(request, context, image)
-    topics = await listed(services.clock, (describe(each, image) for each in wanted))
-    if request.include_topic_authorized_operations:
-        for topic in topics:
-            if topic.name is not None:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
     response = MetadataResponse(
         brokers=[_broker(image, node_id, context) for node_id in image.brokers],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        topics=topics,
     )
+    later = go_through(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
+    if later is None:
+        return _with_operations(response, request)
+    return Pending(later.addCallback(lambda _: _with_operations(response, request)), in_order=True)
+
+
+def _with_operations(response: MetadataResponse, request: MetadataRequest) -> MetadataResponse:
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            if topic.name is not None:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response

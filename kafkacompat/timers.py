@@ -125,15 +125,6 @@ def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
     return None
 
 
-async def listed(clock: Clock, items: Iterable[Item]) -> list[Item]:
-    """All of them, in later turns where that takes long; of a few it makes much less than `in_turns`."""
-    found: list[Item] = []
-    later = go_through(clock, map(found.append, items))
-    if later is not None:
-        await later
-    return found
-
-
 async def _go_on(clock: Clock, steps: Iterator[object]) -> None:
     await next_turn(clock)
     async for _ in in_turns(clock, steps):

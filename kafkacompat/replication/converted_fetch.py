@@ -44,7 +44,7 @@ async def fetch_converted(
     while True:
         from_there = [replace(each, fetch_offset=behind.get(each.key, each.fetch_offset)) for each in wanted]
         left_ms = max(0, round(1000 * (deadline - clock.seconds())))
-        found = await _now(fetch(find, from_there, replace(limits, max_wait_ms=left_ms), clock))
+        found = await _now(fetch(find, from_there, limits._replace(max_wait_ms=left_ms), clock))
         converted, passed = await _convert(found, conversions, magic)
         if not passed or any(each.size_bytes or each.urgent for each in converted):
             return converted
@@ -75,7 +75,7 @@ async def _convert(
                 log.error("%s-%d cannot be converted: %s", *each.wanted.key, outcome.detail)
             converted.append(FetchedPartition(each.wanted, each.partition, outcome.code, None))
             continue
-        converted.append(replace(each, read=replace(each.read, region=outcome.records)))
+        converted.append(each._replace(read=each.read._replace(region=outcome.records)))
         if outcome.records is None and outcome.next_offset > each.wanted.fetch_offset:
             passed[each.wanted.key] = outcome.next_offset
     return converted, passed

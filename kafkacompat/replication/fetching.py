@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
@@ -30,8 +29,7 @@ log = logging.getLogger(__name__)
 MAX_WARMED = 32
 
 
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
+class FetchLimits(NamedTuple):
     """How much a fetch wants and how long it waits for it.
 
     With ``one_batch_each`` every partition gives a whole batch however large, not only the first that has any; with
@@ -45,8 +43,7 @@ class FetchLimits:
     committed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedPartition:
+class FetchedPartition(NamedTuple):
     """The outcome for one partition: what was read, or the error.
 
     ``partition`` is None for an unknown one; ``cold`` says that the disk has to be asked where the data is.

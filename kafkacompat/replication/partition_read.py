@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.storage.transaction_index import AbortedTransaction
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRead:
+class PartitionRead(NamedTuple):
     """What a fetch found in one partition.
 
     ``region`` is a piece of the log's file, or what it was converted to for an old client.
