@@ -56,21 +56,25 @@ ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
     """Append every batch; answer when all of them are settled."""
-    refusal, verdicts = _refusal(request), NOTHING
+    refusal = _refusal(request)
+    if refusal is None and request.transactional_id is not None:
+        return _verify_and_produce(request.transactional_id, request, context, services)
+    return _produce(request, context, services, refusal, NOTHING)
+
+
+def _verify_and_produce(
+    transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
+) -> ProduceResult:
     try:
-        asked = verify(request, context, services) if refusal is None else NOTHING
+        asked = verify(transactional_id, request, context, services)
     except KafkaError as problem:
-        refusal = problem
-    else:
-        if isinstance(asked, Deferred):
-            # Until the coordinator has told, nothing may overtake.
-            settled: Deferred[None] = Deferred()
-            told = asked.addCallback(
-                lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled)
-            )
-            return Pending(told, in_order=True, settled=settled)
-        verdicts = asked
-    return _produce(request, context, services, refusal, verdicts)
+        return _produce(request, context, services, problem, NOTHING)
+    if not isinstance(asked, Deferred):
+        return _produce(request, context, services, None, asked)
+    # Until the coordinator has told, nothing may overtake.
+    settled: Deferred[None] = Deferred()
+    told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled))
+    return Pending(told, in_order=True, settled=settled)
 
 
 def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:

@@ -39,14 +39,14 @@ Verdicts: TypeAlias = "Mapping[tuple[str | bytes, int], Guard | KafkaError]"
 NOTHING: Verdicts = {}
 
 
-def verify(request: ProduceRequest, context: RequestContext, services: Services) -> Verdicts | Deferred[Verdicts]:
+def verify(
+    transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
+) -> Verdicts | Deferred[Verdicts]:
     """Ask about all batches that would begin a transaction in their partitions.
 
     Raises KafkaError INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
-    if request.transactional_id is None:
-        return NOTHING
-    verification = _Verification(request.transactional_id, context.api_version, services)
+    verification = _Verification(transactional_id, context.api_version, services)
     for topic in request.topic_data:
         key = topic.topic_id if context.api_version >= TOPIC_ID_VERSION else topic.name
         for data in topic.partition_data:
