@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from kafkacompat.wire.apis import API_NAMES, api
-from kafkacompat.wire.compiler import reader, writer
+from kafkacompat.wire.compiler import reader, steps_of_writing
 from kafkacompat.wire.schema import Request, Response, Versions
 
 
@@ -44,7 +44,7 @@ class Handler:
         """Import, and compile for the newest version, what the first request would."""
         _ = self.handle
         reader(self.request, self.versions.last)
-        writer(self.response, self.versions.last)
+        steps_of_writing(self.response, self.versions.last)
 
 
 SERVED = {
