@@ -42,6 +42,12 @@ def client_properties(options: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(KAFKA): value for name, value in options.items() if name.startswith(KAFKA)}
 
 
+def admin_properties(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of the Admin client; the user's own go before ours, and one request fits into a call."""
+    given = {"default.api.timeout.ms": str(TIMEOUT_MS), **client_properties(options)}
+    return {"request.timeout.ms": min("10000", given["default.api.timeout.ms"], key=int), **given}
+
+
 class Cluster:
     """The Admin client of one cluster; every failure is a PipelineError.
 
@@ -53,8 +59,7 @@ class Cluster:
         self._sc: Any = spark.sparkContext
         self.bootstrap = options[f"{KAFKA}bootstrap.servers"]
         properties = self._jvm.java.util.Properties()
-        limits = {"default.api.timeout.ms": str(TIMEOUT_MS), "request.timeout.ms": str(TIMEOUT_MS - 5_000)}
-        for name, value in {**limits, **client_properties(options)}.items():
+        for name, value in admin_properties(options).items():
             properties.setProperty(name, value)
         with self._explained():
             self._admin: Any = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)

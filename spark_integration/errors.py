@@ -40,6 +40,10 @@ KNOWN: Sequence[Known] = (
         "the bootstrap server's name cannot be resolved: give --bootstrap-server HOST:PORT of a broker",
     ),
     Known(
+        r"Failed to create new Kafka\w+.*?Caused by: [\w.$]+: ([^\n]+)",
+        "Kafka's client does not take its options ({0}): correct --command-config or --option",
+    ),
+    Known(
         r"Timed out waiting for a node assignment|TimeoutException",
         "no broker answered in time: is it running, and do its advertised listeners lead there?",
     ),

@@ -21,6 +21,11 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
             "cannot be resolved",
         ),
         (
+            "org.apache.kafka.common.KafkaException: Failed to create new KafkaAdminClient\n\tat a.b(c)\n"
+            "Caused by: org.apache.kafka.common.config.ConfigException: no file /x\n\tat a.b(c)",
+            "does not take its options (no file /x): correct --command-config",
+        ),
+        (
             f"{KAFKA}TimeoutException: Timed out waiting for a node assignment. Call: listTopics",
             "no broker answered in time",
         ),

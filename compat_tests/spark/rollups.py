@@ -1,0 +1,177 @@
+"""Rollups as plain Python computes them, and as topics and tables hold them, read without Spark."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as parquet
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+from compat_tests.brokers import Broker
+from compat_tests.waiting import until
+
+MINUTE_MS = 60_000
+START_MS = 1_767_261_600_000  # 2026-01-01T10:00:00Z
+MEASURES = (
+    "count,sum(amount),max(amount),min(amount) as least,avg(amount),approx_distinct(user.id) as users,count(amount)"
+)
+
+Event = dict[str, Any]
+# Window start in ISO 8601 and the dimensions; and all that a result holds.
+Key = tuple[Any, ...]
+Results = dict[Key, dict[str, Any]]
+
+
+def iso(milliseconds: int) -> str:
+    text = datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def event(minutes: float, country: str | None = "de", amount: Any = 1.0, user: int = 1) -> Event:
+    """Return an event so many minutes after ten o'clock."""
+    time = iso(START_MS + int(minutes * MINUTE_MS))
+    return {"time": time, "place": {"country": country}, "amount": amount, "user": {"id": user}}
+
+
+def random_events(dice: random.Random, count: int, minutes: float) -> list[Event]:
+    """Return events in no order over a time; their amounts are sums of powers of two, so that any sum is exact."""
+    return [
+        event(
+            dice.uniform(0, minutes),
+            dice.choice(["de", "fr", "a|b", None]),
+            dice.choice([dice.randrange(400) / 4, None, "none"]),
+            dice.randrange(8),
+        )
+        for _ in range(count)
+    ]
+
+
+@dataclass
+class Model:
+    """Windows over events of `event`, by country, as batches bring them.
+
+    The watermark that makes an event late is that of the batch before.
+    """
+
+    window_ms: int = MINUTE_MS
+    slide_ms: int = MINUTE_MS
+    delay_ms: int = 5 * MINUTE_MS
+    watermark_ms: int = 0
+    late: int = 0
+    partly_late: int = 0
+    groups: dict[Key, list[Event]] = field(default_factory=dict)
+
+    def batch(self, events: Iterable[Event]) -> None:
+        """Take the events of one run, in which there is one batch."""
+        latest = self.watermark_ms + self.delay_ms
+        for one in events:
+            time_ms = int(datetime.fromisoformat(one["time"].replace("Z", "+00:00")).timestamp() * 1000)
+            latest = max(latest, time_ms)
+            windows = list(self._windows(time_ms))
+            open_ = [start for start in windows if start + self.window_ms > self.watermark_ms]
+            self.late += not open_
+            self.partly_late += 0 < len(open_) < len(windows)
+            for start in open_:
+                self.groups.setdefault((start, one["place"]["country"]), []).append(one)
+        self.watermark_ms = latest - self.delay_ms
+
+    def results(self, closed: bool = False, from_ms: int = 0) -> Results:
+        """Return what was counted: of windows that are over, or of all; those that end later than *from_ms*."""
+        return {
+            (iso(start), country): {
+                "window_start": iso(start),
+                "window_end": iso(start + self.window_ms),
+                "place_country": country,
+                **measured(events),
+            }
+            for (start, country), events in self.groups.items()
+            if start + self.window_ms > from_ms and (not closed or start + self.window_ms <= self.watermark_ms)
+        }
+
+    def _windows(self, time_ms: int) -> Iterator[int]:
+        start = time_ms - time_ms % self.slide_ms
+        while start + self.window_ms > time_ms:
+            yield start
+            start -= self.slide_ms
+
+
+def measured(events: Sequence[Event]) -> dict[str, Any]:
+    """Compute MEASURES."""
+    amounts = [one["amount"] for one in events if isinstance(one["amount"], (int, float))]
+    return {
+        "count": len(events),
+        "sum_amount": sum(amounts) if amounts else None,
+        "max_amount": max(amounts, default=None),
+        "least": min(amounts, default=None),
+        "avg_amount": sum(amounts) / len(amounts) if amounts else None,
+        "users": len({one["user"]["id"] for one in events}),
+        # Of any value that is there, a number or not.
+        "count_amount": sum(one["amount"] is not None for one in events),
+    }
+
+
+def records_of(broker: Broker, topic: str, partitions: int = 1) -> list[Any]:
+    """Return all messages of a topic, in the order of each partition."""
+    settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reads", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "isolation.level": "read_committed"})
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
+    ends = {one: consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in range(partitions)}
+    messages: list[Any] = []
+
+    def at_the_end() -> bool:
+        messages.extend(message for message in consumer.consume(1000, timeout=0.2) if message.error() is None)
+        places = {one.partition: one.offset for one in consumer.position([TopicPartition(topic, p) for p in ends])}
+        return all(end == 0 or places[number] >= end for number, end in ends.items())
+
+    until(at_the_end, every_seconds=0)
+    consumer.close()
+    return messages
+
+
+def in_topic(broker: Broker, topic: str, partitions: int = 1) -> tuple[Results, set[Key]]:
+    """Return the last value of each key, and the keys whose last record is a tombstone."""
+    last: dict[Key, Any] = {}
+    for message in records_of(broker, topic, partitions):
+        key = tuple(json.loads(message.key()).values())
+        last[key] = json.loads(message.value()) if message.value() is not None else None
+    return {key: value for key, value in last.items() if value is not None}, {
+        key for key, value in last.items() if value is None
+    }
+
+
+def in_table(folder: Path) -> Results:
+    """Return the rows of a table in Parquet or Delta; AssertionError where one is there twice."""
+    found: Results = {}
+    for row in (row for file in files_of_table(folder) for row in parquet.ParquetFile(file).read().to_pylist()):
+        texts = {name: _text(value) for name, value in row.items()}
+        key = (texts["window_start"], texts["place_country"])
+        assert key not in found, f"{key} is in the table twice"
+        found[key] = texts
+    return found
+
+
+def _text(value: Any) -> Any:
+    return iso(int(value.timestamp() * 1000)) if isinstance(value, datetime) else value
+
+
+def files_of_table(folder: Path) -> list[Path]:
+    """Return the files that a table in Parquet or Delta consists of."""
+    if (folder / "_delta_log").exists():
+        return _delta_files(folder)
+    return [path for path in folder.rglob("*.parquet") if not any(part.startswith("_") for part in path.parts)]
+
+
+def _delta_files(folder: Path) -> list[Path]:
+    """Go through the log of a Delta table: which files were added and not removed (Delta protocol, Actions)."""
+    files: set[str] = set()
+    for log in sorted((folder / "_delta_log").glob("*.json")):
+        actions: list[Mapping[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+        files -= {action["remove"]["path"] for action in actions if "remove" in action}
+        files |= {action["add"]["path"] for action in actions if "add" in action}
+    return [folder / path for path in files]
