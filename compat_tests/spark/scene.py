@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyspark
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, Producer, TopicPartition
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -21,6 +22,8 @@ Record = tuple[int, int, str | None]
 PLACE = ("partition", "offset", "value")
 Seen = TypeVar("Seen")
 STREAM_TIMEOUT_SECONDS = 120
+# From 4.0 on the source tells its failures by conditions, and knows `maxRecordsPerPartition`.
+IS_SPARK_4 = int(pyspark.__version__.split(".")[0]) >= 4
 
 
 @dataclass

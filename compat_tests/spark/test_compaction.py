@@ -22,7 +22,7 @@ CONFIG = {
     "delete_retention_ms": "3600000",
 }
 WRITTEN = 1000
-STRICT = {"failOnDataLoss": "true", "kafkaConsumer.pollTimeoutMs": "10000"}
+STRICT = {"failOnDataLoss": "true", "kafkaConsumer.pollTimeoutMs": "30000"}
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
         value = None if number % 10 == 3 else b"value %d" % number
         producer.produce(scene.topic, key=b"key %d" % (number % 10), value=value, partition=0)
     assert producer.flush(30) == 0
-    until(partial(is_settled, scene), timeout_seconds=60)
+    until(partial(is_settled, scene), timeout_seconds=180)
     return scene
 
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.scene import Record, Scene, numbered, records, refusal
+from compat_tests.spark.scene import IS_SPARK_4, Record, Scene, numbered, records, refusal
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.spark
 # topic that was deleted anew.
 IMPATIENT = {
     "kafka.allow.auto.create.topics": "false",
-    "kafkaConsumer.pollTimeoutMs": "3000",
+    "kafkaConsumer.pollTimeoutMs": "10000",
     "fetchOffset.retryIntervalMs": "10",
-    "kafka.default.api.timeout.ms": "3000",
-    "kafka.request.timeout.ms": "3000",
+    "kafka.default.api.timeout.ms": "10000",
+    "kafka.request.timeout.ms": "10000",
 }
 
 
@@ -50,8 +50,14 @@ def recreate(scene: Scene, count: int, partitions: int = 2) -> None:
 
 
 OUT_OF_RANGE = "OffsetOutOfRangeException"
-GONE_BACK = "KafkaIllegalStateException KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED"
 UNKNOWN = "UnknownTopicOrPartitionException"
+
+
+def data_loss(condition: str) -> str:
+    return f"KafkaIllegalStateException KAFKA_DATA_LOSS.{condition}" if IS_SPARK_4 else "IllegalStateException"
+
+
+GONE_BACK = data_loss("PARTITION_OFFSET_CHANGED")
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
     query = scene.run(scene.stream(**options))
     if fail:
         refused = scene.note("refusal", refusal(lambda: query.wait_for(more)))
-        assert refused[-1] == "KafkaIllegalStateException KAFKA_DATA_LOSS.PARTITIONS_DELETED"
+        assert refused[-1] == data_loss("PARTITIONS_DELETED")
     else:
         query.wait_for(more)
         assert scene.note("rows", query.records()) == more

@@ -13,7 +13,7 @@ from compat_tests.spark.scene import Record, Scene, records
 pytestmark = pytest.mark.spark
 
 # A task that waited for a record at an offset that has none would end with an error after this time.
-COMMITTED = {"kafka.isolation.level": "read_committed", "kafkaConsumer.pollTimeoutMs": "10000"}
+COMMITTED = {"kafka.isolation.level": "read_committed", "kafkaConsumer.pollTimeoutMs": "30000"}
 UNCOMMITTED = {"kafka.isolation.level": "read_uncommitted"}
 
 
