@@ -200,5 +200,5 @@ def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], i
 
 
 def kills() -> int:
-    """How many kills a test makes; SPARK_KILLS says another number."""
-    return int(os.environ.get("SPARK_KILLS", "3"))
+    """How many kills a test makes; KAFKACOMPAT_KILLS says another number."""
+    return int(os.environ.get("KAFKACOMPAT_KILLS", "3"))
