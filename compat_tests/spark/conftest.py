@@ -30,7 +30,7 @@ def scene(request: pytest.FixtureRequest, spark: Any, broker: Broker, name: str,
     for query in scene.queries:
         query.stop()
     if file := request.config.getoption("--observations"):
-        observations.write(Path(file), request.node.nodeid, scene.seen)
+        observations.write(Path(file), request.node.nodeid, scene.seen, scene.topic)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,10 +13,10 @@ ABSENT = "nothing"
 SHOWN = 500
 
 
-def write(file: Path, test: str, seen: Mapping[str, Any]) -> None:
-    """Add a test's notes to a file."""
+def write(file: Path, test: str, seen: Mapping[str, Any], topic: str) -> None:
+    """Add a test's notes to a file; its own topic, whose name tells how many tests were before it, is "topic" there."""
     with file.open("a") as lines:
-        lines.write(json.dumps({"test": test, "seen": seen}) + "\n")
+        lines.write(json.dumps({"test": test, "seen": seen}).replace(topic, "topic") + "\n")
 
 
 def read(file: Path) -> Observations:

@@ -35,11 +35,11 @@ def test_nothing_noted_is_no_success() -> None:
 
 
 def test_notes_come_back_from_a_file(tmp_path: Path) -> None:
-    """Sets have an order there, and numbers of micro-batches are texts."""
-    write(tmp_path / "notes", "test_a", plain({"rows": {(0, 1, None), (0, 0, "a")}, "batches": {3: set()}}))
-    write(tmp_path / "notes", "test_b", {})
+    """Sets have an order there, numbers of micro-batches are texts, and a topic has the same name on each broker."""
+    write(tmp_path / "notes", "test_a", plain({"rows": {(0, 1, None), (0, 0, "a")}, "batches": {3: set()}}), "a-7")
+    write(tmp_path / "notes", "test_b", {"end": {"b-8": {"0": 5}}}, "b-8")
     assert read(tmp_path / "notes") == {
         "test_a": {"rows": [[0, 0, "a"], [0, 1, None]], "batches": {"3": []}},
-        "test_b": {},
+        "test_b": {"end": {"topic": {"0": 5}}},
     }
     assert read(tmp_path / "absent") == {}
