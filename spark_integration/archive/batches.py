@@ -59,8 +59,8 @@ class Batches:
         query = query_of(self._spark, self._checkpoint)
         ranges = self._ranges({one: intervals for one, intervals in missing.items() if intervals})
         if ranges or query not in self._ledger.queries:
-            left = records_of(frame).where(outside(covered)).coalesce(self._tasks)
-            self._commit(left, query, batch, ranges)
+            left = records_of(frame).where(outside(covered)) if ranges else records_of(frame).limit(0)
+            self._commit(left.coalesce(self._tasks), query, batch, ranges)
 
     def _commit(self, left: DataFrame, query: str | None, batch: int, ranges: tuple[OffsetRange, ...]) -> None:
         draft = self._ledger.draft("batch", query, batch, ranges)

@@ -129,7 +129,7 @@ def _check_still_there(cluster: Cluster, source: Mapping[str, str], topics: Iter
 def _begun(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str], manifest: Manifest) -> Mapping[str, str]:
     """Begin at the archive's end instead of at the latest offsets where a checkpoint was lost."""
     ends = manifest.ends()
-    if source.get("startingOffsets") != "latest" or not ends:
+    if source.get("startingOffsets", "latest") != "latest" or not ends:
         return source
     offsets = {one: ends.get(one, LATEST) for one in cluster.partitions(topics)}
     return {**source, "startingOffsets": json_of_offsets(offsets)}

@@ -42,7 +42,8 @@ class FileMerge:
         return read_manifest(self._spark, self._files.uri)
 
     def _merged(self, due: list[DataFile]) -> DataFrame:
-        reader = self._spark.read.schema(SCHEMA).option("basePath", self._files.uri)
+        # In a session of its own, as writing sets some of its configs.
+        reader = self._spark.newSession().read.schema(SCHEMA).option("basePath", self._files.uri)
         reader = reader.option("parquet.page.verify-checksum.enabled", "true")
         frame = reader.parquet(*(self._files.path(one.path) for one in due)).select(*COLUMNS)
         tasks = math.ceil(sum(one.size_bytes for one in due) / self._target_bytes)

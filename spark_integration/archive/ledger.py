@@ -39,7 +39,7 @@ class Store(Protocol):
     """Where the records are: a folder of Parquet, a Delta or an Iceberg table."""
 
     def create(self) -> None:
-        """Begin, where nothing is yet."""
+        """Begin, unless that is done."""
 
     def stage(self, frame: DataFrame, commit: Commit) -> Commit:
         """Write what needs not be seen yet; return the commit with what is known of it by then."""

@@ -87,8 +87,8 @@ def _ledger(spark: SparkSession, path: str, description: Description, files: Fil
     folder = Files(spark, path)
     store = STORES[description.format](spark, folder, description.partition_by, files.max_records_per_file)
     if not is_archive(spark, path):
-        store.create()
         folder.write_new(DESCRIPTION, description.as_json())
+    store.create()
     return Ledger(folder, read_manifest(spark, path), store), store
 
 

@@ -66,7 +66,7 @@ class Table(ABC):
 
     @abstractmethod
     def create(self) -> None:
-        """Make the table, unless the first append does."""
+        """Make the table, unless it is there."""
 
     @abstractmethod
     def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
@@ -88,6 +88,8 @@ class Delta(Table):
 
     def create(self) -> None:
         """Write nothing into a new table."""
+        if any(name.endswith(".json") for name in self._files.names("_delta_log")):
+            return
         empty = self.spark.createDataFrame([], SCHEMA).write.format("delta").mode("append")
         empty.partitionBy(*self.partition_by).save(self.path)
 
@@ -112,6 +114,8 @@ class Iceberg(Table):
 
     def create(self) -> None:
         """Make an empty table."""
+        if self._tables().exists(self.path):
+            return
         jvm: Any = self.spark._jvm
         struct = jvm.org.apache.spark.sql.types.StructType.fromDDL(SCHEMA)
         schema = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(struct)

@@ -1,0 +1,23 @@
+"""``python -m compat_tests.spark.archive_reader FORMAT PATH FILE``: pickle what an archive holds, read by a session of its own."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from pathlib import Path
+
+from compat_tests.spark.archives import in_frame
+from spark_integration.archive import read_archive
+from spark_integration.session import start_session
+
+
+def main(form: str, path: str, file: str) -> None:
+    """Read and write."""
+    packages = [] if form == "parquet" else [form]
+    spark = start_session("archive-reader", master="local[2]", memory="512m", packages=packages)
+    Path(file).write_bytes(pickle.dumps({tuple(record) for record in in_frame(read_archive(spark, path))}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

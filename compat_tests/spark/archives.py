@@ -1,0 +1,122 @@
+"""What tests of archives compare: every record of topics as a raw consumer has it, and as an archive has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
+
+from compat_tests.batches import RECENT_MS
+from compat_tests.brokers import Broker
+from compat_tests.confluent import consumer_of
+from compat_tests.spark.scene import once
+
+DAY_MS = 86_400_000
+COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    "key",
+    "value",
+    "transform(headers, one -> struct(one.key, one.value)) as headers",
+    "unix_millis(timestamp) as timestamp",
+    "timestampType",
+)
+
+
+class Archived(NamedTuple):
+    """All that a record is."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp_ms: int
+    timestamp_type: int
+
+
+def produce_all_kinds(broker: Broker, topic: str, count: int, partitions: int, first: int = 0) -> None:
+    """Produce to each partition records of four days, with and without key, value and headers."""
+    refused: list[Any] = []
+
+    def delivered(error: Any, message: Any) -> None:
+        if error is not None:
+            refused.append(error)
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "compression.type": "lz4"})
+    for number in range(first, first + count):
+        for partition in range(partitions):
+            text = f"{partition}/{number}".encode()
+            key = text if number % 3 else None
+            value = text * (number % 50) if number % 11 else None
+            headers: list[Any] = [("number", text), ("number", None), ("empty", b"")][: number % 4]
+            at = RECENT_MS - number % 4 * DAY_MS + number
+            producer.produce(
+                topic,
+                key=key,
+                value=value,
+                headers=headers,
+                partition=partition,
+                timestamp=at,
+                on_delivery=delivered,
+            )
+        producer.poll(0)
+    assert producer.flush(60) == 0
+    assert not refused
+
+
+def in_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
+    """Return every record that a consumer of committed records gets from the topics' beginning to their end."""
+    consumer = consumer_of(broker, "archives", **{"enable.partition.eof": True, "isolation.level": "read_committed"})
+    try:
+        known = consumer.list_topics(timeout=30).topics
+        places = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
+        consumer.assign([TopicPartition(one.topic, one.partition, -2) for one in places])
+        return once(_to_the_end(consumer, len(places)))
+    finally:
+        consumer.close()
+
+
+def _to_the_end(consumer: Consumer, ends: int) -> list[Archived]:
+    found = []
+    while ends:
+        message = consumer.poll(30)
+        assert message is not None, f"{ends} partitions do not end"
+        if message.error():
+            assert message.error().name() == "_PARTITION_EOF", message.error()
+            ends -= 1
+        else:
+            found.append(_archived(message))
+    return found
+
+
+def _archived(message: Any) -> Archived:
+    kind, timestamp_ms = message.timestamp()
+    return Archived(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+        timestamp_ms,
+        int(kind == TIMESTAMP_LOG_APPEND_TIME),
+    )
+
+
+def in_frame(frame: Any) -> set[Archived]:
+    """Return every record of an archive; AssertionError where one is there twice."""
+    return once([_from_row(*row) for row in frame.selectExpr(*COLUMNS).collect()])
+
+
+def _from_row(*row: Any) -> Archived:
+    topic, partition, offset, key, value, headers, timestamp_ms, timestamp_type = row
+    places = (_bytes(key), _bytes(value), tuple((one[0], _bytes(one[1])) for one in headers or ()))
+    return Archived(topic, partition, offset, *places, timestamp_ms, timestamp_type)
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
