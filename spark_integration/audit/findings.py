@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.kinds import KINDS, PROBLEMS, counted
@@ -23,6 +23,7 @@ Row = dict[str, Any]
 SCHEMA = (
     "kind string, topic string, partition int, producer string, first bigint, last bigint, count bigint, note string"
 )
+COLUMNS = dict(column.split() for column in SCHEMA.split(", "))
 ORDER = ("topic", "partition", "producer", "first")
 
 
@@ -34,18 +35,14 @@ class Findings:
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     details: dict[str, list[Row]] = field(default_factory=dict)
 
-    def add(self, place: str, frames: Mapping[str, DataFrame]) -> None:
-        """Count what the frames hold, each of one kind (columns of `SCHEMA`), and keep the first of each."""
-        found = together(frames).persist()
-        try:
-            for row in found.groupBy("topic", "kind").agg(sql.sum("count").alias("total")).collect():
-                self.counts[place, row.topic, row.kind] += row.total
-            number = sql.row_number().over(Window.partitionBy("kind").orderBy(*ORDER))
-            first = found.withColumn("number", number).where(sql.col("number") <= self.limit).drop("number")
-            for row in first.orderBy("kind", *ORDER).collect():
-                self.keep(place, row.kind, {name: value for name, value in row.asDict().items() if name != "kind"})
-        finally:
-            found.unpersist()
+    def add(self, place: str, found: DataFrame) -> None:
+        """Count the findings of a frame of `SCHEMA`, and keep the first of each kind."""
+        for row in found.groupBy("topic", "kind").agg(sql.sum("count").alias("total")).collect():
+            self.counts[place, row.topic, row.kind] += row.total
+        number = sql.row_number().over(Window.partitionBy("kind").orderBy(*ORDER))
+        first = found.withColumn("number", number).where(sql.col("number") <= self.limit).drop("number")
+        for row in first.orderBy("kind", *ORDER).collect():
+            self.keep(place, row.kind, {name: value for name, value in row.asDict().items() if name != "kind"})
 
     def keep(self, place: str, kind: str, row: Row) -> None:
         """Keep a finding in detail, if there are not too many; what is not known of it is left out."""
@@ -65,13 +62,34 @@ class Findings:
         return {kind: found[kind] for kind in KINDS if found[kind]}
 
 
-def together(frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Put frames of several kinds into one, which Spark works out in one go."""
-    each = [frame.withColumn("kind", sql.lit(kind)) for kind, frame in frames.items()]
-    whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
-    columns = [column.split() for column in SCHEMA.split(", ")]
-    missing = {name: sql.lit(None).cast(kind) for name, kind in columns if name not in whole.columns}
-    return whole.withColumns(missing).select(*(sql.col(name).cast(kind) for name, kind in columns))
+# What a row may be found to be: if the condition holds, it is a finding with these columns.
+Rules = Mapping[str, tuple[Column, Mapping[str, Column]]]
+
+
+def found_in(rows: DataFrame, rules: Rules, *, producer: Column | None = None) -> DataFrame:
+    """Return the findings that *rules*, by kind, make in rows that have `topic` and `partition`."""
+    each = [sql.when(condition, _finding(kind, told)) for kind, (condition, told) in rules.items()]
+    findings = sql.filter(sql.array(*each), lambda one: one.isNotNull())
+    of = sql.lit(None).cast("string") if producer is None else producer
+    found = rows.select("topic", "partition", of.alias("producer"), sql.inline(findings))
+    return found.select(*COLUMNS)
+
+
+def as_findings(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Put frames of findings, each of one kind and without some of the columns, into one of `SCHEMA`."""
+    each = [_filled(frame.withColumn("kind", sql.lit(kind))) for kind, frame in frames.items()]
+    return reduce(DataFrame.unionByName, each)
+
+
+def _filled(frame: DataFrame) -> DataFrame:
+    missing = {name: sql.lit(None) for name in COLUMNS if name not in frame.columns}
+    return frame.withColumns(missing).select(*(sql.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
+
+
+def _finding(kind: str, told: Mapping[str, Column]) -> Column:
+    values = {"kind": sql.lit(kind), "note": sql.lit(None), **told}
+    names = ("kind", "first", "last", "count", "note")
+    return sql.struct(*(values[name].cast(COLUMNS[name]).alias(name) for name in names))
 
 
 @dataclass(frozen=True)

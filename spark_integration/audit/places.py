@@ -55,11 +55,15 @@ class Place:
         return self.records.where("visible")
 
     @property
+    def is_behind_hole(self) -> Column:
+        """Whether the offset before a row has no record, though it should be one of the place's."""
+        return sql.col("kind").isin(RECORD, END) & (sql.col("at") - sql.col("previous") > 1)
+
+    @property
     def holes(self) -> DataFrame:
-        """Offsets without a record: `topic`, `partition`, `first`, `last` and how many (`count`)."""
-        behind = sql.col("kind").isin(RECORD, END) & (sql.col("at") - sql.col("previous") > 1)
+        """Offsets without a record: `topic`, `partition`, `first` and `last`."""
         first, last = (sql.col("previous") + 1).alias("first"), (sql.col("at") - 1).alias("last")
-        return self.rows.where(behind).select("topic", "partition", first, last, (last - first + 1).alias("count"))
+        return self.rows.where(self.is_behind_hole).select("topic", "partition", first, last)
 
     def release(self) -> None:
         """Let Spark forget the rows."""

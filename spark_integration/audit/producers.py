@@ -8,9 +8,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.findings import Row, together
+from spark_integration.audit.findings import Row
 from spark_integration.audit.places import Place
-from spark_integration.audit.sequences import Sequences
 
 KEYS = ("topic", "producer")
 
@@ -46,10 +45,9 @@ def _row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
     }
 
 
-def producers_of(place: Place, told: Sequences, limit: int) -> list[Row]:
+def producers_of(place: Place, findings: DataFrame, limit: int) -> list[Row]:
     """Return a row for each producer, those with most findings first, then those with most records; at most *limit*."""
     kinds = ("gap", "duplicate", "inversion")
-    findings = together({kind: told.by_kind()[kind] for kind in kinds})
     counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(sql.sum("count"))
     table = _by_producer(place).where("producer is not null").join(counted, list(KEYS), "left").fillna(0, list(kinds))
     trouble = sum((sql.col(kind) for kind in kinds), sql.lit(0))

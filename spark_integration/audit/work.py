@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -13,8 +14,8 @@ from spark_integration.audit.archives import ArchivePlace
 from spark_integration.audit.batches import Reader
 from spark_integration.audit.comparison import compared
 from spark_integration.audit.fields import Fields
-from spark_integration.audit.findings import Findings, Row
-from spark_integration.audit.places import ARCHIVE, TOPIC, Place
+from spark_integration.audit.findings import Findings, Row, as_findings, found_in
+from spark_integration.audit.places import ARCHIVE, RECORD, TOPIC, Place
 from spark_integration.audit.producers import producers_of, topics_of
 from spark_integration.audit.ranges import Ranges
 from spark_integration.errors import PipelineError
@@ -58,21 +59,14 @@ class Work:
         offsets: dict[str, int | None] = {}
         for (topic, _), one in ranges.items():
             offsets[topic] = (offsets.get(topic) or 0) + one.end - one.start
-        hidden = place.records.where("not visible").groupBy("topic", "partition")
-        first, last = sql.min("at").alias("first"), sql.max("at").alias("last")
-        aborted = hidden.agg(first, last, sql.count("*").alias("count"))
-        self._judge(place, compacted_topics, offsets, {"aborted": aborted, HOLE: place.holes})
+        self._judge(place, compacted_topics, offsets)
         self._explain_holes(place, read, compacted_topics)
 
     def judge_archive(self, archive: ArchivePlace) -> None:
         """Judge the records of an archive, and whether all are there that its manifest counts."""
-        at = sql.col("at")
-        again = archive.place.records.where("at = previous").select(
-            "topic", "partition", at.alias("first"), at.alias("last"), sql.lit(1).alias("count")
-        )
         offsets = dict.fromkeys(archive.topics)
-        further = {"repeated": again, "lost": archive.lost(self.spark), HOLE: archive.place.holes}
-        self._judge(archive.place, (), offsets, further)
+        self._judge(archive.place, (), offsets)
+        self.found.add(ARCHIVE, as_findings({"lost": archive.lost(self.spark)}))
         for topic in offsets:
             lost = self.found.counts[ARCHIVE, topic, "lost"]
             self.found.counts[ARCHIVE, topic, "absent"] = self.found.counts[ARCHIVE, topic, HOLE] - lost
@@ -88,33 +82,39 @@ class Work:
     ) -> None:
         """Compare an archive with the topics record by record."""
         comparison = compared(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
-        self.found.add(ARCHIVE, comparison._asdict())
+        found = as_findings(comparison._asdict()).persist()
+        self.found.add(ARCHIVE, found)
+        found.unpersist()
 
     def release(self) -> None:
         """Let Spark forget what it kept."""
         for place in self.places:
             place.release()
 
-    def _judge(
-        self,
-        place: Place,
-        compacted_topics: Collection[str],
-        offsets: Mapping[str, int | None],
-        further: Mapping[str, DataFrame],
-    ) -> None:
+    def _judge(self, place: Place, compacted_topics: Collection[str], offsets: Mapping[str, int | None]) -> None:
         self.places.append(place)
         fields = self.judging.fields
         rows = topics_of(place, offsets)
         self._check_fields(rows)
-        told = sequences.judged(
-            place, compacted_topics, scope=self.judging.sequence_scope, first_sequence=fields.first_sequence
-        )
-        by_sequence = told.by_kind() if fields.sequence else {}
-        self.found.add(place.name, {**by_sequence, **self._unattributed(place), **further})
         self.topics += rows
+        findings = self._findings(place, compacted_topics).persist()
+        self.found.add(place.name, findings)
         if fields.sequence or fields.producer:
-            self.producers += producers_of(place, told, self.judging.limit)
+            self.producers += producers_of(place, findings, self.judging.limit)
+        findings.unpersist()
         self.latency += latency.rows(place, by_field=fields.event_time is not None)
+
+    def _findings(self, place: Place, compacted_topics: Collection[str]) -> DataFrame:
+        fields = self.judging.fields
+        needed = [name for name in ("producer", "sequence") if getattr(fields, name)]
+        found = place_findings(place, needed)
+        if fields.sequence is None:
+            return found
+        return found.unionByName(
+            sequences.sequence_findings(
+                place, compacted_topics, scope=self.judging.sequence_scope, first_sequence=fields.first_sequence
+            )
+        )
 
     def _check_fields(self, rows: list[Row]) -> None:
         """Refuse fields that no record has; raises PipelineError."""
@@ -127,15 +127,6 @@ class Work:
                 raise PipelineError(
                     f"none of {records:,} records has a {option} at {place!r}: correct --{option}-field"
                 )
-
-    def _unattributed(self, place: Place) -> dict[str, DataFrame]:
-        lacking = [f"{name} is null" for name in ("producer", "sequence") if getattr(self.judging.fields, name)]
-        if not lacking:
-            return {}
-        at = sql.col("at")
-        found = place.visible.where(" or ".join(lacking))
-        columns = ("topic", "partition", "producer", at.alias("first"), at.alias("last"), sql.lit(1).alias("count"))
-        return {"unattributed": found.select(*columns)}
 
     def _explain_holes(self, place: Place, read: Reader, compacted_topics: Collection[str]) -> None:
         left = {topic: count for (at, topic, kind), count in self.found.counts.items() if (at, kind) == (TOPIC, HOLE)}
@@ -153,3 +144,20 @@ class Work:
         first = place.holes.orderBy("topic", "partition", "first").limit(self.judging.examine)
         for row in first.toLocalIterator():
             yield holes.Hole(row.topic, row.partition, row.first, row.last)
+
+
+def place_findings(place: Place, needed: Collection[str]) -> DataFrame:
+    """Return what can be said of each record, or edge, by itself; *needed* are columns that a record should tell."""
+    at, previous, is_record = sql.col("at"), sql.col("previous"), sql.col("kind") == RECORD
+    one = {"first": at, "last": at, "count": sql.lit(1)}
+    lacks = reduce(lambda some, name: some | sql.col(name).isNull(), needed, sql.lit(False))
+    hole = {"first": previous + 1, "last": at - 1, "count": at - previous - 1}
+    return found_in(
+        place.rows,
+        {
+            "aborted": (is_record & ~sql.col("visible"), one),
+            "unattributed": (is_record & sql.col("visible") & lacks, one),
+            "repeated": (is_record & (at == previous), one),
+            HOLE: (place.is_behind_hole, hole),
+        },
+    )

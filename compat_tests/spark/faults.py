@@ -1,0 +1,97 @@
+"""Records of numbering producers with known faults: some dropped, sent twice, overtaken, or late."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from confluent_kafka import Producer
+
+from compat_tests.brokers import Broker
+
+# What a record is told by: its producer, and the number that this gave it.
+Numbered = tuple[str, int]
+
+
+@dataclass
+class Faults:
+    """Records in the order in which they are sent, by partition, and what is wrong with them."""
+
+    sent: dict[int, list[Numbered]]
+    dropped: set[Numbered] = field(default_factory=set)
+    doubled: set[Numbered] = field(default_factory=set)
+    overtaken: set[Numbered] = field(default_factory=set)
+
+    def all_sent(self) -> list[Numbered]:
+        return [record for records in self.sent.values() for record in records]
+
+
+def faulty(seed: int, producers: int = 4, count: int = 100, partitions: int = 2) -> Faults:
+    """Let each producer number *count* records from 0, of which the first and the last come to no harm.
+
+    No two faults touch each other, so that each is what it was meant to be.
+    """
+    rng = Random(seed)
+    faults = Faults({})
+    for number in range(producers):
+        name = f"producer-{number}"
+        places = rng.sample(range(2, count - 3, 4), 9)
+        order = list(range(count))
+        for place in places[:3]:
+            faults.dropped.add((name, place))
+            order.remove(place)
+        for place in places[3:6]:
+            faults.doubled.add((name, place))
+            order.insert(order.index(place) + rng.choice((1, 5)), place)
+        for place in places[6:]:
+            faults.overtaken.add((name, place))
+            order.remove(place)
+            order.insert(order.index(place + 1) + 1, place)
+        faults.sent.setdefault(number % partitions, []).extend((name, place) for place in order)
+    return interleaved(faults, rng)
+
+
+def interleaved(faults: Faults, rng: Random) -> Faults:
+    """Mix the producers of a partition; each keeps its own order."""
+    for partition, records in faults.sent.items():
+        queues = [[one for one in records if one[0] == name] for name in sorted({name for name, _ in records})]
+        faults.sent[partition] = list(_mixed(queues, rng))
+    return faults
+
+
+def _mixed(queues: list[list[Numbered]], rng: Random) -> Iterator[Numbered]:
+    while left := [queue for queue in queues if queue]:
+        yield rng.choice(left).pop(0)
+
+
+def send(
+    broker: Broker,
+    topic: str,
+    sent: Mapping[int, Sequence[Numbered]],
+    event_ms: Mapping[Numbered, int] | None = None,
+    **settings: Any,
+) -> None:
+    """Produce the records as JSON, each with its event time where it has one."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
+    for partition, records in sent.items():
+        produce(producer, topic, partition, records, event_ms or {})
+    assert producer.flush(60) == 0
+
+
+def produce(
+    producer: Producer, topic: str, partition: int, records: Iterable[Numbered], event_ms: Mapping[Numbered, int]
+) -> None:
+    for name, sequence in records:
+        value = {"producer": name, "sequence": sequence, "time": event_ms.get((name, sequence))}
+        headers = [("producer", name.encode()), ("sequence", b"%d" % sequence)]
+        producer.produce(topic, json.dumps(value), key=name, partition=partition, headers=headers)
+
+
+def told(rows: Iterable[Mapping[str, Any]]) -> set[Numbered]:
+    """Return the records that findings of one kind name, each of a range of them."""
+    found = [(row["producer"], number) for row in rows for number in range(row["first"], row["last"] + 1)]
+    assert len(set(found)) == len(found), "a finding is told twice"
+    return set(found)
