@@ -27,6 +27,18 @@ KNOWN: Sequence[Known] = (
         "the executors' Python has no {0}: install kafkacompat[spark] on every worker",
     ),
     Known(
+        r"JAVA_GATEWAY_EXITED",
+        "the JVM of Spark did not start, for the reason that stands above: look at --driver-memory and --conf",
+    ),
+    Known(
+        r"Cannot call methods on a stopped SparkContext",
+        "Spark stopped, for the reason that stands above: is the cluster of --master running?",
+    ),
+    Known(
+        r"PYTHON_VERSION_MISMATCH\][^\n]*",
+        "the workers' Python is of another release than the driver's: set PYSPARK_PYTHON to one that all of them have",
+    ),
+    Known(
         r"UnknownTopicOrPartitionException|KAFKA_UNKNOWN_TOPIC_OR_PARTITION",
         "a topic that is read or written does not exist (any more): create it, or name another",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,15 @@ from spark_integration.packages import PACKAGES, Installation, cache, configs_of
 
 LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).resolve().parent
+MASTERS = r"local(\[[^]]+\])?|local-cluster\[[^]]+\]|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*|yarn|k8s://.+"
+
+# Settings of which the user's value and ours stand side by side, and what stands between them.
+JOINED = {
+    "spark.jars": ",",
+    "spark.sql.extensions": ",",
+    "spark.driver.extraClassPath": ":",
+    "spark.driver.extraJavaOptions": " ",
+}
 
 
 def _to_standard_error(line: str) -> None:
@@ -54,6 +64,14 @@ def start_session(
     return session
 
 
+def check_words(master: str, memory: str) -> None:
+    """Raise PipelineError where a master or an amount of memory is not as Spark and the JVM write it."""
+    if not re.fullmatch(MASTERS, master):
+        raise PipelineError(f"{master!r} is no master: give local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT")
+    if not re.fullmatch(r"\d+[kmgt]", memory, re.IGNORECASE):
+        raise PipelineError(f"{memory!r} is no amount of memory: give a number and m or g, such as 2g")
+
+
 def is_local(master: str) -> bool:
     """Return whether *master* means threads of this process's own JVM."""
     return master == "local" or master.startswith("local[")
@@ -67,6 +85,7 @@ def _start(
     configs: dict[str, str],
     say: Callable[[str], None],
 ) -> SparkSession:
+    check_words(master, memory)
     installation = installed()
     java = check_java(installation)
     folders = jar_folders(installation, packages)
@@ -75,7 +94,7 @@ def _start(
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in {**settings_of(master, memory, packages, folders), **configs}.items():
+    for key, value in merged(settings_of(master, memory, packages, folders), configs).items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -120,6 +139,12 @@ def settings_of(master: str, memory: str, packages: Sequence[str], folders: Sequ
     if importlib.util.find_spec("pyarrow"):
         settings["spark.sql.execution.arrow.pyspark.enabled"] = "true"
     return settings | (_local_settings() if is_local(master) else _cluster_settings(folders))
+
+
+def merged(settings: Mapping[str, str], configs: Mapping[str, str]) -> dict[str, str]:
+    """Return our settings with the user's, which go before ours or, where both are needed, stand beside them."""
+    both = JOINED.keys() & settings.keys() & configs.keys()
+    return {**settings, **configs, **{key: f"{settings[key]}{JOINED[key]}{configs[key]}" for key in both}}
 
 
 def _local_settings() -> dict[str, str]:

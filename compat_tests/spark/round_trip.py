@@ -1,6 +1,7 @@
-"""``python -m compat_tests.spark.round_trip BOOTSTRAP TOPIC``: with the Spark of this Python, write, read back and stream.
+"""``python -m compat_tests.spark.round_trip BOOTSTRAP TOPIC``: with the Spark of this Python, write, read and archive.
 
-Prints one JSON object: Spark's release, and what a batch and a stream saw as [partition, offset, key, value, headers].
+Prints one JSON object: Spark's release, and what a batch and an archive of each format that this release has jars for
+hold as [partition, offset, key, value, headers].
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import functions as sql
 
+from spark_integration.archive import archive, read_archive
+from spark_integration.packages import RELEASES, installed, minor
+from spark_integration.query import StreamOptions
 from spark_integration.session import start_session
 
 RECORDS = 1000
@@ -27,7 +32,7 @@ def rows_of(frame: Any) -> list[list[Any]]:
     return sorted(list(row) for row in frame.select(*plain).collect())
 
 
-def written() -> Any:
+def written() -> list[Any]:
     """Return the SQL columns that `RECORDS` numbers are written as."""
     header = sql.array(sql.struct(sql.lit("parity").alias("key"), (sql.col("id") % 2).cast("string").cast("binary")))
     value = sql.col("id").cast("string").alias("value")
@@ -45,29 +50,30 @@ def double(batches: Iterable[Any]) -> Iterable[Any]:
         yield batch.from_arrays([doubled], ["number"])
 
 
+def archived(spark: Any, source: dict[str, str], folder: Path, format: str) -> list[list[Any]]:
+    """Archive the topic in a format, in several micro-batches, and return what the archive holds."""
+    path, checkpoint = str(folder / format), str(folder / f"{format}-checkpoint")
+    archive(spark, {**source, "maxOffsetsPerTrigger": "400"}, path, StreamOptions(checkpoint), format=format)
+    return rows_of(read_archive(spark, path))
+
+
 def main(bootstrap: str, topic: str) -> None:
-    """Write, read and stream, and print what was seen."""
-    spark: Any = start_session("round-trip", master="local[2]")
+    """Write, read and archive in every format that this release has, and print what was seen."""
+    installation = installed()
+    tables = [package for package in RELEASES[minor(installation.spark)].packages if package != "kafka"]
+    spark: Any = start_session("round-trip", master="local[2]", packages=tables)
     target = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
-    source = {
-        "kafka.bootstrap.servers": bootstrap,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        "includeHeaders": "true",
-    }
+    source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     spark.range(RECORDS).select(*written()).write.format("kafka").options(**target).save()
-    batch = spark.read.format("kafka").options(**source).load()
+    batch = spark.read.format("kafka").options(**source, includeHeaders="true").load()
     doubled = batch.select(sql.col("value").cast("string").cast("long").alias("number")).mapInArrow(
         double, "number long"
     )
     with tempfile.TemporaryDirectory() as folder:
-        stream = spark.readStream.format("kafka").options(**source, maxOffsetsPerTrigger="400").load()
-        query = stream.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
-        query.trigger(availableNow=True).start(f"{folder}/out").awaitTermination()
         seen = {
             "spark": spark.version,
             "batch": rows_of(batch),
-            "stream": rows_of(spark.read.parquet(f"{folder}/out")),
+            "archives": {format: archived(spark, source, Path(folder), format) for format in ["parquet", *tables]},
             "doubled": sum(row.number for row in doubled.collect()),
         }
     spark.stop()

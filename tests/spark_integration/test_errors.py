@@ -13,6 +13,19 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        (
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
+            "look at --driver-memory",
+        ),
+        (
+            "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext",
+            "is the cluster of --master running?",
+        ),
+        (
+            "org.apache.spark.api.python.PythonException: pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] "
+            "Python in worker has different version: 3.9 than that in driver: 3.11",
+            "set PYSPARK_PYTHON",
+        ),
         (f"{KAFKA}UnknownTopicOrPartitionException: This server does not host it.", "does not exist"),
         ("[KAFKA_DATA_LOSS.START_OFFSET_RESET] Some data may have been lost.", "--failOnDataLoss false"),
         ("Partition t-0's offset was changed from 10 to 2, some data", "--failOnDataLoss false"),

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_integration.errors import PipelineError
 from spark_integration.packages import Installation
-from spark_integration.session import is_local, lacking, settings_of
+from spark_integration.session import check_words, is_local, lacking, merged, settings_of
 
 
 @pytest.fixture
@@ -24,6 +25,36 @@ def jars(tmp_path: Path) -> list[Path]:
 )
 def test_which_masters_are_local(master: str, local: bool) -> None:
     assert is_local(master) is local
+
+
+@pytest.mark.parametrize(
+    "master",
+    [
+        "local",
+        "local[*]",
+        "local[4,2]",
+        "spark://one:7077",
+        "spark://one:7077,two:7077",
+        "yarn",
+        "k8s://https://host:443",
+    ],
+)
+def test_masters_that_spark_knows(master: str) -> None:
+    check_words(master, "1g")
+
+
+@pytest.mark.parametrize("master", ["", "locally", "spark://one", "http://one:7077", "local[", "yarn-client"])
+def test_unknown_master_is_told(master: str) -> None:
+    with pytest.raises(
+        PipelineError, match=r"' is no master: give local\[\*\], spark://HOST:PORT, yarn or k8s://HOST:"
+    ):
+        check_words(master, "1g")
+
+
+@pytest.mark.parametrize("memory", ["", "lots", "1", "2 g", "1gb"])
+def test_what_is_no_amount_of_memory_is_told(memory: str) -> None:
+    with pytest.raises(PipelineError, match=f"'{memory}' is no amount of memory: give a number and m or g"):
+        check_words("local", memory)
 
 
 def test_local_session_stays_on_the_loopback_interface(jars: list[Path]) -> None:
@@ -43,6 +74,17 @@ def test_cluster_is_sent_the_jars_and_told_no_address(jars: list[Path]) -> None:
     assert settings["spark.jars"] == f"{jars[0]}/kafka.jar,{jars[1]}/delta.jar"
     assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
     assert not settings.keys() & {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.warehouse.dir"}
+
+
+def test_settings_of_the_user_go_before_ours_or_stand_beside_them() -> None:
+    ours = {"spark.jars": "kafka.jar", "spark.ui.enabled": "false", "spark.driver.extraClassPath": "kafka/*"}
+    users = {"spark.jars": "own.jar", "spark.ui.enabled": "true", "spark.sql.extensions": "org.example.Own"}
+    assert merged(ours, users) == {
+        "spark.jars": "kafka.jar,own.jar",
+        "spark.ui.enabled": "true",
+        "spark.driver.extraClassPath": "kafka/*",
+        "spark.sql.extensions": "org.example.Own",
+    }
 
 
 def test_running_session_that_lacks_a_package_is_told_how_to_start_it() -> None:
