@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import time
 from collections import Counter
 from pathlib import Path
@@ -62,44 +63,53 @@ def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tm
     assert_copied(broker, name, broker, f"again.{name}", cluster=False)
 
 
-@pytest.fixture
-def two_topics(broker: Broker, spark: Any, name: str, tmp_path: Path) -> str:
-    """An archive of two topics: of three partitions and 300 records a second apart, of one and 50 records."""
-    create_topic(broker, f"{name}-a", 3)
-    create_topic(broker, f"{name}-b", 1)
+A, B = "replayed-a", "replayed-b"
+
+
+@pytest.fixture(scope="module")
+def two_topics(broker: Broker, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An archive of topic A, of three partitions and 300 records, and of topic B, of one partition and 50 records."""
+    create_topic(broker, A, 3)
+    create_topic(broker, B, 1)
     records = numbered(300)
     for number in range(0, 300, 30):
-        produce(broker, f"{name}-a", records[number : number + 30], 3)
-    produce(broker, f"{name}-b", numbered(50), 1)
-    return archived(spark, broker, f"{name}-a,{name}-b", tmp_path, maxOffsetsPerTrigger="120")
+        produce(broker, A, records[number : number + 30], 3)
+    produce(broker, B, numbered(50), 1)
+    return archived(spark, broker, f"{A},{B}", tmp_path_factory.mktemp("replay"), maxOffsetsPerTrigger="120")
+
+
+@pytest.fixture
+def damaged(two_topics: str, tmp_path: Path) -> Path:
+    """The same archive, to be damaged."""
+    return Path(shutil.copytree(two_topics, tmp_path / "damaged"))
 
 
 @pytest.mark.spark
 class TestSelection:
     def test_ranges_of_offsets(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        first = {TopicPartition(f"{name}-a", 0): 10, TopicPartition(f"{name}-a", 1): -2}
-        last = {TopicPartition(f"{name}-a", 0): 13, TopicPartition(f"{name}-a", 1): -1}
-        selection = Selection((f"{name}-a",), first, last)
-        replay(spark, two_topics, to(broker), selection=selection, names=Names("part."))
-        original = of_contents(contents(broker, f"{name}-a"))
-        assert of_contents(contents(broker, f"part.{name}-a")) == {**original, 0: original[0][10:13]}
+        first = {TopicPartition(A, 0): 10, TopicPartition(A, 1): -2}
+        last = {TopicPartition(A, 0): 13, TopicPartition(A, 1): -1}
+        selection = Selection((A,), first, last)
+        replay(spark, two_topics, to(broker), selection=selection, names=Names(f"{name}."))
+        original = of_contents(contents(broker, A))
+        assert of_contents(contents(broker, f"{name}.{A}")) == {**original, 0: original[0][10:13]}
 
     def test_a_range_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        original = contents(broker, f"{name}-a")
+        original = contents(broker, A)
         times = sorted(one.timestamp for each in original.values() for one in each)
         first, last = times[60], times[200]
         selection = Selection(starting_timestamp_ms=first, ending_timestamp_ms=last)
-        replay(spark, two_topics, to(broker), selection=selection, names=Names("", {f"{name}-a": f"{name}-timed"}))
+        replay(spark, two_topics, to(broker), selection=selection, names=Names("", {A: name}))
         wanted = {
             part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
         }
         assert 0 < sum(map(len, wanted.values())) < 300
-        assert of_contents(contents(broker, f"{name}-timed")) == wanted
+        assert of_contents(contents(broker, name)) == wanted
 
     def test_by_key(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        create_topic(broker, f"keyed.{name}-a", 2)
-        replay(spark, two_topics, to(broker), names=Names("keyed."), partitioner="key")
-        original, copied = contents(broker, f"{name}-a"), contents(broker, f"keyed.{name}-a")
+        create_topic(broker, f"{name}.{A}", 2)
+        replay(spark, two_topics, to(broker), names=Names(f"{name}."), partitioner="key")
+        original, copied = contents(broker, A), contents(broker, f"{name}.{A}")
         assert Counter(one.content for each in copied.values() for one in each) == Counter(
             one.content for each in original.values() for one in each
         )
@@ -108,9 +118,9 @@ class TestSelection:
         assert set(places.values()) == {0, 1}
 
     def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        summary = replay(spark, two_topics, to(broker), names=Names("dry."), dry_run=True)
+        summary = replay(spark, two_topics, to(broker), names=Names(f"{name}."), dry_run=True)
         assert summary == ReplaySummary(2, 4, 350, 350, 0, 0)
-        assert held(broker, f"dry.{name}-a") == 0
+        assert held(broker, f"{name}.{A}") == 0
 
     @pytest.mark.parametrize(
         ("selection", "names", "told"),
@@ -129,26 +139,26 @@ class TestSelection:
             replay(spark, two_topics, to(broker), selection=selection, names=names)
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        create_topic(broker, f"few.{name}-a", 2)
+        create_topic(broker, f"{name}.{A}", 2)
         with pytest.raises(PipelineError, match="has 2 partitions and the archive's goes up to 2: add partitions"):
-            replay(spark, two_topics, to(broker), names=Names("few."))
+            replay(spark, two_topics, to(broker), names=Names(f"{name}."))
 
 
 @pytest.mark.spark
 class TestRate:
     def test_no_more_than_so_many_a_second(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         begun = time.time()
-        replay(spark, two_topics, to(broker), selection=Selection((f"{name}-a",)), names=Names("slow."), rate=60)
-        copied = contents(broker, f"slow.{name}-a")
-        assert_copied(broker, f"{name}-a", broker, f"slow.{name}-a", cluster=False)
+        replay(spark, two_topics, to(broker), selection=Selection((A,)), names=Names(f"{name}."), rate=60)
+        copied = contents(broker, f"{name}.{A}")
+        assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
         times = sorted(one.timestamp for each in copied.values() for one in each)
         assert times[0] >= begun * 1000
         # Five slices, each a second after the one before it; a slice's records come within that second.
         assert times[-1] - times[0] >= 3000
 
     def test_all_in_the_order_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        replay(spark, two_topics, to(broker), names=Names("", {f"{name}-a": f"{name}-mixed"}), rate=1000)
-        copied = contents(broker, f"{name}-mixed")
+        replay(spark, two_topics, to(broker), names=Names(f"{name}."), rate=1000)
+        copied = contents(broker, f"{name}.{A}")
         assert origins(copied) == {part: list(range(100)) for part in range(3)}
 
 
@@ -157,39 +167,39 @@ class TestGoingOn:
     def test_once_more_writes_nothing_and_again_writes_all(
         self, broker: Broker, spark: Any, name: str, two_topics: str
     ) -> None:
-        selection = Selection(None, {}, {TopicPartition(f"{name}-a", 1): 40})
-        assert replay(spark, two_topics, to(broker), selection=selection, names=Names("on.")).records_written == 290
-        assert replay(spark, two_topics, to(broker), names=Names("on.")).records_written == 60
-        assert_copied(broker, f"{name}-a", broker, f"on.{name}-a", cluster=False)
-        assert replay(spark, two_topics, to(broker), names=Names("on.")).records_written == 0
-        assert replay(spark, two_topics, to(broker), names=Names("on."), again=True).records_written == 350
-        assert held(broker, f"on.{name}-a") == 600
+        selection = Selection(None, {}, {TopicPartition(A, 1): 40})
+        assert (
+            replay(spark, two_topics, to(broker), selection=selection, names=Names(f"{name}.")).records_written == 290
+        )
+        assert replay(spark, two_topics, to(broker), names=Names(f"{name}.")).records_written == 60
+        assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
+        assert replay(spark, two_topics, to(broker), names=Names(f"{name}.")).records_written == 0
+        assert replay(spark, two_topics, to(broker), names=Names(f"{name}."), again=True).records_written == 350
+        assert held(broker, f"{name}.{A}") == 600
 
-    def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        files = sorted(Path(two_topics).rglob("*.parquet"))
-        whole = files[0].read_bytes()
-        files[0].write_bytes(whole[:-200])
-        with pytest.raises(PipelineError, match=f"{files[0].name} is damaged"):
-            replay(spark, two_topics, to(broker), names=Names("bad."))
-        files[0].unlink()
-        with pytest.raises(PipelineError, match=f"{files[0].name} is missing"):
-            replay(spark, two_topics, to(broker), names=Names("bad."))
-        assert held(broker, f"bad.{name}-a") == held(broker, f"bad.{name}-b") == 0
+    def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, damaged: Path) -> None:
+        file = min(damaged.rglob("*.parquet"))
+        file.write_bytes(file.read_bytes()[:-200])
+        with pytest.raises(PipelineError, match=f"{file.name} is damaged"):
+            replay(spark, str(damaged), to(broker), names=Names(f"{name}."))
+        file.unlink()
+        with pytest.raises(PipelineError, match=f"{file.name} is missing"):
+            replay(spark, str(damaged), to(broker), names=Names(f"{name}."))
+        assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
 
-    def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, two_topics: str, tmp_path: Path) -> None:
+    def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, damaged: Path, tmp_path: Path) -> None:
         """What is only found out by reading is found out before the first record is written."""
-        file = max(Path(two_topics).rglob("*.parquet"), key=lambda path: path.stat().st_size)
+        file = max(damaged.rglob("*.parquet"), key=lambda path: path.stat().st_size)
         whole = bytearray(file.read_bytes())
         whole[300:310] = bytes(10)
         file.write_bytes(whole)
         for checksum in file.parent.glob(f".{file.name}.crc"):
             checksum.unlink()
-        failed = Run(
-            tmp_path / "run", "replay", "--path", two_topics, "--bootstrap-server", broker.bootstrap, "--prefix", "p."
-        )
+        arguments = ["--path", str(damaged), "--bootstrap-server", broker.bootstrap, "--prefix", f"{name}."]
+        failed = Run(tmp_path / "run", "replay", *arguments)
         assert failed.wait() == 2
         assert "Error: " in failed.stderr.splitlines()[-1]
-        assert held(broker, f"p.{name}-a") == held(broker, f"p.{name}-b") == 0
+        assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
 
     def test_no_archive_at_all(self, broker: Broker, tmp_path: Path) -> None:
         path = tmp_path / "none"
