@@ -1,4 +1,4 @@
-"""Karapace, a schema registry that keeps its schemas in a topic: Avro records of two versions, there and back."""
+"""Karapace, a schema registry that keeps its schemas in a topic: records of two versions, there and back, and into Spark."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
+from pyarrow import parquet
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import FOLDER, Programme, python_of
+from compat_tests.spark.copies import Run, held
 from kafkacompat.history.ports import free_port
 
 pytestmark = pytest.mark.frameworks
 
 CLIENT = "confluent-kafka[avro,schemaregistry]==2.12.2"
+SERIALIZERS = "confluent-kafka[avro,json,protobuf,schemaregistry]==2.12.2"
 MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 COUNT = 500
 
@@ -92,3 +96,60 @@ def test_avro_there_and_back(broker: Broker, name: str, start: StartRegistry) ->
     with pytest.raises(urllib.error.HTTPError) as refused:
         ask(f"{url}/subjects/{name}-value/versions", other)
     assert refused.value.code == HTTPStatus.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("value_format", "more", "wanted"),
+    [
+        ("avro", [], {number: f"word {number}" if number % 2 else "none" for number in range(COUNT)}),
+        ("protobuf", ["--message", "shop.Event"], {number: f"word {number}" for number in range(COUNT)}),
+        ("json", [], {number: f"word {number}" for number in range(COUNT)}),
+    ],
+)
+def test_spark_validates_by_it(
+    broker: Broker,
+    name: str,
+    start: StartRegistry,
+    tmp_path: Path,
+    value_format: str,
+    more: list[str],
+    wanted: dict[int, str],
+) -> None:
+    """What confluent-kafka has serialized becomes columns, and what it has not, a dead letter."""
+    topic = f"{name}-{value_format}"
+    for one in ("avro", "protobuf", "json", "bad"):
+        create_topic(broker, f"{name}-{one}")
+    _, url = start()
+    environment = {"BOOTSTRAP": broker.bootstrap, "REGISTRY": url, "TOPIC": name, "COUNT": str(COUNT)}
+    command = [str(python_of(sys.executable, [SERIALIZERS])), str(FOLDER / "python" / "serialized.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    produce(broker, topic, [b"unframed", b"\0\0\0\x27\x0fno such schema"])
+    arguments = ["validate", "--bootstrap-server", broker.bootstrap, "--subscribe", topic, "--schema-registry", url]
+    arguments += [
+        "--value-format",
+        value_format,
+        "--dead-letter-topic",
+        f"{name}-bad",
+        "--path",
+        str(tmp_path / "table"),
+    ]
+    arguments += ["--checkpointLocation", str(tmp_path / "checkpoint"), "--json", *more]
+    run = Run(tmp_path / "run", *arguments)
+    assert run.wait() == 0, run.stderr
+    assert json.loads(run.stdout)["reasons"] == {"no-schema-id": 1, "unknown-schema": 1}
+    files = [path for path in (tmp_path / "table").rglob("*.parquet") if not path.name.startswith(("_", "."))]
+    rows = [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]
+    assert {row["offset"]: (row["value"]["number"], row["value"]["word"]) for row in rows} == {
+        number: (number, word) for number, word in wanted.items()
+    }
+    assert len(rows) == COUNT
+    assert held(broker, f"{name}-bad") == 2
+
+
+def produce(broker: Broker, topic: str, values: Sequence[bytes]) -> None:
+    """Produce values as they are."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(60) == 0

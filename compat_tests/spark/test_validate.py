@@ -1,119 +1,230 @@
-"""`validate` and `redrive`: every record is in one of the two outputs, as it was, and what is repaired comes back once."""
+"""`validate`: every record is in one of the two outputs, as it was."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
+import pytest
+from pyarrow import parquet
 
-from compat_tests.brokers import Broker
+from compat_tests.spark.rollups import files_of_table
 from compat_tests.spark.scene import Scene
-from spark_integration.query import StreamOptions
-from spark_integration.redrive import redrive
-from spark_integration.validate import ValidateSummary, validate
+from compat_tests.spark.schema_registry import FakeRegistry
+from compat_tests.spark.validation import Validation, avro, headers_of, key_of, produce, record, split
+from spark_integration.errors import PipelineError
 from spark_integration.validate.choice import SchemaOptions
-from spark_integration.validate.outputs import Outputs
+from spark_integration.validate.registry import RegistryOptions
 
 DDL = "id bigint not null, name string, place struct<zip: string>"
-
-
-def produce(broker: Broker, topic: str, partition: int, values: list[bytes | None]) -> None:
-    """Produce values with a key and a header each, which tell the value's number."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
-    for number, value in enumerate(values):
-        producer.produce(topic, value, b"key %d" % number, partition, headers=[("n", b"%d" % number), ("n", None)])
-    assert producer.flush(60) == 0
-
-
-class Validation:
-    """A topic of the scene, its outputs, and what each of them holds."""
-
-    def __init__(self, scene: Scene, partitions: int = 2) -> None:
-        self.scene = scene
-        self.bad, self.good = f"{scene.topic}-bad", f"{scene.topic}-good"
-        self.path = str(scene.folder / "table")
-        scene.create(partitions)
-        scene.create(1, self.bad)
-        scene.create(1, self.good)
-        self.source = {"kafka.bootstrap.servers": scene.broker.bootstrap, "subscribe": scene.topic}
-        self.source["startingOffsets"] = "earliest"
-        self.stream = StreamOptions(str(scene.folder / "checkpoint"))
-
-    def file(self, name: str, text: str) -> Path:
-        path = self.scene.folder / name
-        path.write_text(text)
-        return path
-
-    def run(self, schemas: SchemaOptions, on_drift: str = "warn", **outputs: Any) -> ValidateSummary:
-        chosen = Outputs(self.bad, **(outputs or {"path": self.path, "topic": self.good}))
-        return validate(self.scene.session, self.source, schemas, chosen, self.stream, on_drift)
-
-    def table(self) -> dict[tuple[int, int], Any]:
-        rows = self.scene.session.read.parquet(self.path).collect()
-        assert len({(row.partition, row.offset) for row in rows}) == len(rows)
-        return {(row.partition, row.offset): row.value and row.value.asDict(True) for row in rows}
-
-    def records(self, topic: str) -> list[Any]:
-        return list(self.scene.batch(subscribe=topic, includeHeaders="true").orderBy("partition", "offset").collect())
-
-    def letters(self) -> dict[tuple[int, int], tuple[Any, ...]]:
-        """Return the dead letters by their origin: key, value, own headers, reason."""
-        found = {}
-        for row in self.records(self.bad):
-            own, added = split(row.headers)
-            place = int(added["origin-partition"]), int(added["origin-offset"])
-            assert place not in found
-            assert added["origin-topic"] == self.scene.topic
-            found[place] = row.key, row.value, own, added["dead-letter-reason"]
-        return found
-
-
-def split(headers: list[Any]) -> tuple[list[tuple[str, Any]], dict[str, str]]:
-    """Tell a record's own headers from those that were added, the latter without their prefix."""
-    first = next(number for number, header in enumerate(headers) if header.key.startswith("kafkacompat-"))
-    own = [(header.key, header.value) for header in headers[:first]]
-    return own, {header.key.removeprefix("kafkacompat-"): header.value.decode() for header in headers[first:]}
-
-
-def headers_of(number: int) -> list[tuple[str, Any]]:
-    return [("n", b"%d" % number), ("n", None)]
-
-
 GOOD = [{"id": 1, "name": "a", "place": {"zip": "z"}}, {"id": 2, "name": None, "place": None}]
 BAD = [b"{no json", b'{"id": "one"}', b'{"name": "no id"}', b"[1]", b"\xff\xfe"]
 REASONS = ["malformed", "does-not-fit", "does-not-fit", "does-not-fit", "malformed"]
 
 
-def test_every_record_is_in_one_output_and_comes_back(scene: Scene) -> None:
-    """JSON by a DDL: typed columns, JSON in a topic, and dead letters that a redrive repairs."""
+def test_every_record_is_in_one_output(scene: Scene) -> None:
+    """JSON by a DDL: typed columns, and dead letters as they were."""
     run = Validation(scene)
     values = [json.dumps(one).encode() for one in GOOD] + BAD
     produce(scene.broker, scene.topic, 0, [*values, None])
-    schemas = SchemaOptions(schema=run.file("schema.ddl", DDL))
-    summary = run.run(schemas)
+    summary = run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), path=run.path)
     assert (summary.records, summary.good, summary.reasons) == (8, 3, {"malformed": 2, "does-not-fit": 3})
     assert run.table() == {(0, 0): GOOD[0], (0, 1): GOOD[1], (0, 7): None}
-    written = [(row.key, row.value and json.loads(row.value)) for row in run.records(run.good)]
-    assert written == [(b"key 0", GOOD[0]), (b"key 1", GOOD[1]), (b"key 7", None)]
-    dead = {(0, n): (b"key %d" % n, values[n], headers_of(n), REASONS[n - 2]) for n in range(2, 7)}
-    assert run.letters() == dead
+    assert run.letters() == {(0, n): (key_of(n), values[n], headers_of(n), REASONS[n - 2]) for n in range(2, 7)}
 
-    options = {"kafka.bootstrap.servers": scene.broker.bootstrap}
-    ledger = str(scene.folder / "ledger")
-    repair = "replace(cast(value as string), '\"one\"', '11')"
-    first = redrive(scene.session, options, run.bad, ledger, "detail like '%.id %one%'", repair)
-    assert (first.redriven, first.left_out, first.redriven_before) == (1, 4, 0)
-    again = redrive(scene.session, options, run.bad, ledger, "reason = 'does-not-fit' and offset <= 4", repair)
-    assert (again.redriven, again.left_out, again.redriven_before) == (1, 3, 1)
-    assert run.run(schemas).reasons == {"does-not-fit": 1}
-    assert run.table()[(0, 8)] == {"id": 11, "name": None, "place": None}
-    back = run.records(scene.topic)[8:]
-    assert [(row.partition, row.key, row.value) for row in back] == [
-        (0, b"key 3", b'{"id": 11}'),
-        (0, b"key 4", b'{"name": "no id"}'),
+
+FIRST = record(("number", "int"), ("old", "string"))
+SECOND = record(("number", "long"), ("word", "string"), word="none")
+
+
+def with_registry(registry: FakeRegistry, **more: Any) -> SchemaOptions:
+    return SchemaOptions(**{"value_format": "avro", "registry": RegistryOptions(registry.url), **more})
+
+
+@pytest.mark.spark
+def test_two_versions_mixed(scene: Scene) -> None:
+    """Read by the newest one; a third that comes later is fetched by its id, and read by the one of the start."""
+    run = Validation(scene)
+    with FakeRegistry() as registry:
+        one, two = (registry.register(f"{scene.topic}-value", json.dumps(kind)) for kind in (FIRST, SECOND))
+        values = [
+            avro(one, FIRST, {"number": n, "old": "x"}) if n % 2 else avro(two, SECOND, {"number": n, "word": f"w{n}"})
+            for n in range(10)
+        ]
+        bad = [
+            b"\1abc",
+            b"\0\0",
+            avro(77, FIRST, {"number": 1, "old": ""}),
+            avro(one, FIRST, {"number": 1, "old": ""})[:-2],
+        ]
+        produce(scene.broker, scene.topic, 1, [*values, *bad])
+        summary = run.run(with_registry(registry))
+        wanted = {(1, n): {"number": n, "word": "none" if n % 2 else f"w{n}"} for n in range(10)}
+        assert run.table() == wanted
+        reasons = ["no-schema-id", "no-schema-id", "unknown-schema", "malformed"]
+        letters = {(1, 10 + n): (key_of(10 + n), bad[n], headers_of(10 + n), reasons[n]) for n in range(4)}
+        assert run.letters() == letters
+        assert summary.drift == {"new value.old": 6, "changed value.number": 6}
+
+        third = record(("number", "long"), ("word", "string"), ("more", "int"))
+        options = with_registry(registry, schema=run.file("second.avsc", json.dumps(SECOND)))
+        three = registry.register(f"{scene.topic}-value", json.dumps(third))
+        produce(scene.broker, scene.topic, 0, [avro(three, third, {"number": 5, "word": "w", "more": 1})])
+        assert run.run(options).drift == {"new value.more": 1}
+        assert run.table() == wanted | {(0, 0): {"number": 5, "word": "w"}}
+
+
+@pytest.mark.spark
+def test_drift_stops_before_anything_is_written(scene: Scene) -> None:
+    """Once the schema is repaired, the same checkpoint goes on with that batch."""
+    run = Validation(scene)
+    produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b'{"id": 2, "extra": true}'])
+    with pytest.raises(PipelineError, match=r"differ from the schema: new value\.extra \(1\)"):
+        run.run(SchemaOptions(schema=run.file("a.ddl", "id bigint")), on_drift="fail")
+    assert run.records(run.good) == run.records(run.bad) == []
+    run.run(SchemaOptions(schema=run.file("b.ddl", "id bigint, extra boolean")), on_drift="fail")
+    assert run.table() == {(0, 0): {"id": 1, "extra": None}, (0, 1): {"id": 2, "extra": True}}
+
+
+@pytest.mark.spark
+def test_an_inferred_schema_is_kept(scene: Scene) -> None:
+    """What comes later is read by the sample of the first run."""
+    run = Validation(scene)
+    produce(scene.broker, scene.topic, 0, [b'{"a": 1, "b": {"c": "x"}}', b'{"a": 2.5}', b"no json"])
+    run.run(SchemaOptions())
+    produce(scene.broker, scene.topic, 1, [b'{"a": "text"}', b'{"a": 3, "new": 1}'])
+    summary = run.run(SchemaOptions())
+    assert summary.drift == {"changed value.a": 1, "new value.new": 1, "missing value.b": 2}
+    assert run.table() == {
+        (0, 0): {"a": 1.0, "b": {"c": "x"}},
+        (0, 1): {"a": 2.5, "b": None},
+        (1, 1): {"a": 3.0, "b": None},
+    }
+    assert {place: letter[3] for place, letter in run.letters().items()} == {
+        (0, 2): "malformed",
+        (1, 0): "does-not-fit",
+    }
+
+
+@pytest.mark.spark
+def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
+    """The batch fails, and is run again where the registry answers."""
+    run = Validation(scene)
+    with FakeRegistry("me:secret") as registry:
+        one = registry.register("elsewhere", json.dumps(FIRST))
+        value = {"number": 1, "old": "x"}
+        produce(scene.broker, scene.topic, 0, [avro(one, FIRST, value)])
+        options = with_registry(registry, schema=run.file("first.avsc", json.dumps(FIRST)), subject="none")
+        known = replace(options, registry=RegistryOptions(registry.url, (("basic.auth.user.info", "me:secret"),)))
+        with pytest.raises(PipelineError, match="refuses the credentials"):
+            run.run(options)
+        # The driver finds no subject and goes on; the executor is told nothing.
+        registry.fail_for_ids = True
+        with pytest.raises(Exception, match="does not answer"):
+            run.run(known)
+        assert run.records(run.bad) == []
+        registry.fail_for_ids = False
+        run.run(known)
+    assert run.table() == {(0, 0): value}
+
+
+@pytest.mark.spark
+def test_good_records_in_a_topic(scene: Scene) -> None:
+    """As JSON, with key, headers and origin; a tombstone stays one, so a compacted topic forgets what it should."""
+    run = Validation(scene)
+    produce(scene.broker, scene.topic, 0, [*(json.dumps(one).encode() for one in GOOD), None])
+    run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), topic=run.good)
+    rows = run.records(run.good)
+    assert [(row.key, row.value and json.loads(row.value)) for row in rows] == [
+        (key_of(0), GOOD[0]),
+        (key_of(1), GOOD[1]),
+        (key_of(2), None),
     ]
-    own, added = split(back[0].headers)
-    assert own == headers_of(3)
-    assert (added["redriven-topic"], added["origin-offset"]) == (run.bad, "3")
+    assert [split(row.headers)[0] for row in rows] == [headers_of(number) for number in range(3)]
+    assert run.good_records().keys() == {(0, 0), (0, 1), (0, 2)}
+
+
+@pytest.mark.spark
+def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
+    """What Spark stores of Avro's types."""
+    kind = record(
+        ("when", {"type": "long", "logicalType": "timestamp-millis"}),
+        ("price", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
+        ("raw", "bytes"),
+        ("tags", {"type": "map", "values": "int"}),
+        ("some", ["null", "int", "string"]),
+    )
+    run = Validation(scene)
+    payload = avro(0, kind, {"when": 1_000, "price": Decimal(0), "raw": b"\0", "tags": {"a": 1}, "some": "x"})[5:]
+    produce(scene.broker, scene.topic, 0, [payload])
+    run.run(SchemaOptions(value_format="avro", schema=run.file("kind.avsc", json.dumps(kind))))
+    (found,) = run.table().values()
+    assert found["when"] == datetime(1970, 1, 1, 0, 0, 1)
+    assert (str(found["price"]), found["raw"], found["tags"]) == ("0.00", b"\0", {"a": 1})
+    assert found["some"] == {"member0": None, "member1": "x"}
+    (told,) = run.good_records().values()
+    assert told["when"] == "1970-01-01T00:00:01.000Z"
+    assert (told["price"], told["raw"], told["tags"]) == (0.0, "AA==", {"a": 1})
+
+
+@pytest.mark.spark
+def test_delta(scene: Scene) -> None:
+    """A table takes new columns; what it took by a batch's number it does not take again."""
+    run = Validation(scene)
+    produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b"no json"])
+    first = run.command(run.file("a.ddl", "id bigint"), "--path", run.path, "--format", "delta")
+    assert first.wait() == 0, first.stderr
+    assert json.loads(first.stdout)["reasons"] == {"malformed": 1}
+    # The first batch is to be run again, as if the commit had been the last thing that was not done.
+    (Path(run.stream.checkpoint_location) / "commits" / "0").unlink()
+    produce(scene.broker, scene.topic, 0, [b'{"id": 2, "more": "x"}'])
+    second = run.command(run.file("b.ddl", "id bigint, more string"), "--path", run.path, "--format", "delta")
+    assert second.wait() == 0, second.stderr
+    rows = [row for file in files_of_table(Path(run.path)) for row in parquet.ParquetFile(file).read().to_pylist()]
+    assert sorted((row["offset"], row["value"]["id"], row["value"].get("more")) for row in rows) == [
+        (0, 1, None),
+        (2, 2, "x"),
+    ]
+    assert run.letters().keys() == {(0, 1)}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--schema", "{ddl}"], "good records would go nowhere: give --path, --topic or both"),
+        (["--schema", "{ddl}", "--topic", "{topic}"], "{topic} is read and would be written to: give another topic"),
+        (["--schema", "{ddl}", "--topic", "{topic}-no"], "there is no topic {topic}-no on"),
+        (["--schema", "{bad}", "--path", "x"], "'id bigint,,' is no schema"),
+        (
+            ["--schema", "{bad}", "--path", "x", "--value-format", "avro"],
+            "the Avro schema 'id bigint,,' cannot be read",
+        ),
+        (
+            ["--path", "x", "--value-format", "avro"],
+            "avro says nothing of its types: give --schema, or --schema-registry",
+        ),
+        (["--path", "x"], "no JSON object is among the first 1000 records: give --schema"),
+        (
+            ["--path", "x", "--schema-registry", "http://127.0.0.1:1"],
+            "the schema registry http://127.0.0.1:1 does not answer",
+        ),
+        (["--path", "x", "--schema-registry", "{url}"], "the schema registry {url} has no subject {topic}-value"),
+        (["--path", "x", "--schema-registry", "{url}", "--subject", "avro"], "the subject avro holds AVRO schemas"),
+    ],
+)
+def test_what_cannot_be_done(scene: Scene, more: list[str], told: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """One sentence, exit code 2, and nothing is there that was not."""
+    run = Validation(scene)
+    with FakeRegistry() as registry:
+        registry.register("avro", json.dumps(FIRST))
+        words = {"topic": scene.topic, "url": registry.url}
+        words |= {"ddl": str(run.file("a.ddl", "id bigint")), "bad": str(run.file("b.ddl", "id bigint,,"))}
+        code = run.in_process(*(one.format(**words) for one in more))
+    assert code == 2
+    assert capfd.readouterr().err.splitlines()[-1].startswith(f"Error: {told.format(**words)}")
+    assert not Path(run.stream.checkpoint_location).exists()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from spark_integration.cluster import Cluster, Spec
 from spark_integration.offsets import Offsets
 from spark_integration.origin import HEADERS_TYPE, origin_columns, with_origin
-from spark_integration.sink import write_batch
-from spark_integration.written import between, unwritten
+from spark_integration.sink import in_order, write_batch
+from spark_integration.written import between
 
 FORMATS = ("parquet", "delta")
 # Headers beside those of the origin. The query's id tells whose record it is where several queries write to a topic.
@@ -82,8 +82,20 @@ def write_topic(
 ) -> None:
     """Append to a topic; *before* is where it ended when the same batch was begun once before, None if it never was."""
     if before is not None:
-        records = unwritten(records, _there(records, topic, target, before, now, query_id))
+        records = lacking(records, _there(records, topic, target, before, now, query_id))
     write_batch(records.select("key", "value", "headers", sql.lit(topic).alias("topic")), target)
+
+
+def lacking(records: DataFrame, there: DataFrame) -> DataFrame:
+    """Return the records whose place is not in *there*, and of a key all behind the first of those, in order.
+
+    A producer that gives a record up may have written the key's next ones: who keeps the last value must find it last.
+    """
+    marked = records.join(there.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
+    key = Window.partitionBy("topic", "partition", "key").orderBy("offset")
+    behind = sql.max(sql.col("there").isNull()).over(key) & sql.col("key").isNotNull()
+    kept = marked.withColumn("behind", behind).where("there is null or behind").drop("there", "behind")
+    return in_order(kept, records.sparkSession.sparkContext.defaultParallelism)
 
 
 def _there(

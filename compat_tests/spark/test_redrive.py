@@ -1,0 +1,121 @@
+"""`redrive`: dead letters come back to where they came from, as they were or repaired, each once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.spark.copies import Run, held, kill_some_times
+from compat_tests.spark.scene import Scene
+from compat_tests.spark.validation import Validation, headers_of, key_of, produce, split
+from spark_integration.errors import PipelineError
+from spark_integration.redrive import Ledger, RedriveSummary, redrive
+from spark_integration.validate.choice import SchemaOptions
+
+pytestmark = pytest.mark.spark
+
+VALUES = [b'{"id": 1}', b"broken", b'{"id": "two"}', b'{"id": "three"}', b"[]"]
+
+
+class Redrive:
+    """Five records, four of them dead, and a ledger."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.run = Validation(scene)
+        self.schemas = SchemaOptions(schema=self.run.file("a.ddl", "id bigint"))
+        self.ledger = str(scene.folder / "ledger")
+        produce(scene.broker, scene.topic, 1, VALUES)
+        self.run.run(self.schemas, path=self.run.path)
+        assert self.run.letters().keys() == {(1, number) for number in range(1, 5)}
+
+    def __call__(self, *arguments: Any, **more: Any) -> RedriveSummary:
+        options = {"kafka.bootstrap.servers": self.run.scene.broker.bootstrap}
+        return redrive(self.run.scene.session, options, self.run.bad, self.ledger, *arguments, **more)
+
+    def back(self, topic: str = "") -> list[tuple[int, Any, bytes]]:
+        """Return what was written behind the first records: partition, key, value."""
+        rows = self.run.records(topic or self.run.scene.topic)
+        return [(row.partition, row.key, row.value) for row in rows][0 if topic else len(VALUES) :]
+
+
+def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
+    """Into the partition and in the order of the origin; which dead letter it was is told, and how often."""
+    redriven = Redrive(scene)
+    repair = "replace(cast(value as string), '\"two\"', '2')"
+    assert redriven("detail like '%.id is%'", repair) == RedriveSummary(2, 2, 0, 0)
+    assert redriven.back() == [(1, key_of(2), b'{"id": 2}'), (1, key_of(3), b'{"id": "three"}')]
+    own, added = split(redriven.run.records(scene.topic)[5].headers)
+    assert own == headers_of(2)
+    assert (added["origin-offset"], added["redriven-topic"], added["redriven-offset"]) == ("2", redriven.run.bad, "1")
+    assert not any(name.startswith("dead-letter") for name in added)
+
+    redriven.run.run(redriven.schemas, path=redriven.run.path)
+    assert redriven.run.table() == {(1, 0): {"id": 1}, (1, 5): {"id": 2}}
+    # The one that was not repaired has died again: it is a dead letter of its own, and has been redriven once.
+    again = redriven("redriven = 1 and reason = 'does-not-fit' and offset = 6")
+    assert again == RedriveSummary(1, 4, 0, 0)
+    headers = [header.key for header in redriven.run.records(scene.topic)[7].headers]
+    assert headers.count("kafkacompat-redriven-topic") == 2
+
+
+def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by another --where, nor when a run has ended behind its records and before its ledger."""
+    redriven = Redrive(scene)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "finish", fail)
+        with pytest.raises(OSError, match="power"):
+            redriven("offset <= 2")
+    assert len(redriven.back()) == 2
+    assert redriven("offset <= 3") == RedriveSummary(1, 1, 2, 0)
+    assert redriven() == RedriveSummary(1, 0, 3, 0)
+    assert redriven() == RedriveSummary(0, 0, 4, 0)
+    assert redriven.back() == [(1, key_of(number), VALUES[number]) for number in range(1, 5)]
+
+
+def fail(*_: Any) -> None:
+    raise OSError("the power is gone")
+
+
+def test_into_another_topic(scene: Scene) -> None:
+    """What is no dead letter stays where it is."""
+    redriven = Redrive(scene)
+    produce(scene.broker, redriven.run.bad, 0, [b"by hand"])
+    assert redriven(to=redriven.run.good) == RedriveSummary(4, 0, 0, 1)
+    assert redriven.back(redriven.run.good) == [(0, key_of(number), VALUES[number]) for number in range(1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing = 1"], "--where 'nothing = 1' is no SQL over key, value"),
+        (["1 +"], "--where '1 \\+' is no SQL"),
+        (["true", "upper(nothing)"], "--repair 'upper\\(nothing\\)' is no SQL"),
+        (["true", None, "not-there"], "there is no topic not-there"),
+    ],
+)
+def test_what_cannot_be_done(scene: Scene, arguments: list[Any], told: str) -> None:
+    redriven = Redrive(scene)
+    with pytest.raises(PipelineError, match=told):
+        redriven(*arguments)
+    assert redriven.back() == []
+    assert not Path(redriven.ledger).exists()
+
+
+def test_killed_at_any_moment_each_comes_back_once(scene: Scene) -> None:
+    run, count = Validation(scene, 3), 60_000
+    for partition in range(3):
+        produce(scene.broker, scene.topic, partition, [b"broken %d" % number for number in range(count // 3)])
+    run.run(SchemaOptions(schema=run.file("a.ddl", "id bigint")), path=run.path)
+    assert held(scene.broker, run.bad) == count
+    arguments = ["redrive", "--bootstrap-server", scene.broker.bootstrap, "--dead-letter-topic", run.bad]
+    arguments += ["--ledger", str(scene.folder / "ledger"), "--to", run.good]
+    kill_some_times(scene.folder, arguments, lambda: held(scene.broker, run.good), count)
+    last = Run(scene.folder / "last", *arguments)
+    assert last.wait() == 0, last.stderr
+    found = run.good_places()
+    duplicates = len(found) - len(set(found))
+    print(f"{duplicates} duplicates of {count}")
+    assert set(found) == {(partition, number) for partition in range(3) for number in range(count // 3)}
+    assert duplicates == 0
