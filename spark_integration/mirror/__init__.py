@@ -13,7 +13,7 @@ from spark_integration.cluster import Cluster
 from spark_integration.command import pipeline, spark_session
 from spark_integration.console import Summary
 from spark_integration.errors import PipelineError
-from spark_integration.mirror.batches import Batches, Side
+from spark_integration.mirror.batches import PATIENCE, Batches, Side
 from spark_integration.mirror.offset_map import OFFSET_MAP
 from spark_integration.names import Names, names_options
 from spark_integration.options import SessionOptions, cluster_options, session_options, source_options, stream_options
@@ -56,7 +56,7 @@ def mirror(
         wrote.map.make(wrote.cluster)
         batches = Batches(spark, read, wrote, names, stream.checkpoint_location)
         batches.know(topics)
-        writer = read_stream(spark, source).writeStream.foreachBatch(batches)
+        writer = read_stream(spark, {**PATIENCE, **source}).writeStream.foreachBatch(batches)
         tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
     made = batches.made
     return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map)

@@ -17,7 +17,8 @@ from spark_integration.sink import in_order, write_batch
 from spark_integration.topics import Made, copied_configs, make_topics
 from spark_integration.written import unwritten, written
 
-PATIENCE_MS = "120000"
+# How long a cluster may be away, as for Kafka's producers (delivery.timeout.ms); then the mirror ends with an error.
+PATIENCE = {f"{KAFKA}default.api.timeout.ms": "120000"}
 
 
 class Side:
@@ -25,7 +26,7 @@ class Side:
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], offset_map: str) -> None:
         clients = {name: value for name, value in options.items() if name.startswith(KAFKA)}
-        self.options = {f"{KAFKA}default.api.timeout.ms": PATIENCE_MS, **clients}
+        self.options = {**PATIENCE, **clients}
         self.cluster = Cluster(spark, self.options)
         self.id = self.cluster.cluster_id()
         self.map = OffsetMap(spark, self.options, offset_map)
