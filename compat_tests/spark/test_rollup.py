@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker
-from compat_tests.confluent import create_topic, produce
+from compat_tests.spark.rollup_case import Case, with_options
 from compat_tests.spark.rollups import (
-    MEASURES,
     MINUTE_MS,
     START_MS,
-    Event,
     Model,
     event,
     in_table,
@@ -26,53 +23,7 @@ from compat_tests.spark.rollups import (
     random_events,
     records_of,
 )
-from spark_integration.errors import PipelineError
-from spark_integration.query import StreamOptions
-from spark_integration.rollup import Rollup, RollupSummary, rollup
-
-
-class Case:
-    """A topic of events and the rollup of it, one batch a run."""
-
-    def __init__(self, spark: Any, broker: Broker, topic: str, folder: Path, **options: Any) -> None:
-        create_topic(broker, topic, 2)
-        self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
-        self.settings = Rollup(
-            **{
-                "topic": f"{topic}-results",
-                "path": str(folder / "table"),
-                "window": "1 minute",
-                "watermark": "5 minutes",
-                "time_field": "time",
-                "dimensions": "place.country",
-                "measures": MEASURES,
-                **options,
-            }
-        )
-        self.model = Model()
-
-    def produce(self, values: Sequence[str]) -> None:
-        produce(self.broker, self.topic, list(values))
-
-    def run(self, events: Sequence[Event] = (), **source: str) -> RollupSummary:
-        """Produce events and roll up what is there."""
-        self.produce([json.dumps(one) for one in events])
-        if events:
-            self.model.batch(events)
-        options = {"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": self.topic}
-        stream = StreamOptions(str(self.folder / "checkpoint"))
-        return rollup(self.spark, {"startingOffsets": "earliest", **options, **source}, self.settings, stream)
-
-    def results(self) -> Any:
-        """Return what topic and table have, which is to be the same."""
-        last, _ = in_topic(self.broker, self.settings.topic)
-        assert in_table(self.folder / "table") == last
-        return last
-
-    def refusal(self) -> str:
-        with pytest.raises(PipelineError) as caught:
-            self.run()
-        return str(caught.value)
+from compat_tests.spark.scene import fill
 
 
 @pytest.fixture
@@ -92,10 +43,6 @@ def test_windows_that_are_over(case: Case) -> None:
     assert case.results() == case.model.results(closed=True)
     assert (done.rows, done.late_rows, done.dead_rows) == (201, 0, 0)
     assert done.watermark == "2026-01-01T10:15:00.000Z"
-
-
-def with_options(**options: Any) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("more_options", [options], indirect=True, ids=["options"])
 
 
 @pytest.mark.spark
@@ -119,15 +66,8 @@ def test_late_events_of_batches_without_a_pause_between_them(case: Case) -> None
     counted = sum(result["count"] for result in case.results().values())
     late = 302 - 1 - counted  # the last event's window is open
     assert late > 20
-    first = replace(case.settings)
-    assert first == case.settings
     assert done.late_rows == 0
-    assert json.loads(latest_account(case))["late_rows"] == late
-
-
-def latest_account(case: Case) -> str:
-    folder = case.folder / "checkpoint" / "rollup"
-    return (folder / str(max(int(path.name) for path in folder.iterdir() if path.name.isdecimal()))).read_text()
+    assert case.account()["late_rows"] == late
 
 
 @pytest.mark.spark
@@ -145,8 +85,6 @@ def test_overlapping_windows(case: Case) -> None:
 @pytest.mark.spark
 @with_options(time_field=None, dimensions="", measures="count")
 def test_the_record_timestamp_and_no_dimensions(case: Case) -> None:
-    from compat_tests.spark.scene import fill
-
     for minutes in (0, 0.5, 3, 30):
         fill(case.broker, case.topic, {0: ["{}"]}, timestamp=START_MS + int(minutes * MINUTE_MS))
     case.run()
@@ -226,112 +164,3 @@ def test_windows_too_old_at_first_are_not_written(case: Case) -> None:
     last, buried = in_topic(case.broker, case.settings.topic)
     assert last == in_table(case.folder / "table") == case.model.results(closed=True, from_ms=START_MS + 35 * MINUTE_MS)
     assert not buried
-
-
-STEPS = [
-    ("table", "ParquetTable.put"),
-    ("batches", "send"),
-    ("ledger", "Ledger.write"),
-    ("table", "ParquetTable.drop"),
-]
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize(("module", "step"), STEPS, ids=[step for _, step in STEPS])
-@with_options(retention="30 minutes")
-def test_a_run_that_ends_anywhere_is_done_again(
-    case: Case, monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str
-) -> None:
-    """Whatever step is the last one: topic and table have the same in the end, and nothing is counted twice."""
-    first = [*random_events(random.Random(7), 60, 20), event(20)]
-    case.run(first)
-    events = [event(14), *random_events(random.Random(8), 20, 50), event(70)]
-    failures = fail_at(monkeypatch, module, step, when)
-    with pytest.raises(Exception, match="as planned"):
-        case.run(events)
-    assert failures == [1]
-    monkeypatch.undo()
-    case.run()
-    horizon_ms = START_MS + 35 * MINUTE_MS
-    last, buried = in_topic(case.broker, case.settings.topic)
-    assert last == case.model.results(closed=True, from_ms=horizon_ms)
-    table = in_table(case.folder / "table")
-    assert {key: value for key, value in table.items() if value["window_end"] > iso(horizon_ms)} == last
-    account = json.loads(latest_account(case))
-    assert (account["rows"], account["late_rows"]) == (len(first) + len(events), case.model.late)
-    assert account["windows_written"] - account["tombstones"] == len(last)
-    assert len(buried) == account["tombstones"]
-
-
-def fail_at(monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str) -> list[int]:
-    """Let a step of the batches fail, once, before or after it is done."""
-    import importlib
-
-    target = importlib.import_module(f"spark_integration.rollup.{module}")
-    owner, _, name = step.rpartition(".")
-    holder = getattr(target, owner) if owner else target
-    real = getattr(holder, name)
-    failures: list[int] = []
-
-    def failing(*arguments: Any) -> Any:
-        done = real(*arguments) if when == "after" else None
-        if not failures:
-            failures.append(1)
-            raise RuntimeError("as planned")
-        return done if when == "after" else real(*arguments)
-
-    monkeypatch.setattr(holder, name, failing)
-    return failures
-
-
-@pytest.mark.spark
-def test_another_state_store(case: Case) -> None:
-    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    case.spark = case.spark.newSession()
-    case.spark.conf.set("spark.sql.shuffle.partitions", "2")
-    case.spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-    case.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    case.run([*random_events(random.Random(9), 60, 20), event(20)])
-    case.run([event(40)])
-    assert case.results() == case.model.results(closed=True)
-    assert list((case.folder / "checkpoint" / "state").rglob("*.zip")), "no snapshot or change log of RocksDB"
-
-
-@pytest.mark.spark
-def test_refusals(case: Case) -> None:
-    """Each in one sentence, before anything is written."""
-    case.run([event(0)])
-    fitting = case.settings
-    case.settings = replace(fitting, window="2 minutes")
-    assert "was made with --window '1 minute', not with --window '2 minutes'" in case.refusal()
-    case.settings = replace(fitting, slide="30 seconds")
-    assert "was made with no --slide, not with --slide '30 seconds'" in case.refusal()
-    case.settings, folder = fitting, case.folder
-    case.folder = folder / "elsewhere"
-    assert "holds the rollup of another checkpoint" in case.refusal()
-    case.settings = replace(fitting, path=str(folder))
-    assert "holds something that is no rollup" in case.refusal()
-    case.settings = replace(fitting, path=str(folder / "new"), topic=case.topic)
-    assert f"{case.topic} is read and would be written" in case.refusal()
-    create_topic(case.broker, f"{case.topic}-deleted", cleanup_policy="delete")
-    case.settings = replace(fitting, path=str(folder / "new"), topic=f"{case.topic}-deleted")
-    assert "has cleanup.policy=delete" in case.refusal()
-    assert not (folder / "new").exists()
-    assert not case.folder.exists()
-    case.settings = replace(case.settings, any_cleanup_policy=True)
-    case.run([event(1)])
-
-
-@pytest.mark.spark
-def test_what_was_rolled_up_is_gone(case: Case) -> None:
-    import shutil
-
-    from compat_tests.confluent import admin_of
-
-    case.run([event(0), event(20)])
-    shutil.move(case.folder / "table", case.folder / "moved")
-    assert "is gone, and with it what was rolled up before" in case.refusal()
-    shutil.move(case.folder / "moved", case.folder / "table")
-    admin_of(case.broker).delete_topics([case.settings.topic])[case.settings.topic].result(30)
-    assert f"the topic {case.settings.topic} is gone" in case.refusal()

@@ -1,0 +1,73 @@
+"""A topic of events and its rollup, for the tests of the pipeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic, produce
+from compat_tests.spark.rollups import MEASURES, Event, Model, in_table, in_topic
+from spark_integration.errors import PipelineError
+from spark_integration.query import StreamOptions
+from spark_integration.rollup import Rollup, RollupSummary, rollup
+
+
+class Case:
+    """A topic of events and the rollup of it, one batch a run."""
+
+    def __init__(self, spark: Any, broker: Broker, topic: str, folder: Path, **options: Any) -> None:
+        create_topic(broker, topic, 2)
+        self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
+        self.settings = Rollup(
+            **{
+                "topic": f"{topic}-results",
+                "path": str(folder / "table"),
+                "window": "1 minute",
+                "watermark": "5 minutes",
+                "time_field": "time",
+                "dimensions": "place.country",
+                "measures": MEASURES,
+                **options,
+            }
+        )
+        self.model = Model()
+
+    def produce(self, values: Sequence[str]) -> None:
+        produce(self.broker, self.topic, list(values))
+
+    def run(self, events: Sequence[Event] = (), **source: str) -> RollupSummary:
+        """Produce events and roll up what is there."""
+        self.produce([json.dumps(one) for one in events])
+        if events:
+            self.model.batch(events)
+        options = {"kafka.bootstrap.servers": self.broker.bootstrap, "subscribe": self.topic}
+        stream = StreamOptions(str(self.folder / "checkpoint"))
+        return rollup(self.spark, {"startingOffsets": "earliest", **options, **source}, self.settings, stream)
+
+    def results(self) -> Any:
+        """Return what topic and table have, which is to be the same."""
+        last, _ = in_topic(self.broker, self.settings.topic)
+        assert in_table(self.folder / "table") == last
+        return last
+
+    def account(self) -> dict[str, int]:
+        """Return what all batches came to."""
+        folder = self.folder / "checkpoint" / "rollup"
+        last = max(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
+        account: dict[str, int] = json.loads((folder / str(last)).read_text())
+        return account
+
+    def refusal(self) -> str:
+        with pytest.raises(PipelineError) as caught:
+            self.run()
+        return str(caught.value)
+
+
+def with_options(**options: Any) -> pytest.MarkDecorator:
+    """Give a test's `case` these options; it has a fixture `more_options`."""
+    return pytest.mark.parametrize("more_options", [options], indirect=True, ids=["options"])

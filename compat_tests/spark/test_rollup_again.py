@@ -1,0 +1,129 @@
+"""The pipeline `rollup` started again: after a run that ended anywhere, with other options, and with what it wrote gone."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import admin_of, create_topic
+from compat_tests.spark.rollup_case import Case, with_options
+from compat_tests.spark.rollups import MINUTE_MS, START_MS, event, in_table, in_topic, iso, random_events
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def case(spark: Any, broker: Broker, name: str, tmp_path: Path, more_options: dict[str, Any]) -> Case:
+    return Case(spark, broker, name, tmp_path, **more_options)
+
+
+@pytest.fixture
+def more_options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What a test gives beside the options of all (by `with_options`)."""
+    return dict(getattr(request, "param", {}))
+
+
+STEPS = [
+    ("table", "ParquetTable.put"),
+    ("batches", "send"),
+    ("ledger", "Ledger.write"),
+    ("table", "ParquetTable.drop"),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("module", "step"), STEPS, ids=[step for _, step in STEPS])
+@with_options(retention="30 minutes")
+def test_a_run_that_ends_anywhere_is_done_again(
+    case: Case, monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str
+) -> None:
+    """Whatever step is the last one: topic and table have the same in the end, and nothing is counted twice."""
+    first = [*random_events(random.Random(7), 60, 20), event(20)]
+    case.run(first)
+    events = [event(14), *random_events(random.Random(8), 20, 50), event(70)]
+    failures = fail_at(monkeypatch, module, step, when)
+    with pytest.raises(Exception, match="as planned"):
+        case.run(events)
+    assert failures == [1]
+    monkeypatch.undo()
+    case.run()
+    horizon_ms = START_MS + 35 * MINUTE_MS
+    last, buried = in_topic(case.broker, case.settings.topic)
+    assert last == case.model.results(closed=True, from_ms=horizon_ms)
+    table = in_table(case.folder / "table")
+    assert {key: value for key, value in table.items() if value["window_end"] > iso(horizon_ms)} == last
+    account = case.account()
+    assert (account["rows"], account["late_rows"]) == (len(first) + len(events), case.model.late)
+    assert account["windows_written"] - account["tombstones"] == len(last)
+    assert len(buried) == account["tombstones"]
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str) -> list[int]:
+    """Let a step of the batches fail, once, before or after it is done."""
+    target = importlib.import_module(f"spark_integration.rollup.{module}")
+    owner, _, name = step.rpartition(".")
+    holder = getattr(target, owner) if owner else target
+    real = getattr(holder, name)
+    failures: list[int] = []
+
+    def failing(*arguments: Any) -> Any:
+        done = real(*arguments) if when == "after" else None
+        if not failures:
+            failures.append(1)
+            raise RuntimeError("as planned")
+        return done if when == "after" else real(*arguments)
+
+    monkeypatch.setattr(holder, name, failing)
+    return failures
+
+
+def test_another_state_store(case: Case) -> None:
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    case.spark = case.spark.newSession()
+    case.spark.conf.set("spark.sql.shuffle.partitions", "2")
+    case.spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+    case.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    case.run([*random_events(random.Random(9), 60, 20), event(20)])
+    case.run([event(40)])
+    assert case.results() == case.model.results(closed=True)
+    assert list((case.folder / "checkpoint" / "state").rglob("*.zip")), "no snapshot or change log of RocksDB"
+
+
+def test_refusals(case: Case) -> None:
+    """Each in one sentence, before anything is written."""
+    case.run([event(0)])
+    fitting = case.settings
+    case.settings = replace(fitting, window="2 minutes")
+    assert "was made with --window '1 minute', not with --window '2 minutes'" in case.refusal()
+    case.settings = replace(fitting, slide="30 seconds")
+    assert "was made with no --slide, not with --slide '30 seconds'" in case.refusal()
+    case.settings, folder = fitting, case.folder
+    case.folder = folder / "elsewhere"
+    assert "holds the rollup of another checkpoint" in case.refusal()
+    case.settings = replace(fitting, path=str(folder))
+    assert "holds something that is no rollup" in case.refusal()
+    case.settings = replace(fitting, path=str(folder / "new"), topic=case.topic)
+    assert f"{case.topic} is read and would be written" in case.refusal()
+    create_topic(case.broker, f"{case.topic}-deleted", cleanup_policy="delete")
+    case.settings = replace(fitting, path=str(folder / "new"), topic=f"{case.topic}-deleted")
+    assert "has cleanup.policy=delete" in case.refusal()
+    assert not (folder / "new").exists()
+    assert not case.folder.exists()
+    case.settings = replace(case.settings, any_cleanup_policy=True)
+    case.run([event(1)])
+
+
+def test_what_was_rolled_up_is_gone(case: Case) -> None:
+    case.run([event(0), event(20)])
+    shutil.move(case.folder / "table", case.folder / "moved")
+    assert "is gone, and with it what was rolled up before" in case.refusal()
+    shutil.move(case.folder / "moved", case.folder / "table")
+    admin_of(case.broker).delete_topics([case.settings.topic])[case.settings.topic].result(30)
+    assert f"the topic {case.settings.topic} is gone" in case.refusal()
