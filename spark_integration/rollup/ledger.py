@@ -93,7 +93,7 @@ class Ledger:
 
     def _refuse_other_table(self, table: Files, mine: Description) -> None:
         if not table.exists(MARKER):
-            if any(not name.startswith((".", "_rollup")) for name in table.names()):
+            if any(not name.startswith((".", MARKER, f"_{MARKER}")) for name in table.names()):
                 raise PipelineError(f"--path {table.uri} holds something that is no rollup: give an empty or a new one")
             if self.begun:
                 raise PipelineError(
