@@ -1,0 +1,109 @@
+"""The client of schema registries: what it asks, keeps and refuses; no Spark in it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from compat_tests.spark.schema_registry import FakeRegistry
+from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.validate.registry import (
+    Registry,
+    RegistryError,
+    RegistryOptions,
+    Schema,
+    UnknownSchemaError,
+    registry_options,
+)
+
+POINT, LINE = '{"type": "point"}', '{"type": "line"}'
+
+
+def test_references_come_before_what_needs_them() -> None:
+    """Of other subjects, through several steps, each once."""
+    with FakeRegistry() as registry:
+        registry.register("point", POINT)
+        to_point = {"name": "Point", "subject": "point", "version": 1}
+        registry.register("a/line", LINE, references=[to_point])
+        to_line = {"name": "Line", "subject": "a/line", "version": 1}
+        shape = registry.register("shape", "{}", "PROTOBUF", [to_line, to_point])
+        found = Registry(RegistryOptions(registry.url)).by_id(shape)
+    assert found == Schema("PROTOBUF", "{}", (("Point", POINT), ("Line", LINE)))
+
+
+def test_an_id_is_asked_for_once_and_the_newest_version_each_time() -> None:
+    with FakeRegistry() as registry:
+        first = registry.register("subject", POINT)
+        for _ in range(2):
+            client = Registry(RegistryOptions(registry.url))
+            assert client.by_id(first).text == POINT
+            assert client.latest("subject") == (first, Schema("AVRO", POINT))
+        second = registry.register("subject", LINE)
+        assert client.latest("subject") == (second, Schema("AVRO", LINE))
+        assert client.versions("subject") == {first: Schema("AVRO", POINT), second: Schema("AVRO", LINE)}
+        assert registry.asked.count(f"/schemas/ids/{first}") == 1
+        assert registry.asked.count("/subjects/subject/versions/latest") == 3
+
+
+def test_what_is_not_there() -> None:
+    with FakeRegistry() as registry:
+        client = Registry(RegistryOptions(registry.url))
+        with pytest.raises(UnknownSchemaError, match="has no /schemas/ids/5"):
+            client.by_id(5)
+        with pytest.raises(UnknownSchemaError, match="has no /subjects/none/versions/latest"):
+            client.latest("none")
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({}, "refuses the credentials"),
+        ({"basic.auth.user.info": "me:wrong"}, "refuses"),
+        ({"bearer.auth.token": "x"}, "refuses"),
+    ],
+)
+def test_credentials(properties: dict[str, str], told: str) -> None:
+    with FakeRegistry("me:secret") as registry:
+        number = registry.register("subject", json.dumps({}))
+        with pytest.raises(RegistryError, match=told):
+            Registry(registry_options(registry.url, properties)).by_id(number)
+        allowed = registry_options(f"{registry.url}/", {"basic.auth.user.info": "me:secret"})
+        assert Registry(allowed).by_id(number).text == "{}"
+
+
+def test_a_registry_that_fails_is_no_unknown_schema() -> None:
+    with FakeRegistry() as registry:
+        number = registry.register("subject", "{}")
+        registry.fail_for_ids = True
+        with pytest.raises(RegistryError, match="does not answer"):
+            Registry(RegistryOptions(registry.url), tries=2).by_id(number)
+        assert registry.asked.count(f"/schemas/ids/{number}") == 2
+        registry.fail_for_ids = False
+        assert Registry(RegistryOptions(registry.url)).by_id(number).text == "{}"
+
+
+@pytest.mark.parametrize(
+    ("url", "properties", "told"),
+    [
+        ("registry:8081", {}, "is no address of a schema registry"),
+        ("ftp://registry", {}, "is no address of a schema registry"),
+        ("http://me:secret@registry:8081", {}, "holds a password"),
+        ("http://registry", {"ssl.truststore.location": "x"}, "'ssl.truststore.location' is no property"),
+    ],
+)
+def test_options_that_are_refused(url: str, properties: dict[str, str], told: str) -> None:
+    with pytest.raises(PipelineError, match=told):
+        registry_options(url, properties)
+
+
+def test_certificates_that_are_not_there() -> None:
+    with pytest.raises(RegistryError, match="certificates for the schema registry cannot be read"):
+        Registry(RegistryOptions("https://registry", (("ssl.ca.location", "/nowhere.pem"),)))
+
+
+def test_what_executors_say_is_told_in_a_sentence() -> None:
+    text = (
+        "Job aborted ...\n  File x\nspark_integration.validate.registry.RegistryError: it does not answer\n\n\tat java"
+    )
+    assert sentence_of(RuntimeError(text)) == "it does not answer"
