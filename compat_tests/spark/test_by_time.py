@@ -14,6 +14,9 @@ pytestmark = pytest.mark.spark
 EARLY, LATE = RECENT_MS, RECENT_MS + 100_000
 BETWEEN, NEVER = str(RECENT_MS + 50_000), str(RECENT_MS + 200_000)
 
+# By the admin client, and by the consumer of `useDeprecatedOffsetFetching`.
+NONE_SO_LATE = ("IllegalArgumentException", "AssertionError")
+
 
 def three_partitions(scene: Scene) -> set[Record]:
     """Partition 0 has ten early and ten late records, 1 has ten early ones, 2 has none."""
@@ -30,7 +33,7 @@ def test_one_time_for_all_partitions(scene: Scene) -> None:
     """Without a record of that time or later it is an error to begin there, and to end there is to end at the end."""
     there = three_partitions(scene)
     frame = scene.batch(startingTimestamp=BETWEEN)
-    assert scene.note("refusal", refusal(frame.collect)) == ["IllegalArgumentException"]
+    assert scene.note("refusal", refusal(frame.collect))[-1] in NONE_SO_LATE
     frame = scene.batch(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
     assert scene.note("late", records(frame)) == {(part, offset, text) for part, offset, text in there if offset >= 10}
     frame = scene.batch(endingTimestamp=BETWEEN)
@@ -46,7 +49,7 @@ def test_a_time_for_each_partition(scene: Scene) -> None:
     assert scene.note("from", records(scene.batch(**options))) == late | {record for record in there if record[0] == 1}
     assert scene.note("between", records(scene.batch(endingOffsetsByTimestamp=ends, **options))) == late
     refused = scene.batch(startingOffsetsByTimestamp=starts, startingOffsetsByTimestampStrategy="error")
-    assert scene.note("refusal", refusal(refused.collect)) == ["IllegalArgumentException"]
+    assert scene.note("refusal", refusal(refused.collect))[-1] in NONE_SO_LATE
 
 
 def test_times_go_before_offsets(scene: Scene) -> None:
