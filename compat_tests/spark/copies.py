@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from compat_tests.brokers import ROOT, Broker
 from compat_tests.waiting import until
@@ -125,11 +125,14 @@ def numbered(count: int, size_bytes: int = 100) -> list[Content]:
 
 
 def held(broker: Broker, topic: str) -> int:
-    """Return how many offsets a topic has; 0 where it is not there."""
+    """Return how many offsets a topic has; 0 where it is not there, or has no leader yet."""
     consumer = _watcher(broker)
-    known = consumer.list_topics(timeout=30).topics.get(topic)
-    partitions = list(known.partitions) if known and not known.error else []
-    return sum(consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in partitions)
+    try:
+        known = consumer.list_topics(timeout=30).topics.get(topic)
+        partitions = list(known.partitions) if known and not known.error else []
+        return sum(consumer.get_watermark_offsets(TopicPartition(topic, one), timeout=30)[1] for one in partitions)
+    except KafkaException:
+        return 0
 
 
 @cache
