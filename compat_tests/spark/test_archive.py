@@ -16,6 +16,7 @@ from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import in_frame, in_topics, produce_all_kinds
 from compat_tests.spark.scene import Scene, fill, numbered
 from spark_integration.archive import ArchiveSummary, FileOptions, archive, read_archive
+from spark_integration.archive.ledger import Ledger
 from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.manifest import read_manifest
 from spark_integration.query import StreamOptions
@@ -116,6 +117,7 @@ def test_aborted_transactions_are_absent(scene: Scene) -> None:
         producer.begin_transaction()
         for record in range(5):
             producer.produce(scene.topic, f"{number}/{record}", partition=0)
+        assert producer.flush(30) == 0  # what was not sent an abort would only forget
         producer.commit_transaction(30) if number % 2 else producer.abort_transaction(30)
     summary = run(scene, maxOffsetsPerTrigger="7")
     assert summary.records == 15
@@ -286,3 +288,22 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -
         with pytest.raises(PipelineError, match=sentence):
             run(scene, **options)
         assert files_of(scene.folder) == before, options
+
+
+@pytest.mark.spark
+def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's AvailableNow alone would fail for ever: the batch, planned before, lacks the new partitions."""
+    scene.create(1)
+    produce_all_kinds(scene.broker, scene.topic, 30, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "commit", refuse)
+        with pytest.raises(PipelineError, match="not today"):
+            run(scene, maxOffsetsPerTrigger="10")
+    admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)
+    produce_all_kinds(scene.broker, scene.topic, 5, 2, first=30)
+    assert run(scene, maxOffsetsPerTrigger="10").records == 40
+    assert_the_same(scene)
+
+
+def refuse(*_: Any) -> None:
+    raise PipelineError("not today")
