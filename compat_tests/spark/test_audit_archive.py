@@ -1,0 +1,128 @@
+"""The audit of archives: files that were lost, and each record that differs from its topic's, by offset and by sequence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import admin_of, create_topic
+from compat_tests.spark.faults import Numbered, faulty, produce, send, told
+from compat_tests.spark.test_audit import ALL, BY_VALUE, offsets_of, source_of
+from spark_integration.archive import archive
+from spark_integration.audit import audit
+from spark_integration.audit.work import Judging
+from spark_integration.query import StreamOptions
+
+pytestmark = pytest.mark.spark
+
+JUDGING = Judging(BY_VALUE, limit=ALL)
+
+
+def archived(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
+    """Archive a topic in several batches; return where."""
+    source = source_of(broker, topic, startingOffsets="earliest", maxOffsetsPerTrigger="100", **options)
+    archive(spark, source, str(folder / "archive"), StreamOptions(str(folder / "checkpoint")))
+    return str(folder / "archive")
+
+
+def files_of(path: str) -> list[Path]:
+    return sorted(file for file in Path(path).rglob("*.parquet") if not any(part[0] in "._" for part in file.parts[1:]))
+
+
+def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    """It has the faults of its topic and no others; what came later is told to be pending; each stage has its time."""
+    create_topic(broker, name, 2)
+    faults = faulty(seed=4)
+    send(broker, name, faults.sent)
+    path = archived(spark, broker, name, tmp_path)
+    send(broker, name, {0: [("late", number) for number in range(7)]})
+    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    for kind, wanted in (("gap", faults.dropped), ("duplicate", faults.doubled), ("inversion", faults.overtaken)):
+        for place in ("topic", "archive"):
+            assert told(row for row in summary.details[kind] if row["place"] == place) == wanted
+    end = len(faults.sent[0])
+    assert offsets_of(summary, "pending") == {(0, offset) for offset in range(end, end + 7)}
+    assert summary.found == {"gap": 24, "duplicate": 24, "inversion": 24, "pending": 7}
+    (row,) = summary.latency
+    assert (row["place"], row["stage"], row["records"]) == ("archive", "event-archive", len(faults.all_sent()))
+    assert 0 <= row["p50"] <= row["max"] < 600_000
+    alone = audit(spark, path=path, judging=JUDGING)
+    assert alone.found == {"gap": 12, "duplicate": 12, "inversion": 12}
+
+
+def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    create_topic(broker, name, 2)
+    sent = {partition: [(f"p{partition}", number) for number in range(150)] for partition in (0, 1)}
+    send(broker, name, sent)
+    path = archived(spark, broker, name, tmp_path)
+    victim = files_of(path)[1]
+    rows = spark.read.parquet(str(victim)).selectExpr("partition", "offset").collect()
+    gone = {(row.partition, row.offset) for row in rows}
+    assert 0 < len(gone) < 300, "all was lost, or nothing"
+    victim.unlink()
+    names = {(f"p{partition}", offset) for partition, offset in gone}
+    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    assert offsets_of(summary, "missing") == gone
+    assert offsets_of(summary, "lost") == gone
+    assert {row["note"] for row in summary.details["lost"]} == {f"{victim.relative_to(path)} is missing"}
+    assert summary.found["missing"] == summary.found["lost"] == len(gone)
+    assert told(summary.details.get("gap", [])) == inner(names)
+    alone = audit(spark, path=path, judging=JUDGING)
+    assert offsets_of(alone, "lost") == gone
+
+
+def inner(names: set[Numbered]) -> set[Numbered]:
+    """Leave out what lies at the end of a producer's sequence: that it is missing cannot be seen by sequence."""
+    whole = {(f"p{partition}", number) for partition in (0, 1) for number in range(150)}
+    left = whole - names
+    lowest = {name: min(number for other, number in left if other == name) for name, _ in left}
+    highest = {name: max(number for other, number in left if other == name) for name, _ in left}
+    return {(name, number) for name, number in names if lowest[name] < number < highest[name]}
+
+
+def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    """Records that differ, and those that the topic does not have."""
+    create_topic(broker, name, 1)
+    send(broker, name, {0: [("p", number) for number in range(10)]})
+    path = archived(spark, broker, name, tmp_path)
+    admin_of(broker).delete_topics([name])[name].result(30)
+    create_topic(broker, name, 1)
+    send(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
+    summary = audit(spark, source_of(broker, name), path=path)
+    # Their timestamps are of another time as well.
+    assert offsets_of(summary, "differing") == {(0, offset) for offset in range(5)}
+    assert offsets_of(summary, "extra") == {(0, offset) for offset in range(5, 10)}
+
+
+def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    """An archive of the uncommitted has what a reader of the committed does not get; markers are no holes of its own."""
+    create_topic(broker, name, 1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
+    producer.init_transactions(30)
+    for numbers, is_kept in (([0, 1], True), ([2, 3, 4], False), ([5], True)):
+        producer.begin_transaction()
+        produce(producer, name, 0, [("p", number) for number in numbers], {})
+        assert producer.flush(30) == 0
+        (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
+    send(broker, name, {0: [("p", 6)]})
+    path = archived(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
+    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    assert offsets_of(summary, "extra") == {(0, 3), (0, 4), (0, 5)}
+    assert summary.found == {"extra": 3, "marker": 3, "aborted": 3, "aborted-sequence": 3, "absent": 3}
+
+
+def test_a_file_that_is_cut_off(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    create_topic(broker, name, 1)
+    send(broker, name, {0: [("p", number) for number in range(20)]})
+    path = archived(spark, broker, name, tmp_path)
+    for file in files_of(path):
+        file.write_bytes(file.read_bytes()[:-7])
+    summary = audit(spark, path=path)
+    assert offsets_of(summary, "lost") == {(0, offset) for offset in range(20)}
+    assert all(row["note"].endswith("is damaged") for row in summary.details["lost"])
+    assert json.loads(json.dumps(summary.topics))[0]["records"] == 0
