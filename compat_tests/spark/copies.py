@@ -16,6 +16,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from compat_tests.brokers import ROOT, Broker
 from compat_tests.waiting import until
+from spark_integration.mirror import MirrorSummary, mirror
+from spark_integration.names import Names
+from spark_integration.query import StreamOptions
 
 ORIGIN = "kafkacompat-origin-"
 Header = tuple[str, "bytes | None"]
@@ -138,6 +141,20 @@ def held(broker: Broker, topic: str) -> int:
 @cache
 def _watcher(broker: Broker) -> Consumer:
     return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "watcher", "log_level": 0})
+
+
+def options(broker: Broker, **more: str) -> dict[str, str]:
+    """Return Spark's options of a broker's clients."""
+    return {"kafka.bootstrap.servers": broker.bootstrap, **more}
+
+
+def mirrored(
+    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: Names | None = None, /, **more: str
+) -> MirrorSummary:
+    """Mirror what is there in this process, and keep the offset map in a topic named after the checkpoint."""
+    reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})
+    stream = StreamOptions(str(checkpoint))
+    return mirror(spark, reading, options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}")
 
 
 class Run:

@@ -1,4 +1,4 @@
-"""`kafkacompat spark mirror` and `translate`: topics of one cluster in another, record by record."""
+"""`kafkacompat spark mirror`: topics of one cluster in another, record by record."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import ConfigResource, NewPartitions
 
 from compat_tests.brokers import BROKERS, Broker
-from compat_tests.confluent import admin_of, consumer_of, create_topic, read
+from compat_tests.confluent import admin_of, create_topic
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.copies import (
     RUN_SECONDS,
@@ -20,8 +20,10 @@ from compat_tests.spark.copies import (
     contents,
     held,
     kill_some_times,
+    mirrored,
     numbered,
     of_contents,
+    options,
     origins,
     produce,
     various,
@@ -29,27 +31,13 @@ from compat_tests.spark.copies import (
 from compat_tests.waiting import until
 from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.mirror import MirrorSummary, mirror
+from spark_integration.mirror import MirrorSummary
 from spark_integration.names import Names
 from spark_integration.origin import with_origin
-from spark_integration.query import StreamOptions
 from spark_integration.sink import write_batch
 from spark_integration.source import read_batch
-from spark_integration.translate import translate
 
 SEED = 20261122
-
-
-def options(broker: Broker, **more: str) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": broker.bootstrap, **more}
-
-
-def run(
-    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: Names | None = None, /, **more: str
-) -> MirrorSummary:
-    reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})
-    stream = StreamOptions(str(checkpoint))
-    return mirror(spark, reading, options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}")
 
 
 def topics(broker: Broker) -> set[str]:
@@ -60,7 +48,7 @@ def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path:
     create_topic(broker, name, 2, retention_ms="77777777")
     records = various(random.Random(SEED), 200)
     produce(broker, name, records, 2)
-    summary = run(spark, broker, broker, tmp_path / name, Names("copy."), subscribe=name)
+    summary = mirrored(spark, broker, broker, tmp_path / name, Names("copy."), subscribe=name)
     assert summary == MirrorSummary(1, 200, 1, 0, f"map-{name}")
     assert_copied(broker, name, broker, f"copy.{name}")
     resource = ConfigResource(ConfigResource.Type.TOPIC, f"copy.{name}")
@@ -82,7 +70,7 @@ class TestContents:
                 producer.produce(name, b"%d/%d" % (number, value), partition=value % 2)
             (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)(30)
         target = make_broker()
-        assert run(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 130
+        assert mirrored(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 130
         assert_copied(broker, name, target, name)
 
     def test_growth_and_new_topics_are_picked_up(
@@ -92,14 +80,14 @@ class TestContents:
         create_topic(broker, f"{name}-a", 1)
         produce(broker, f"{name}-a", numbered(50), 1)
         pattern = {"subscribePattern": f"{name}-.*", "maxOffsetsPerTrigger": "20"}
-        run(spark, broker, target, tmp_path / "c", **pattern)
+        mirrored(spark, broker, target, tmp_path / "c", **pattern)
         admin_of(broker).create_partitions([NewPartitions(f"{name}-a", 3)])[f"{name}-a"].result(30)
         create_topic(broker, f"{name}-b", 2)
         create_topic(broker, f"{name}-empty", 4)
         until(lambda: topics(broker) >= {f"{name}-empty"})
         produce(broker, f"{name}-a", numbered(60), 3)
         produce(broker, f"{name}-b", numbered(30), 2)
-        summary = run(spark, broker, target, tmp_path / "c", **pattern)
+        summary = mirrored(spark, broker, target, tmp_path / "c", **pattern)
         assert (summary.records_written, summary.topics_created, summary.partitions_added) == (90, 2, 2)
         for one in ("a", "b", "empty"):
             assert_copied(broker, f"{name}-{one}", target, f"{name}-{one}")
@@ -112,10 +100,10 @@ class TestContents:
         produce(broker, name, numbered(40), 2)
 
         def there() -> int:
-            return run(spark, broker, other, tmp_path / "c", subscribe=name).records_written
+            return mirrored(spark, broker, other, tmp_path / "c", subscribe=name).records_written
 
         def back() -> int:
-            return run(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
+            return mirrored(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
 
         assert there() == 40
         produce(other, name, numbered(6), 2)
@@ -138,8 +126,8 @@ class TestContents:
         create_topic(other, f"{name}-other", 1)
         produce(one, name, numbered(10), 1)
         for _ in range(2):
-            run(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
-            run(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
+            mirrored(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
+            mirrored(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
         assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
         assert topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
 
@@ -152,9 +140,9 @@ class TestGoingOn:
         target = make_broker()
         create_topic(broker, name, 3)
         produce(broker, name, numbered(300), 3)
-        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
         produce(broker, name, numbered(60), 3)
-        summary = run(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="100")
+        summary = mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="100")
         assert summary.records_written == 60
         assert_copied(broker, name, target, name)
 
@@ -164,7 +152,7 @@ class TestGoingOn:
         target = make_broker()
         create_topic(broker, name, 2)
         produce(broker, name, numbered(2), 2)
-        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
         produce(broker, name, numbered(20), 2)
         with Cluster(spark, options(broker)) as cluster:
             cluster_id = cluster.cluster_id()
@@ -173,7 +161,7 @@ class TestGoingOn:
             "partition = 1 and offset in (1, 2, 3, 5, 6) or partition = 0 and offset in (1, 2)"
         )
         write_batch(with_origin(rows, cluster_id).sortWithinPartitions("offset"), options(target))
-        assert run(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
+        assert mirrored(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
         assert origins(contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
 
     def test_a_topic_made_anew_is_another_one(
@@ -182,12 +170,12 @@ class TestGoingOn:
         target = make_broker()
         create_topic(broker, name, 1)
         produce(broker, name, numbered(30), 1)
-        run(spark, broker, target, tmp_path / "c", subscribe=name)
+        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
         admin_of(broker).delete_topics([name])[name].result(30)
         until(lambda: name not in topics(broker))
         create_topic(broker, name, 1)
         produce(broker, name, numbered(40)[::-1], 1)
-        assert run(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
+        assert mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
         assert [value for _, value, _ in of_contents(contents(target, name))[0]] == [
             value for _, value, _ in [*numbered(30), *numbered(40)[::-1]]
         ]
@@ -244,42 +232,6 @@ def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str
         assert_copied(source, name, target, name)
 
 
-def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
-    return [value for _, value, _ in of_contents(contents(broker, topic))[partition]]
-
-
-@pytest.mark.spark
-class TestTranslate:
-    def test_a_group_goes_on_in_the_mirror(
-        self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
-    ) -> None:
-        target, count = make_broker(), 900
-        create_topic(broker, name, 3)
-        # In the target everything lies elsewhere than in the source.
-        create_topic(target, name, 3)
-        produce(target, name, numbered(40), 3)
-        produce(broker, name, numbered(count), 3)
-        read_so_far = {0: 130, 1: 0, 2: 299}
-        committed = [TopicPartition(name, partition, offset) for partition, offset in read_so_far.items()]
-        consumer_of(broker, name).commit(offsets=committed, asynchronous=False)
-        run(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="250")
-        summary = translate(spark, options(broker), options(target), name, offset_map="map-c")
-        assert summary.committed
-        assert summary.not_mirrored == 0
-        wanted = {
-            (one, record) for one, offset in read_so_far.items() for record in _values(broker, name, one)[offset:]
-        }
-        consumer = consumer_of(target, name)
-        consumer.subscribe([name])
-        rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
-        consumer.close()
-        assert set(rest) == wanted
-
-    def test_who_has_committed_nothing_is_told(self, broker: Broker, spark: Any, name: str) -> None:
-        with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
-            translate(spark, options(broker), options(broker), name)
-
-
 @pytest.mark.spark
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -300,7 +252,7 @@ class TestRefusals:
         before = topics(broker)
         source = {key: value.replace("{topic}", topic) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):
-            run(spark, broker, broker, tmp_path / "c", names, **source)
+            mirrored(spark, broker, broker, tmp_path / "c", names, **source)
         assert topics(broker) == before
         assert not (tmp_path / "c").exists()
 
