@@ -1,0 +1,51 @@
+"""`kafkacompat spark translate`: a consumer group moves over to the mirror of its topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import consumer_of, create_topic, read
+from compat_tests.conftest import MakeBroker
+from compat_tests.spark.copies import contents, mirrored, numbered, of_contents, options, produce
+from spark_integration.errors import PipelineError
+from spark_integration.translate import translate
+
+
+def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
+    return [value for _, value, _ in of_contents(contents(broker, topic))[partition]]
+
+
+@pytest.mark.spark
+def test_a_group_goes_on_in_the_mirror(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    target, count = make_broker(), 900
+    create_topic(broker, name, 3)
+    # In the target everything lies elsewhere than in the source.
+    create_topic(target, name, 3)
+    produce(target, name, numbered(40), 3)
+    produce(broker, name, numbered(count), 3)
+    read_so_far = {0: 130, 1: 0, 2: 299}
+    committed = [TopicPartition(name, partition, offset) for partition, offset in read_so_far.items()]
+    consumer_of(broker, name).commit(offsets=committed, asynchronous=False)
+    mirrored(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="250")
+    summary = translate(spark, options(broker), options(target), name, offset_map="map-c")
+    assert summary.committed
+    assert summary.not_mirrored == 0
+    wanted = {(one, record) for one, offset in read_so_far.items() for record in _values(broker, name, one)[offset:]}
+    consumer = consumer_of(target, name)
+    consumer.subscribe([name])
+    rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
+    consumer.close()
+    assert set(rest) == wanted
+
+
+@pytest.mark.spark
+def test_who_has_committed_nothing_is_told(broker: Broker, spark: Any, name: str) -> None:
+    with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
+        translate(spark, options(broker), options(broker), name)
