@@ -219,7 +219,7 @@ def read_manifest(spark: SparkSession, path: str) -> Manifest:
         raise PipelineError(f"there is no archive in {path}: give the --path that `kafkacompat spark archive` wrote to")
     fields = json.loads(files.read(DESCRIPTION))
     description = Description(fields["format"], tuple(fields["partition_by"]), fields["archive_id"])
-    return Manifest(description, _in_order(_commits(spark, files), path))
+    return Manifest(description, commits_in_order(_commits(spark, files), path))
 
 
 def _commits(spark: SparkSession, files: Files) -> list[Commit]:
@@ -230,7 +230,8 @@ def _commits(spark: SparkSession, files: Files) -> list[Commit]:
     return [commit_of_json(line.value) for line in lines]
 
 
-def _in_order(commits: Iterable[Commit], path: str) -> tuple[Commit, ...]:
+def commits_in_order(commits: Iterable[Commit], path: str) -> tuple[Commit, ...]:
+    """Return the commits that count; raises PipelineError where one is missing."""
     ordered = sorted(commits, key=lambda commit: commit.number)
     # What a compaction replaced is deleted after it, and may still be there in part.
     compactions = [commit.number for commit in ordered if commit.kind == "compact"]
