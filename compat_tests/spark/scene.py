@@ -21,7 +21,7 @@ from compat_tests.waiting import until
 Record = tuple[int, int, str | None]
 PLACE = ("partition", "offset", "value")
 Seen = TypeVar("Seen")
-STREAM_TIMEOUT_SECONDS = 120
+STREAM_TIMEOUT_SECONDS = 240
 # From 4.0 on the source tells its failures by conditions, and knows `maxRecordsPerPartition`.
 IS_SPARK_4 = int(pyspark.__version__.split(".")[0]) >= 4
 

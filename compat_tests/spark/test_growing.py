@@ -78,7 +78,7 @@ def test_several_queries_of_one_session(scene: Scene) -> None:
     """Each has its own place in the topic, though they share executors and the consumers kept there."""
     scene.create(2)
     there = scene.fill(numbered(200, 2))
-    limits = ("7", "30", "1000")
+    limits = ("30", "70", "1000")
     queries = [scene.run(scene.stream(maxOffsetsPerTrigger=limit), checkpoint=limit) for limit in limits]
     late = scene.run(scene.stream(startingOffsets="latest"), checkpoint="late")
     late.wait_until(lambda: len(late.progress()) > 0)
