@@ -39,7 +39,8 @@ run: $(VENV)/.run
 
 test: lint $(VENV)/.jars
 	@KAFKACOMPAT_PORTABLE=1 $(BIN)/python -m pytest -q $(ON_REAL_FILES)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile tests
+	@$(BIN)/python -m pytest compat_tests
 
 crash: $(VENV)/.development
 	@$(BIN)/python -m tests.crash

@@ -14,7 +14,8 @@ def test_the_package_list_is_the_tree() -> None:
     listed = set(config["options"]["packages"].split())
     found = {
         ".".join(folder.parent.relative_to(ROOT).parts)
-        for top in ("kafkacompat", "wire", "handlers", "storage")
+        for top in ("kafkacompat", "wire", "handlers", "storage", "spark_integration")
         for folder in (ROOT / top).rglob("__init__.py")
     }
-    assert listed == {name if name.startswith("kafkacompat") else f"kafkacompat.{name}" for name in found}
+    own_names = ("kafkacompat", "spark_integration")
+    assert listed == {name if name.startswith(own_names) else f"kafkacompat.{name}" for name in found}
