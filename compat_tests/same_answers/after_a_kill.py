@@ -24,7 +24,7 @@ PROPERTIES_AFTER = {
     "group.initial.rebalance.delay.ms": "700",
     "offsets.retention.check.interval.ms": "100",
     # Kafka does not let a broker in while it holds the one that was killed to be alive.
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": "4000",
 }
 OUTLIVED_MS = 1
 RETENTION_VERSION = 4
