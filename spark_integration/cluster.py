@@ -5,13 +5,13 @@ The Admin client comes with Spark's Kafka package; it is called through py4j in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError, sentence_of
@@ -56,7 +56,6 @@ class Cluster:
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         self._jvm: Any = spark._jvm
-        self._sc: Any = spark.sparkContext
         self.bootstrap = options[f"{KAFKA}bootstrap.servers"]
         properties = self._jvm.java.util.Properties()
         for name, value in admin_properties(options).items():
@@ -83,12 +82,17 @@ class Cluster:
         return sorted(str(name) for name in self._wait(self._admin.listTopics().names()))
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the topics whose whole name fits *pattern*, a Java-like regular expression (subscribePattern)."""
+        """Return the topics whose whole name fits *pattern*, a regular expression of Java's (subscribePattern)."""
+        return self.fitting(pattern, self.topic_names())
+
+    def fitting(self, pattern: str, names: Iterable[str]) -> list[str]:
+        """Return those of *names*, which need not be there, that *pattern* fits as a whole."""
         try:
-            compiled = re.compile(pattern)
-        except re.error as problem:
-            raise PipelineError(f"{pattern!r} is no regular expression ({problem}): correct it") from problem
-        return [name for name in self.topic_names() if compiled.fullmatch(name)]
+            compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
+        except IllegalArgumentException as failure:
+            problem = sentence_of(failure)
+            raise PipelineError(f"{pattern!r} is no regular expression of Java's ({problem}): correct it") from failure
+        return [name for name in names if compiled.matcher(name).matches()]
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic]:
         """Describe those of *names* that exist."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from spark_integration.listener import BatchProgress
-from spark_integration.offsets import Offsets, distance
+from spark_integration.offsets import distance
 
 POLL_S = 0.3
 
@@ -63,16 +63,12 @@ class Bar:
     def __init__(self, progress: Progress, words: str) -> None:
         self._progress = progress
         self._task = progress.add_task(words, total=None)
-        self._start: Offsets | None = None
+        self._done = 0
 
     def __call__(self, done: BatchProgress) -> None:
-        if self._start is None:
-            self._start = done.start_offsets
-        self._progress.update(
-            self._task,
-            completed=distance(self._start, done.end_offsets),
-            total=distance(self._start, {**done.end_offsets, **done.latest_offsets}),
-        )
+        # Spark does not tell where a query's first batch began.
+        self._done += distance(done.start_offsets, done.end_offsets) if done.start_offsets else done.input_rows
+        self._progress.update(self._task, completed=self._done, total=self._done + done.lag)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A command takes groups of them, and gets each group as one value::
 
     @pipeline("archive")
     @session_options
-    @source_options
+    @source_options()
     @stream_options
     def command(session: SessionOptions, source: dict[str, str], stream: StreamOptions, ...) -> Summary: ...
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class SessionOptions:
 
     master: str = "local[*]"
     driver_memory: str = "1g"
-    conf: Mapping[str, str] = ()  # type: ignore[assignment]
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 def grouped(name: str, options: Sequence[Decorator], collect: Callable[[dict[str, Any]], Any]) -> Decorator:
@@ -149,6 +149,16 @@ BATCH_SOURCE = {
     "endingTimestamp": "End before the first record of that time or later, in milliseconds.",
     "endingOffsetsByTimestamp": 'The same by partition: {"topic":{"0":1700000000000}}.',
 }
+COUNT = click.IntRange(min=1)
+# Of values that Spark would take for another, or refuse only once the query runs.
+TYPES = {
+    "failOnDataLoss": click.Choice(["true", "false"]),
+    "startingTimestamp": click.IntRange(min=0),
+    "endingTimestamp": click.IntRange(min=0),
+    "minPartitions": COUNT,
+    "maxOffsetsPerTrigger": COUNT,
+    "minOffsetsPerTrigger": COUNT,
+}
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 
 
@@ -158,7 +168,7 @@ def source_options(stream: bool = True, required: bool = True) -> Decorator:
     Where they are not *required* and no broker is named, the dict is empty.
     """
     table = {**SOURCE, **(STREAM_SOURCE if stream else BATCH_SOURCE)}
-    own = [click.option(f"--{name}", name, help=text) for name, text in table.items()]
+    own = [click.option(f"--{name}", name, type=TYPES.get(name), help=text) for name, text in table.items()]
     isolation = click.option(
         "--isolation",
         type=click.Choice(["read_committed", "read_uncommitted"]),
@@ -179,14 +189,14 @@ def source_options(stream: bool = True, required: bool = True) -> Decorator:
     return grouped("source", [*_cluster_declarations("", required), *own, isolation], collect)
 
 
-def _no_source(given: Mapping[str, str | None]) -> dict[str, str]:
+def _no_source(given: Mapping[str, object]) -> dict[str, str]:
     if named := [name for name, value in given.items() if value is not None]:
         raise PipelineError(f"--{named[0]} is of a topic, and no broker is named: give --bootstrap-server HOST:PORT")
     return {}
 
 
-def _source(cluster: dict[str, str], given: Mapping[str, str | None], isolation: str) -> dict[str, str]:
-    named = {name: value for name, value in given.items() if value is not None}
+def _source(cluster: dict[str, str], given: Mapping[str, object], isolation: str) -> dict[str, str]:
+    named = {name: str(value) for name, value in given.items() if value is not None}
     source = {"startingOffsets": "earliest", "kafka.isolation.level": isolation, **cluster, **named}
     chosen = [name for name in STRATEGIES if name in source]
     if len(chosen) != 1:
@@ -216,7 +226,7 @@ stream_options = grouped(
             "--trigger",
             default="availableNow",
             show_default=True,
-            help="availableNow (read what is there and end), an interval like '10 seconds', or 'continuous 1 second'.",
+            help="availableNow (read what is there and end), or an interval like '10 seconds'.",
         ),
         click.option("--queryName", "query_name", help="The query's name in what is told of it."),
         click.option("--progress-json", type=_FILE, help="Append a line of JSON for each batch to this file."),

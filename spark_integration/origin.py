@@ -18,6 +18,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from spark_integration.casts import try_cast
+
 PREFIX = "kafkacompat-origin-"
 TOPIC, PARTITION, OFFSET, TIMESTAMP, CLUSTER = (
     f"{PREFIX}{name}" for name in ("topic", "partition", "offset", "timestamp", "cluster")
@@ -85,5 +87,5 @@ def _value(headers: Column, name: str) -> Column:
 
 def _typed(text: Column, kind: str) -> Column:
     if kind == "timestamp":
-        return sql.timestamp_millis(text.try_cast("bigint"))
-    return text.try_cast(kind)
+        return sql.timestamp_millis(try_cast(text, "bigint"))
+    return try_cast(text, kind)

@@ -208,6 +208,11 @@ def folder_of(installation: Installation, wanted: Sequence[str]) -> Path:
     return cache() / f"{installation.spark}-{digest}"
 
 
+def of_format(name: str | None) -> tuple[str, ...]:
+    """Return what a session needs beside the Kafka source to read and write that format of tables."""
+    return (name,) if name in ("delta", "iceberg") else ()
+
+
 def configs_of(packages: Sequence[str]) -> dict[str, str]:
     """Return the settings that the packages need, the values of one setting joined by commas."""
     joined: dict[str, str] = {}

@@ -28,8 +28,9 @@ POLL_S = 0.5
 class StreamOptions:
     """How a query runs and who is told of it.
 
-    *trigger* is ``availableNow``, ``once``, an interval such as ``10 seconds``, or ``continuous 1 second`` (Spark guide,
-    Triggers). *progress_json* and *prometheus* are files; *commit_group* is a consumer group.
+    *trigger* is ``availableNow``, ``once``, or an interval such as ``10 seconds`` (Spark guide, Triggers; continuous
+    processing knows no batches, which every pipeline is made of). *progress_json* and *prometheus* are files;
+    *commit_group* is a consumer group. Raises PipelineError for what is no trigger.
     """
 
     checkpoint_location: str
@@ -39,16 +40,17 @@ class StreamOptions:
     prometheus: Path | None = None
     commit_group: str | None = None
 
+    def __post_init__(self) -> None:
+        trigger_of(self.trigger)
+
 
 def trigger_of(text: str) -> dict[str, Any]:
     """Translate a trigger to the arguments of DataStreamWriter.trigger; raises PipelineError."""
     if text in ("availableNow", "once"):
         return {text: True}
-    if found := re.fullmatch(r"(continuous )?(\d+ (?:milliseconds?|seconds?|minutes?|hours?))", text):
-        return {"continuous" if found[1] else "processingTime": found[2]}
-    raise PipelineError(
-        f"{text!r} is no trigger: give availableNow, once, an interval like '10 seconds', or 'continuous 1 second'"
-    )
+    if re.fullmatch(r"\d+ (?:milliseconds?|seconds?|minutes?|hours?)", text):
+        return {"processingTime": text}
+    raise PipelineError(f"{text!r} is no trigger: give availableNow, once, or an interval like '10 seconds'")
 
 
 def run_query(

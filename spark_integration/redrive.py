@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from spark_integration.casts import try_cast
 from spark_integration.cluster import Cluster, Spec, Topic
 from spark_integration.command import pipeline, spark_session
 from spark_integration.console import Summary, job_bar
@@ -198,7 +199,8 @@ def _found(spark: SparkSession, target: Mapping[str, str], begin: Offsets) -> Da
     records = between(spark, target, begin, end).select("headers")
     columns = {name: _last(PREFIX + name.removeprefix("letter_")) for name in LETTER}
     typed = [
-        columns[name].try_cast(kind).alias(name) for name, kind in zip(LETTER, ("string", "int", "bigint"), strict=True)
+        try_cast(columns[name], kind).alias(name)
+        for name, kind in zip(LETTER, ("string", "int", "bigint"), strict=True)
     ]
     return records.select(*typed).where("letter_offset is not null")
 

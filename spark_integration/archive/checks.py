@@ -17,7 +17,7 @@ from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.files import Files
 from spark_integration.manifest import COMMITS, Description, Manifest, is_archive, read_manifest
 from spark_integration.offsets import Offsets, json_of_offsets
-from spark_integration.query import StreamOptions, trigger_of
+from spark_integration.query import StreamOptions
 from spark_integration.source import topics_of
 
 LATEST = -1
@@ -40,28 +40,27 @@ def check(
     partition_by: Sequence[str] | None,
 ) -> Checked:
     """Look at everything that must fit; raises PipelineError. Nothing is written but the archive's empty folder."""
-    if "continuous" in trigger_of(stream.trigger):
-        raise PipelineError("an archive is written in batches: give --trigger availableNow, or an interval")
-    description = _description(spark, path, format, partition_by)
-    require_format(spark, description.format)
+    manifest = _manifest(spark, path, format, partition_by)
+    require_format(spark, manifest.description.format)
     topics = topics_of(cluster, source)
-    manifest = read_manifest(spark, path) if is_archive(spark, path) else Manifest(description, ())
     check_ids(manifest.topic_ids, {name: topic.topic_id for name, topic in cluster.topics(topics).items()})
     finished = _check_checkpoint(spark, source, path, stream.checkpoint_location, topics, manifest)
     if finished is not None:
-        return Checked(description, source)
+        return Checked(manifest.description, source)
     _check_still_there(cluster, source, topics, manifest)
     _make_folder(spark, path)
-    return Checked(description, _begun(cluster, source, topics, manifest))
+    return Checked(manifest.description, _begun(cluster, source, topics, manifest))
 
 
-def _description(spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None) -> Description:
+def _manifest(spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None) -> Manifest:
+    """Return what is archived, or, where nothing is there, what the archive is going to be."""
     if names is not None:
         names = check_partition_by(names)
     if not is_archive(spark, path):
         _check_empty(spark, path)
-        return Description(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4()))
-    found = read_manifest(spark, path).description
+        return Manifest(Description(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4())), ())
+    manifest = read_manifest(spark, path)
+    found = manifest.description
     if format not in (None, found.format):
         raise PipelineError(
             f"the archive in {path} is {found.format}, not {format}: give another --path, or no --format"
@@ -69,7 +68,7 @@ def _description(spark: SparkSession, path: str, format: str | None, names: Sequ
     if names is not None and tuple(names) != found.partition_by:
         told = ",".join(found.partition_by)
         raise PipelineError(f"the archive in {path} is split by {told}: give another --path, or no --partitionBy")
-    return found
+    return manifest
 
 
 def _check_empty(spark: SparkSession, path: str) -> None:

@@ -13,6 +13,7 @@ from spark_integration.archive.run import ArchiveSummary, FileOptions, archive
 from spark_integration.command import pipeline, spark_session
 from spark_integration.errors import PipelineError
 from spark_integration.options import SessionOptions, grouped, session_options, source_options, stream_options
+from spark_integration.packages import of_format
 from spark_integration.query import StreamOptions
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -96,7 +97,6 @@ def command(
     Stopped or killed at any moment, the same command goes on where it was; with a new checkpoint, too, as the archive
     itself knows which offsets it has. Read it with any reader of the format, or with read_archive.
     """
-    packages = (format,) if format in ("delta", "iceberg") else ()
     names = partition_by.split(",") if partition_by is not None else None
-    with spark_session("archive", session, packages) as spark:
+    with spark_session("archive", session, of_format(format)) as spark:
         return archive(spark, source, path, stream, format=format, partition_by=names, files=files)

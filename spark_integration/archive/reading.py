@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -35,8 +36,13 @@ def read_files(spark: SparkSession, path: str, manifest: Manifest) -> DataFrame:
     if problems := check_files(spark, path, manifest):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise PipelineError(f"{problems[0]}{more}: restore it from a copy, or archive its topics anew elsewhere")
+    return records_of(spark, path, [file.path for file in manifest.files])
+
+
+def records_of(spark: SparkSession, path: str, names: Iterable[str]) -> DataFrame:
+    """Return the records of these Parquet files of the archive at *path*."""
     files = Files(spark, path)
-    named = [files.path(file.path) for file in manifest.files]
+    named = [files.path(name) for name in names]
     if not named:
         return spark.createDataFrame([], SCHEMA)
     # Pages carry checksums, which Parquet looks at only when told to.

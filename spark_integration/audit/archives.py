@@ -9,12 +9,10 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.layout import SCHEMA
-from spark_integration.archive.reading import read_archive, sizes
+from spark_integration.archive.reading import read_archive, records_of, sizes
 from spark_integration.audit.fields import Fields
 from spark_integration.audit.places import ARCHIVE, COMMIT, UNKNOWN, Edge, Place, edges_of, noted, placed
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
 from spark_integration.manifest import Manifest, read_manifest
 
 PARQUET = "parquet"
@@ -113,12 +111,7 @@ def _records(
 ) -> DataFrame:
     if not gone:
         return read_archive(spark, path, format)
-    files = Files(spark, path)
-    whole = [files.path(file.path) for file in manifest.files if file.path not in gone]
-    if not whole:
-        return spark.createDataFrame([], SCHEMA)
-    options = {"basePath": path, "parquet.page.verify-checksum.enabled": "true"}
-    return spark.read.schema(SCHEMA).options(**options).parquet(*whole)
+    return records_of(spark, path, [file.path for file in manifest.files if file.path not in gone])
 
 
 def _by_commit(manifest: Manifest, wanted: Collection[str]) -> list[Unit]:

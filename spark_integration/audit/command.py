@@ -16,6 +16,7 @@ from spark_integration.audit.work import Judging
 from spark_integration.command import pipeline, spark_session
 from spark_integration.console import job_bar
 from spark_integration.options import SessionOptions, grouped, session_options, source_options
+from spark_integration.packages import of_format
 
 PLACE = "$.path (JSON in the value), key, key:$.path or header:NAME"
 FAIL_ON = (
@@ -82,8 +83,7 @@ def command(
     record by record with the topics.
     """
     wanted = conditions(fail_on)
-    packages = (format,) if format in ("delta", "iceberg") else ()
-    with spark_session("audit", session, packages) as spark, job_bar(spark, "audit"):
+    with spark_session("audit", session, of_format(format)) as spark, job_bar(spark, "audit"):
         return audit(
             spark,
             source,

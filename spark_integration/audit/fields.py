@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+from spark_integration.casts import try_cast
 from spark_integration.errors import PipelineError
 
 # How many milliseconds a number of that unit is.
@@ -43,7 +44,7 @@ class Fields:
         producer = text_at(self.producer) if self.producer else sql.lit("")
         return {
             "producer": producer,
-            "sequence": text_at(self.sequence).try_cast("bigint") if self.sequence else sql.lit(None).cast("bigint"),
+            "sequence": try_cast(text_at(self.sequence), "bigint") if self.sequence else sql.lit(None).cast("bigint"),
             "event_ms": self._event_ms(),
         }
 
@@ -51,8 +52,8 @@ class Fields:
         if self.event_time is None:
             return sql.when(sql.col("timestampType") == 0, sql.unix_millis("timestamp"))
         text = text_at(self.event_time)
-        number = sql.round(text.try_cast("double") * UNITS[self.event_time_unit]).cast("bigint")
-        return sql.coalesce(number, sql.unix_millis(text.try_cast("timestamp")))
+        number = sql.round(try_cast(text, "double") * UNITS[self.event_time_unit]).cast("bigint")
+        return sql.coalesce(number, sql.unix_millis(try_cast(text, "timestamp")))
 
 
 def check_place(place: str) -> None:

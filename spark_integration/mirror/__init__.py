@@ -73,8 +73,6 @@ def _checked(
     """Return the topics that are there now to be mirrored."""
     if splitting := [option for option in SPLITTING if option in source]:
         raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it away")
-    if stream.trigger.startswith("continuous"):
-        raise PipelineError(f"a mirror knows no trigger {stream.trigger!r}: give an interval like '1 second'")
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
         topics = [topic for topic in topics_of(read, source) if topic != offset_map]
         renamed = names.check(topics)

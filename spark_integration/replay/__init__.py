@@ -19,6 +19,7 @@ from spark_integration.names import Names, names_options
 from spark_integration.offsets import Offsets, TopicPartition, offsets_of_json
 from spark_integration.options import SessionOptions, cluster_options, session_options
 from spark_integration.origin import with_origin
+from spark_integration.packages import of_format
 from spark_integration.query import stop_signals
 from spark_integration.replay.pace import write_paced
 from spark_integration.replay.selection import Selection, milliseconds_of
@@ -182,6 +183,5 @@ def command(
         milliseconds_of(starting_timestamp) if starting_timestamp else None,
         milliseconds_of(ending_timestamp) if ending_timestamp else None,
     )
-    packages = (format,) if format in ("delta", "iceberg") else ()
-    with spark_session("replay", session, packages) as spark:
+    with spark_session("replay", session, of_format(format)) as spark:
         return replay(spark, path, target, format=format, selection=selection, names=names, **how)

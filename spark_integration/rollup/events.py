@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from spark_integration.casts import try_cast
 from spark_integration.rollup.durations import Windows
 from spark_integration.rollup.paths import CORRUPT, Path, schema_of
 from spark_integration.rollup.settings import Rollup
@@ -68,10 +69,10 @@ def _time(path: Path | None) -> Column:
     if path is None:
         return sql.col("timestamp")
     text = value_at(path)
-    number = text.try_cast("double").try_cast("bigint")
+    number = try_cast(try_cast(text, "double"), "bigint")
     told = sql.when(number.isNotNull(), sql.timestamp_millis(_within_bounds(number)))
     # A time without a date would be that of the day on which it is read.
-    return told.when(text.rlike(r"^\s*\d{4}-"), text.try_cast("timestamp"))
+    return told.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
 
 
 def _within_bounds(milliseconds: Column) -> Column:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+from spark_integration.casts import try_cast
 from spark_integration.errors import PipelineError
 from spark_integration.rollup.paths import Path, column_name, path_of
 
@@ -51,7 +52,7 @@ class Measure(NamedTuple):
 
 def number(text: Column) -> Column:
     """Read a number; null where there is none, and for those that are not finite, of which one would spoil a sum."""
-    read = text.try_cast("double")
+    read = try_cast(text, "double")
     return sql.when(read.between(-MAX_DOUBLE, MAX_DOUBLE), read)
 
 

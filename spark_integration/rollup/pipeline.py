@@ -16,7 +16,7 @@ from spark_integration.console import Summary
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
 from spark_integration.options import SessionOptions, session_options, source_options, stream_options
-from spark_integration.query import StreamOptions, run_query, trigger_of
+from spark_integration.query import StreamOptions, run_query
 from spark_integration.rollup.batches import Batches
 from spark_integration.rollup.events import rolled_up
 from spark_integration.rollup.ledger import Account, Ledger
@@ -77,8 +77,6 @@ def rollup(spark: SparkSession, source: Mapping[str, str], settings: Rollup, str
 
 
 def _check(rollup: Rollup, stream: StreamOptions) -> None:
-    if "continuous" in trigger_of(stream.trigger):
-        raise PipelineError("windows need micro-batches: give --trigger availableNow, or an interval like '10 seconds'")
     if rollup.path.rstrip("/") == stream.checkpoint_location.rstrip("/"):
         raise PipelineError("--path and --checkpointLocation are the same folder: give each its own")
 

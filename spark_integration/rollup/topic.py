@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame
@@ -54,7 +53,7 @@ def check_topics(cluster: Cluster, rollup: Rollup, source: Mapping[str, str], be
     """Refuse topics that would be read and written, and one that keeps no last values; raises PipelineError."""
     written = [rollup.topic, *([rollup.dead_topic] if rollup.dead_topic else [])]
     read = topics_of(cluster, source)
-    if both := [name for name in written if name in read or _fits(name, source)]:
+    if both := [name for name in written if name in read or _fits(cluster, name, source)]:
         raise PipelineError(f"{both[0]} is read and would be written: give --topic and --dead-topic others")
     if len(set(written)) != len(written):
         raise PipelineError(f"{rollup.topic} would take results and dead letters: give --dead-topic another one")
@@ -68,9 +67,9 @@ def check_topics(cluster: Cluster, rollup: Rollup, source: Mapping[str, str], be
         _check_compacted(cluster, rollup)
 
 
-def _fits(name: str, source: Mapping[str, str]) -> bool:
+def _fits(cluster: Cluster, name: str, source: Mapping[str, str]) -> bool:
     """Whether a topic that may not be there yet would be read as well."""
-    return "subscribePattern" in source and re.fullmatch(source["subscribePattern"], name) is not None
+    return "subscribePattern" in source and bool(cluster.fitting(source["subscribePattern"], [name]))
 
 
 def _check_compacted(cluster: Cluster, rollup: Rollup) -> None:

@@ -120,6 +120,21 @@ def test_what_is_read_is_said_once(words: list[str], told: str) -> None:
         taken(source_options(), "--bootstrap-server", "h:1", *words)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("failOnDataLoss", "maybe"),
+        ("startingTimestamp", "today"),
+        ("minPartitions", "0"),
+        ("maxOffsetsPerTrigger", "-1"),
+    ],
+)
+def test_values_that_the_source_would_misread(option: str, value: str) -> None:
+    words = ["--bootstrap-server", "h:1", "--subscribe", "a", f"--{option}"]
+    with pytest.raises(AssertionError, match=f"Invalid value for '--{option}'"):
+        taken(source_options(), *words, value)
+
+
 def test_a_batch_has_an_end_and_no_triggers() -> None:
     words = ["--bootstrap-server", "h:1", "--subscribe", "a"]
     assert taken(source_options(stream=False), *words, "--endingOffsets", "latest")["endingOffsets"] == "latest"
