@@ -36,8 +36,8 @@ class Summary:
 
 
 def console() -> Console:
-    """Return the console of standard error: standard output carries results alone."""
-    return Console(stderr=True, highlight=False)
+    """Return the console of standard error: standard output carries results alone, and texts may hold brackets."""
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 def tell(summary: Summary, as_json: bool) -> None:

@@ -84,11 +84,15 @@ KNOWN: Sequence[Known] = (
         "{0} cannot be read as it is damaged: restore it from a copy",
     ),
     Known(
+        r"No space left on device",
+        "a disk is full: make room where Spark keeps its files (spark.local.dir) and where it writes",
+    ),
+    Known(
         r"PATH_NOT_FOUND\] Path does not exist: ([^\s]+?)\.? ",
         "there is no {0}: give a path that exists",
     ),
     Known(
-        r"STREAM_FAILED.*?(?:concurrent|another instance)[^\n]*|ConcurrentModificationException[^\n]*",
+        r"ConcurrentModificationException|CONCURRENT_STREAM|Multiple streaming queries are concurrently using",
         "another run uses the same checkpoint: let it end, or give a checkpoint of its own",
     ),
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from spark_integration.errors import sentence_of
 from spark_integration.offsets import Offsets, distance, json_of_offsets, offsets_of_json
 
 KAFKA_SOURCE = "KafkaV2["
@@ -90,28 +91,43 @@ class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
     """Gives each finished micro-batch to the observers.
 
     Spark calls a listener from one thread, after the batch is in the checkpoint: what an observer commits is never ahead
-    of what Spark would go on from. An observer that fails is told of at the end (`failure`) and not called again, for
-    telling must not stop the work.
+    of what Spark would go on from. It is told of every query of the session; with a *query* it hands on those batches
+    alone that are of the query of that name. Telling must not stop the work: an observer that fails is called again with
+    the next batch, and *say* takes a sentence of the first of its failures.
     """
 
-    def __init__(self, observers: Sequence[Observer]) -> None:
+    def __init__(
+        self, observers: Sequence[Observer], query: str | None = None, say: Callable[[str], object] = lambda _: None
+    ) -> None:
         self._observers = list(observers)
+        self._query = query
+        self._say = say
+        self._failing: dict[int, Exception] = {}
         self._ended: dict[str, threading.Event] = {}
-        self.failure: Exception | None = None
+
+    @property
+    def failure(self) -> Exception | None:
+        """What an observer failed with at its last batch, if one did."""
+        return next(iter(self._failing.values()), None)
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing to tell yet."""
 
     def onQueryProgress(self, event: Any) -> None:
         """Hand the batch on."""
-        progress = json.loads(event.progress.json)
-        told = batch_progress(progress)
-        for observer in list(self._observers):
-            try:
-                observer(told)
-            except Exception as problem:
-                self._observers.remove(observer)
-                self.failure = self.failure or problem
+        told = batch_progress(json.loads(event.progress.json))
+        if self._query in (None, told.query):
+            for number, observer in enumerate(self._observers):
+                self._tell(number, observer, told)
+
+    def _tell(self, number: int, observer: Observer, told: BatchProgress) -> None:
+        try:
+            observer(told)
+            self._failing.pop(number, None)
+        except Exception as problem:
+            if number not in self._failing:
+                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {sentence_of(problem)}")
+            self._failing[number] = problem
 
     def onQueryIdle(self, event: Any) -> None:
         """No new data: where the query stands has been told."""

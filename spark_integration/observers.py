@@ -86,8 +86,24 @@ class Committer:
         """Commit those of *offsets* that have moved."""
         moved = {one: offset for one, offset in offsets.items() if self._committed.get(one) != offset}
         if moved:
-            self._cluster.commit(self._group, moved)
+            self._commit(moved)
             self._committed.update(moved)
+
+    def _commit(self, offsets: Offsets) -> None:
+        try:
+            self._cluster.commit(self._group, offsets)
+        except PipelineError:
+            # A checkpoint goes on naming partitions of topics that were deleted.
+            topics = self._cluster.topics({one.topic for one in offsets})
+            there = {
+                one: offset
+                for one, offset in offsets.items()
+                if one.topic in topics and one.partition < topics[one.topic].partitions
+            }
+            if len(there) == len(offsets):
+                raise
+            if there:
+                self._cluster.commit(self._group, there)
 
 
 class Tally:

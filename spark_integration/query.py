@@ -16,7 +16,7 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from spark_integration.checkpoint import finished_offsets, has_unfinished_batch
 from spark_integration.cluster import Cluster
-from spark_integration.console import bar
+from spark_integration.console import bar, console
 from spark_integration.errors import PipelineError
 from spark_integration.listener import KafkaListener, Observer
 from spark_integration.observers import Committer, JsonLines, PrometheusText, Tally
@@ -74,11 +74,12 @@ def run_query(
         # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
         committer.commit(finished_offsets(spark, options.checkpoint_location) or {})
     files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
-    configured = writer.queryName(options.query_name or name).option("checkpointLocation", options.checkpoint_location)
+    query_name = options.query_name or name
+    configured = writer.queryName(query_name).option("checkpointLocation", options.checkpoint_location)
     triggers = _triggers(spark, options)
     with ExitStack() as stack:
         shown = stack.enter_context(bar(name))
-        listener = KafkaListener([tally, shown, *files, *observers])
+        listener = KafkaListener([tally, shown, *files, *observers], query_name, console().print)
         stack.enter_context(_listening(spark, listener))
         stopped = stack.enter_context(stop_signals())
         for trigger in triggers:

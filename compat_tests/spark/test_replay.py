@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 import time
 from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.copies import (
+    Record,
     Run,
     assert_copied,
     contents,
@@ -22,16 +26,17 @@ from compat_tests.spark.copies import (
     kill_some_times,
     numbered,
     of_contents,
-    origins,
     produce,
     various,
 )
+from compat_tests.waiting import until
 from spark_integration.archive import archive
 from spark_integration.errors import PipelineError
 from spark_integration.names import Names
 from spark_integration.offsets import TopicPartition
 from spark_integration.query import StreamOptions
-from spark_integration.replay import ReplaySummary, replay
+from spark_integration.replay import ReplaySummary, pace, replay
+from spark_integration.replay.pace import paced
 from spark_integration.replay.selection import Selection
 
 SEED = 20261122
@@ -144,22 +149,47 @@ class TestSelection:
             replay(spark, two_topics, to(broker), names=Names(f"{name}."))
 
 
+def origin_time(record: Record) -> int:
+    return int(record.origin["timestamp"])
+
+
 @pytest.mark.spark
 class TestRate:
-    def test_no_more_than_so_many_a_second(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        begun = time.time()
-        replay(spark, two_topics, to(broker), selection=Selection((A,)), names=Names(f"{name}."), rate=60)
-        copied = contents(broker, f"{name}.{A}")
-        assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
-        times = sorted(one.timestamp for each in copied.values() for one in each)
-        assert times[0] >= begun * 1000
-        # Five slices, each a second after the one before it; a slice's records come within that second.
-        assert times[-1] - times[0] >= 3000
+    def test_no_more_than_so_many_a_second(
+        self, broker: Broker, spark: Any, name: str, two_topics: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And all together in the order of their times, also where a slice lies in several blocks."""
+        begun = []
 
-    def test_all_in_the_order_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        replay(spark, two_topics, to(broker), names=Names(f"{name}."), rate=1000)
-        copied = contents(broker, f"{name}.{A}")
-        assert origins(copied) == {part: list(range(100)) for part in range(3)}
+        def noted(*arguments: Any) -> Iterator[tuple[int, int]]:
+            for piece in paced(*arguments):
+                begun.append(time.time() * 1000)
+                yield piece
+
+        monkeypatch.setattr(pace, "BLOCK_RECORDS", 70)
+        monkeypatch.setattr(pace, "paced", noted)
+        replay(spark, two_topics, to(broker), selection=Selection((A,)), names=Names(f"{name}."), rate=60)
+        assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
+        copied = [one for each in contents(broker, f"{name}.{A}").values() for one in each]
+        copied.sort(key=lambda one: one.timestamp)
+        slices = [copied[first : first + 60] for first in range(0, 300, 60)]
+        assert len(begun) == len(slices)
+        for begin, end, written in zip(begun, [*begun[1:], math.inf], slices, strict=True):
+            assert end - begin > 990
+            assert all(begin - 1 <= one.timestamp <= end + 1 for one in written)
+        for before, after in pairwise(slices):
+            assert max(map(origin_time, before)) <= min(map(origin_time, after))
+
+    def test_a_signal_ends_it_and_says_that_it_is_not_done(
+        self, broker: Broker, name: str, two_topics: str, tmp_path: Path
+    ) -> None:
+        arguments = ["--path", two_topics, "--topics", A, "--bootstrap-server", broker.bootstrap]
+        run = Run(tmp_path / "run", "replay", *arguments, "--prefix", f"{name}.", "--rate", "7")
+        until(lambda: held(broker, f"{name}.{A}") >= 7, timeout_seconds=120)
+        assert run.end() == 2
+        there = held(broker, f"{name}.{A}")
+        assert 0 < there < 300
+        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to go on"
 
 
 @pytest.mark.spark

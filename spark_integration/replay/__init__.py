@@ -131,11 +131,15 @@ def _write(
         named = with_origin(frame).withColumn("topic", names.column())
         write_batch(named if partitioner == KEEP else named.drop("partition"), target)
 
+    count = sum(left.values())
     if rate is None:
         write(in_order(rows, len(left)))
-        return sum(left.values())
+        return count
     with stop_signals() as stopped:
-        return write_paced(rows, rate, write, stopped)
+        done = write_paced(rows, count, rate, write, stopped)
+    if done < count:
+        raise PipelineError(f"ended after {done} of {count} records: run it again to go on")
+    return done
 
 
 @pipeline("replay")
@@ -173,7 +177,8 @@ def command(
     """Write an archive back into topics, each partition in its order.
 
     Records keep partition, key, value and headers; where they come from, and when, is told in further headers. Topics
-    that are missing are made. Run it again to go on: what is there already is not written again. A TIME is in
+    that are missing are made. Run it again to go on: what is there already is not written again, unless it lies behind
+    something that is missing. A TIME is in
     milliseconds since 1970, or 2026-11-22T03:45:00 (UTC).
     """
     selection = Selection(

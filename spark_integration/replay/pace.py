@@ -2,40 +2,87 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
 from spark_integration.sink import PARTITION
 
 NUMBER = "number"
+# Spark's monotonically_increasing_id: the task above these bits, the row within it below.
+ROW_BITS = 33
+# A slice looks at the blocks that are kept; one that holds none of it is left out by what is known of its numbers.
+BLOCK_RECORDS = 500_000
 
 
-def write_paced(frame: DataFrame, rate: int, write: Callable[[DataFrame], None], stopped: threading.Event) -> int:
-    """Write *frame* in the order of time, *rate* records a second at most, until *stopped*; return how many.
+class Span(NamedTuple):
+    """Rows *first* to *last*, both within, of one block."""
 
-    It is sorted once and kept on the executors' disks meanwhile.
+    block: int
+    first: int
+    last: int
+
+
+def write_paced(
+    frame: DataFrame, count: int, rate: int, write: Callable[[DataFrame], None], stopped: threading.Event
+) -> int:
+    """Write the *count* records of *frame* in the order of time, *rate* a second at most, until *stopped*.
+
+    Returns how many were written. It is sorted once and kept by the executors meanwhile, in memory as far as they go.
     """
-    numbered = by_time(frame).withColumn(NUMBER, sql.monotonically_increasing_id()).persist(StorageLevel.DISK_ONLY)
+    blocks = by_time(frame, math.ceil(count / BLOCK_RECORDS))
+    numbered = blocks.withColumn(NUMBER, sql.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
     done = 0
     try:
-        for first, last in paced(numbered.count(), rate, stopped.wait):
-            write(numbered.where(sql.col(NUMBER).between(first, last - 1)))
-            done = last
+        counts = _block_counts(numbered)
+        for first, end in paced(sum(counts), rate, stopped.wait):
+            piece = numbered.where(_within(spans(counts, first, end)))
+            # From several blocks it would be several tasks, which know no order of each other.
+            write(piece.repartition(1).sortWithinPartitions(NUMBER))
+            done = end
     finally:
         numbered.unpersist()
     return done
 
 
-def by_time(frame: DataFrame) -> DataFrame:
-    """Bring all into one task by their times, and a partition's records by offset where their times run backwards."""
+def by_time(frame: DataFrame, blocks: int) -> DataFrame:
+    """Sort by time into *blocks* tasks, and a partition's records by offset where their times run backwards."""
     until_here = Window.partitionBy(*PARTITION).orderBy("offset")
     timed = frame.withColumn("at", sql.max("timestamp").over(until_here))
-    return timed.repartition(1).sortWithinPartitions("at", *PARTITION, "offset").drop("at")
+    order = ("at", *PARTITION, "offset")
+    return timed.repartitionByRange(blocks, *order).sortWithinPartitions(*order).drop("at")
+
+
+def _block_counts(numbered: DataFrame) -> list[int]:
+    """Return how many rows each block has."""
+    rows = numbered.groupBy(sql.shiftright(NUMBER, ROW_BITS).alias("block")).count().collect()
+    counts = {row.block: row["count"] for row in rows}
+    return [counts.get(block, 0) for block in range(max(counts, default=-1) + 1)]
+
+
+def spans(counts: Sequence[int], first: int, end: int) -> list[Span]:
+    """Return where rows *first* to *end* (not within) of all lie in blocks of *counts* rows."""
+    found, begin = [], 0
+    for block, count in enumerate(counts):
+        low, high = max(first - begin, 0), min(end - begin, count)
+        if low < high:
+            found.append(Span(block, low, high - 1))
+        begin += count
+    return found
+
+
+def _within(wanted: Sequence[Span]) -> Column:
+    number = sql.col(NUMBER)
+    ranges = [number.between((one.block << ROW_BITS) + one.first, (one.block << ROW_BITS) + one.last) for one in wanted]
+    return reduce(or_, ranges)
 
 
 def paced(

@@ -55,6 +55,11 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
         ),
         ("[PATH_NOT_FOUND] Path does not exist: file:/tmp/a. SQLSTATE: 42K03", "there is no file:/tmp/a: give"),
         ("java.util.ConcurrentModificationException: Multiple streaming queries are using it", "same checkpoint"),
+        (
+            "[STREAM_FAILED] Query terminated with exception: Task 0 in stage 1.0 failed: java.io.IOException: "
+            "No space left on device\n\tat java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(Unknown)",
+            "a disk is full",
+        ),
         ("spark_integration.errors.PipelineError: the words of ours\n  File b", "the words of ours"),
     ],
 )
@@ -67,6 +72,11 @@ def test_a_sentence_for_what_is_known(text: str, told: str) -> None:
 
 def test_the_first_line_of_what_is_not_known() -> None:
     assert sentence_of(Exception(f"{PY4J}java.lang.Odd: so it is\n\tat a.b(c)")) == "java.lang.Odd: so it is"
+
+
+def test_a_stack_of_threads_is_not_another_run() -> None:
+    text = "[STREAM_FAILED] Query terminated: Odd\n\tat java.util.concurrent.ThreadPoolExecutor.runWorker(Unknown)"
+    assert sentence_of(Exception(text)) == "[STREAM_FAILED] Query terminated: Odd"
 
 
 def test_the_kind_of_what_says_nothing() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from spark_integration.cluster import Topic
+from spark_integration.errors import PipelineError
 from spark_integration.listener import BatchProgress, KafkaListener, batch_progress
 from spark_integration.observers import Committer, JsonLines, PrometheusText, Tally
 from spark_integration.offsets import Offsets, TopicPartition
@@ -109,13 +111,19 @@ def test_prometheus_text(tmp_path: Path) -> None:
 class Group:
     """Stands for a cluster: keeps what was committed."""
 
-    def __init__(self) -> None:
+    def __init__(self, **partitions: int) -> None:
         self.commits: list[tuple[str, Offsets]] = []
+        self.partitions = partitions or {"a": 2, "b": 1}
         self.is_away = False
+
+    def topics(self, names: set[str]) -> dict[str, Topic]:
+        return {name: Topic(name, "id", self.partitions[name], False) for name in names if name in self.partitions}
 
     def commit(self, group: str, offsets: Offsets) -> None:
         if self.is_away:
             raise OSError("away")
+        if any(one.partition >= self.partitions.get(one.topic, 0) for one in offsets):
+            raise PipelineError("a topic that is read or written does not exist")
         self.commits.append((group, dict(offsets)))
 
 
@@ -140,19 +148,53 @@ def test_what_could_not_be_committed_is_committed_with_the_next() -> None:
     assert cluster.commits == [("group", {A0: 10, A1: 5})]
 
 
-def test_one_who_fails_is_not_called_again_and_the_others_are() -> None:
+def test_topics_that_are_gone_are_left_out() -> None:
+    """A checkpoint goes on naming them."""
+    cluster = Group(a=1)
+    committer = Committer(cluster, "group")  # type: ignore[arg-type]
+    committer.commit({A0: 1, A1: 2, B0: 3})
+    committer.commit({A0: 2, A1: 2, B0: 3})
+    committer.commit({A0: 2, A1: 3})
+    assert cluster.commits == [("group", {A0: 1}), ("group", {A0: 2})]
+
+
+def test_what_fails_though_all_topics_are_there_is_told() -> None:
+    class Refusing(Group):
+        def commit(self, group: str, offsets: Offsets) -> None:
+            raise PipelineError("not for you")
+
+    with pytest.raises(PipelineError, match="not for you"):
+        Committer(Refusing(), "group")(told())  # type: ignore[arg-type]
+
+
+def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
+    """Said when it begins, and known at the end if it still fails then."""
     tally, calls = Tally(), []
+    said: list[str] = []
 
     def failing(progress: BatchProgress) -> None:
         calls.append(progress.batch_id)
-        raise OSError(f"no {progress.batch_id}")
+        if progress.batch_id in (1, 2, 4):
+            raise OSError(f"no {progress.batch_id}")
 
-    listener = KafkaListener([failing, tally])
-    for number in (1, 2):
+    listener = KafkaListener([failing, tally], say=said.append)
+    failures = []
+    for number in (1, 2, 3, 4):
         listener.onQueryProgress(event(batchId=number))
-    assert calls == [1]
-    assert (tally.rows, tally.batches) == (20, 2)
-    assert str(listener.failure) == "no 1"
+        failures.append(str(listener.failure))
+    assert calls == [1, 2, 3, 4]
+    assert (tally.rows, tally.batches) == (40, 4)
+    assert failures == ["no 1", "no 2", "None", "no 4"]
+    assert said == [f"the query goes on, but telling of batch {number} failed: no {number}" for number in (1, 4)]
+
+
+def test_other_queries_of_the_session_are_not_this_one() -> None:
+    tally = Tally()
+    listener = KafkaListener([tally], "job")
+    listener.onQueryProgress(event(name="another"))
+    listener.onQueryProgress(event())
+    listener.onQueryProgress(event(name=None))
+    assert (tally.rows, tally.batches) == (10, 1)
 
 
 def test_the_end_of_one_run_is_not_that_of_another() -> None:

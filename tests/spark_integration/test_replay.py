@@ -6,7 +6,7 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.offsets import TopicPartition
-from spark_integration.replay.pace import paced
+from spark_integration.replay.pace import Span, paced, spans
 from spark_integration.replay.selection import Selection, milliseconds_of
 
 
@@ -36,6 +36,19 @@ def test_slices_come_a_second_after_each_other_at_the_earliest() -> None:
 def test_no_slice_comes_once_it_is_told_to_stop() -> None:
     answers = iter([False, True])
     assert list(paced(100, 10, lambda _: next(answers), Clock())) == [(0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "found"),
+    [
+        (0, 2, [Span(0, 0, 1)]),
+        (2, 3, [Span(0, 2, 2)]),
+        (2, 7, [Span(0, 2, 2), Span(2, 0, 2), Span(3, 0, 0)]),
+        (7, 9, [Span(3, 1, 2)]),
+    ],
+)
+def test_where_a_slice_lies(first: int, end: int, found: list[Span]) -> None:
+    assert spans([3, 0, 3, 3], first, end) == found
 
 
 @pytest.mark.parametrize(
