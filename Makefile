@@ -14,7 +14,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server replication cli)
 
-.PHONY: help run test lint crash history demo bench spark spark-compare compare conformance tools migrate frameworks matrix clean
+.PHONY: help run test lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
@@ -26,6 +26,7 @@ help:
 	@echo "make lint     ruff, mypy --strict, layer contracts"
 	@echo "make spark    Spark in every mode it has [BROKER=kafka: on Apache Kafka instead; RELEASE=3.5.8: that one of Spark]"
 	@echo "make spark-compare  the same on this broker and on Apache Kafka, what Spark saw compared [RELEASE=3.5.8]"
+	@echo "make spark-kills  every pipeline killed twenty times, and what it left compared record by record"
 	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
 	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
 	@echo "make tools    the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka instead]"
@@ -66,6 +67,9 @@ spark: $(VENV)/.jars
 
 spark-compare: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.spark --compare $(addprefix --release=,$(RELEASE))
+
+spark-kills: $(VENV)/.jars
+	@KAFKACOMPAT_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
 
 compare: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_same_answers.py
