@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
@@ -32,7 +32,15 @@ from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import NewRecord, Record, batches, build_batch, read_header, read_records
+from kafkacompat.wire.record_batch import (
+    HEADER_SIZE,
+    NewRecord,
+    Record,
+    batches,
+    build_batch,
+    read_header,
+    read_records,
+)
 
 TOPIC = "compacted"
 SEGMENT_BYTES = 20_000
@@ -391,3 +399,26 @@ def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path
     (written.data_folder / ".kafka_cleanshutdown").unlink()
     with written:
         assert consume(written, "read_committed") == committed
+
+
+def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) -> None:
+    """More than ten answers without a message would be an error for it."""
+    with KafkacompatBroker(tmp_path / "ours", EAGER) as broker:
+        # All at once: what one compaction has emptied the next one joins.
+        create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": "2000", "cleanup.policy": "delete"})
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 7})
+        for number in range(2000):
+            producer.produce(TOPIC, key=b"key %d" % (number % 10), value=b"value %d" % number, partition=0)
+        assert producer.flush(30) == 0
+        entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+        topic = ConfigResource(ConfigResource.Type.TOPIC, TOPIC, incremental_configs=[entry])
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.incremental_alter_configs([topic])[topic].result(30)
+        wait_until_compacted(broker)
+        sizes = [path.stat().st_size for path in (broker.data_folder / f"{TOPIC}-0").glob("*.log")]
+        assert sizes.count(HEADER_SIZE) > 20
+        found = consume(broker, "read_uncommitted")
+    offsets = {offset: (key, value) for offset, key, value in found}
+    assert len(offsets) == len(found) < 200
+    assert {number: (b"key %d" % (number % 10), b"value %d" % number) for number in offsets} == offsets
+    assert offsets.keys() >= set(range(1990, 2000))

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from kafkacompat.storage.corruption import BadBatch, CorruptDataError, find_bad_batches
 from kafkacompat.storage.log_state import LogState, may_pass
 from kafkacompat.storage.lookup import DamagedError
-from kafkacompat.storage.reader import FoundRecord, OffsetPosition, find_max_timestamp, find_timestamp, read_region
+from kafkacompat.storage.reader import (
+    FoundRecord,
+    FoundRegion,
+    OffsetPosition,
+    find_max_timestamp,
+    find_timestamp,
+    first_with_records,
+    regions_from,
+)
 from kafkacompat.storage.segment import Segment
 from kafkacompat.storage.segment_file import FileRegion
 from kafkacompat.storage.segment_files import LOG_SUFFIX
@@ -32,18 +40,19 @@ class LogReading(LogState):
         """Batches from the one that holds `offset` on, up to `upper` (default: the log's end). [loop]
 
         The region's first batch is whole, and with `at_least_one_batch` may be larger than `max_bytes`; its last one may
-        be cut. None when there is nothing to read, or not enough room for a batch. The caller releases the region.
+        be cut. Segments without records are passed by if anything follows. None when there is nothing to read, or not enough
+        room for a batch. The caller releases the region.
 
         Raises KafkaError OFFSET_OUT_OF_RANGE outside [log_start_offset, log_end_offset], and, unless `may_block`,
         ColdDataError when finding the place would wait for the disk: then call `warm` and read again. CorruptDataError
         where a batch is known to be damaged; a region ends in front of one, and reading goes on behind it.
         """
         found = self._read(offset, max_bytes, upper, at_least_one_batch, may_block)
-        return None if found is None else found[1]
+        return None if found is None else found.region
 
     def _read(
         self, offset: int, max_bytes: int, upper: OffsetPosition | None, at_least_one_batch: bool, may_block: bool
-    ) -> tuple[Segment, FileRegion] | None:
+    ) -> FoundRegion | None:
         if self.offline:
             raise self._offline_error()
         end_offset = self.log_end_offset
@@ -54,7 +63,9 @@ class LogReading(LogState):
         if offset >= upper.offset:
             return None
         try:
-            return read_region(self.segments, self._recent, offset, max_bytes, upper, at_least_one_batch, may_block)
+            return first_with_records(
+                regions_from(self.segments, self._recent, offset, max_bytes, upper, at_least_one_batch, may_block)
+            )
         except OSError as error:
             self.offline |= not may_pass(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error

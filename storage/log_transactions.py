@@ -84,7 +84,7 @@ class LogTransactions(LogReading):
         found = self._read(offset, max_bytes, upper, at_least_one_batch, may_block)
         if found is None:
             return CommittedRead(None, [])
-        segment, region = found
+        segment, region, _ = found
         if segment is self.segments.active and not len(segment.aborted()):
             return CommittedRead(region, [])  # what nearly every read at the end is
         try:
@@ -115,7 +115,7 @@ class LogTransactions(LogReading):
             self._find_way_behind(error, offset)
             return
         if found is not None:
-            segment, region = found
+            segment, region, _ = found
             region.release()
             with self._disk_operation(repeatable=True):
                 end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, True)

@@ -62,6 +62,21 @@ def find_batch(file: File, offset: int, position: int, end: int, *, may_block: b
     return None
 
 
+def holds_no_record(file: File, position: int, end: int, *, may_block: bool) -> bool:
+    """Whether batches without records are all there is between; False where there are more than one look tells.
+
+    Raises ColdDataError when the disk would have to be waited for and `may_block` is False.
+    """
+    size_bytes = end - position
+    if size_bytes > _CHUNK or size_bytes % SMALLEST_BATCH:
+        return False
+    chunk = _read(file, position, may_block)
+    if len(chunk) < size_bytes and not may_block:
+        raise ColdDataError
+    starts = range(0, min(size_bytes, len(chunk)), SMALLEST_BATCH)
+    return all(_BATCH_START.unpack_from(chunk, at)[1] == SMALLEST_BATCH - LENGTH_PREFIX for at in starts)
+
+
 def _read(file: File, position: int, may_block: bool) -> bytes | bytearray | memoryview:
     if may_block:
         return file.pread(_CHUNK, position)

@@ -7,11 +7,12 @@ consumer at the tail costs no lookup at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from kafkacompat.storage.corruption import CorruptDataError, is_sound, spans
-from kafkacompat.storage.lookup import DamagedError, scan_headers
+from kafkacompat.storage.lookup import SMALLEST_BATCH, ColdDataError, DamagedError, holds_no_record, scan_headers
 from kafkacompat.storage.segment import FileRegion, Segment
 from kafkacompat.storage.segment_file import SegmentFile
 from kafkacompat.storage.segments import Segments
@@ -19,6 +20,8 @@ from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_records
 
 REMEMBERED_BATCHES = 32
+MOST_PASSED = 64
+"""Segments without records that a read looks at, at most: they take about a millisecond."""
 
 
 class OffsetPosition(NamedTuple):
@@ -64,7 +67,15 @@ class RecentBatches:
         return self._new.get(base_offset) or self._old.get(base_offset)
 
 
-def read_region(
+class FoundRegion(NamedTuple):
+    """A region to read, the segment that it lies in, and whether there is no record from its beginning to the segment's end."""
+
+    segment: Segment
+    region: FileRegion
+    holds_no_record: bool
+
+
+def regions_from(
     segments: Segments,
     recent: RecentBatches,
     offset: int,
@@ -72,31 +83,68 @@ def read_region(
     upper: OffsetPosition,
     at_least_one_batch: bool,
     may_block: bool,
-) -> tuple[Segment, FileRegion] | None:
-    """See Log.read; `offset` lies inside the log and before `upper`. The region lies in the segment."""
-    for slot in range(max(0, segments.floor(offset)), len(segments)):
-        segment = segments[slot]
+) -> Iterator[FoundRegion]:
+    """Yield what each segment has for Log.read, as long as there is room for it; `offset` lies inside the log and before `upper`."""
+    found = False
+    # In a disk thread the list may become another one meanwhile.
+    following: Segment | None = segments[max(0, segments.floor(offset))]
+    while (segment := following) is not None:
         if segment.base_offset > upper.segment_base_offset:
-            return None
+            return
+        following = segments.behind(segment)
         at_upper = segment.base_offset == upper.segment_base_offset
         end = upper.position if at_upper else segment.size_bytes
         known = recent.get(offset) if segment is segments.active and not segment.corrupt else None
         file = segment.pin(may_block=may_block)
         try:
             place = known or _find(segment, file, offset, may_block)
+            is_empty = (
+                place is not None
+                and place[1] == SMALLEST_BATCH
+                and not segment.corrupt
+                and holds_no_record(file.file, place[0], end, may_block=may_block)
+            )
         except BaseException:
             file.release()
             raise
-        if place is not None:
-            bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
-            region = _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
-            return None if region is None else (segment, region)
-        file.release()
+        if place is None:
+            file.release()
+            continue
+        bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
+        region = _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
+        if region is None:
+            return
+        found = True
+        yield FoundRegion(segment, region, is_empty)
     active = segments.active
-    if active.size_bytes and upper.segment_base_offset == active.base_offset:
+    if not found and active.size_bytes and upper.segment_base_offset == active.base_offset:
         # Its last batch ends where the log does, so `offset` should have been found.
         raise CorruptDataError(f"{active!r} holds no batch of offset {offset}", None)
-    return None
+
+
+def first_with_records(regions: Iterator[FoundRegion]) -> FoundRegion | None:
+    """Pass by regions without records, of which compaction leaves one in each segment that it empties.
+
+    After ten answers without a message librdkafka takes the next for a message too large to be fetched. Where nothing follows
+    such a region it is the answer, so that readers get to the end.
+    """
+    found: FoundRegion | None = None
+    try:
+        for following in islice(regions, MOST_PASSED):
+            if found is not None:
+                found.region.release()
+            found = following
+            if not found.holds_no_record:
+                break
+    except (ColdDataError, CorruptDataError):
+        # Who then asks for what follows is told.
+        if found is None:
+            raise
+    except BaseException:
+        if found is not None:
+            found.region.release()
+        raise
+    return found
 
 
 def _find(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
