@@ -23,6 +23,9 @@ DESCRIPTION = f"{FOLDER}/archive.json"
 COMMITS = f"{FOLDER}/manifest"
 VERSION = 1
 
+# A topic that is gone has none, and a broker from before KIP-516 tells a zero for each.
+UNKNOWN_IDS = {"", "AAAAAAAAAAAAAAAAAAAAAA"}
+
 # From the first offset to the last one, which is not in it.
 Interval = tuple[int, int]
 
@@ -49,9 +52,10 @@ class DataFile:
 class OffsetRange(NamedTuple):
     """What a commit has read of a partition: from *from_offset* up to *until_offset*, which is not in it.
 
-    The commit holds all records in between that no earlier one had. *records* are those, fewer than offsets where there are transaction markers, aborted records, or what
-    compaction or retention took. *first_offset* and *last_offset* are None where there were none. *topic_id* is the id
-    of the topic (KIP-516), which is another one once a topic is deleted and made anew.
+    No two ranges of an archive overlap. *records* is how many there were, fewer than offsets where there are transaction
+    markers, aborted records, or what compaction or retention took. *first_offset* and *last_offset* are None where there
+    were none. *topic_id* is the id of the topic (KIP-516), which is another one once a topic is deleted and made anew;
+    one of `UNKNOWN_IDS` where the broker did not tell.
     """
 
     topic: str
@@ -165,8 +169,8 @@ class Manifest:
 
     @property
     def topic_ids(self) -> dict[str, str]:
-        """The id of each topic at the time that it was archived."""
-        return {one.topic: one.topic_id for one in self.ranges}
+        """The id of each topic at the time that it was archived, where the broker told it."""
+        return known_ids(self.ranges)
 
     @cached_property
     def covered(self) -> dict[TopicPartition, list[Interval]]:
@@ -176,6 +180,11 @@ class Manifest:
     def ends(self) -> Offsets:
         """Return the first offset of each partition behind all that was archived."""
         return {partition: intervals[-1][1] for partition, intervals in self.covered.items()}
+
+
+def known_ids(ranges: Iterable[OffsetRange]) -> dict[str, str]:
+    """Return the ids of topics, of those that are known."""
+    return {one.topic: one.topic_id for one in ranges if one.topic_id not in UNKNOWN_IDS}
 
 
 def covered_by(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Interval]]:
@@ -219,14 +228,19 @@ def read_manifest(spark: SparkSession, path: str) -> Manifest:
         raise PipelineError(f"there is no archive in {path}: give the --path that `kafkacompat spark archive` wrote to")
     fields = json.loads(files.read(DESCRIPTION))
     description = Description(fields["format"], tuple(fields["partition_by"]), fields["archive_id"])
-    return Manifest(description, commits_in_order(_commits(spark, files), path))
+    try:
+        return Manifest(description, commits_in_order(_commits(spark, files), path))
+    except PipelineError:
+        # A run that writes may just have put one commit in the place of those that were to be read.
+        return Manifest(description, commits_in_order(_commits(spark, files), path))
 
 
 def _commits(spark: SparkSession, files: Files) -> list[Commit]:
     if not files.names(COMMITS):
         return []
     # By Spark, in parallel: there may be a file for each micro-batch of years.
-    lines = spark.read.text(files.path(COMMITS), wholetext=True).select("value").collect()
+    reader = spark.read.option("ignoreMissingFiles", "true")
+    lines = reader.text(files.path(COMMITS), wholetext=True).select("value").collect()
     return [commit_of_json(line.value) for line in lines]
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame, SparkSession
 
+from spark_integration.archive.intervals import outside
 from spark_integration.archive.layout import records_of
 from spark_integration.archive.ledger import Ledger
 from spark_integration.checkpoint import planned_batch
 from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
-from spark_integration.manifest import Interval, OffsetRange, without
+from spark_integration.manifest import UNKNOWN_IDS, Interval, OffsetRange, without
 from spark_integration.offsets import Offsets, TopicPartition
 
 
@@ -22,7 +22,8 @@ class Batches:
     """Writes micro-batches (a foreachBatch function).
 
     Only offsets decide what is written: a batch that runs again, be it with the same checkpoint or a new one, adds what
-    the archive lacks of it. *tidy* is called after each commit.
+    the archive lacks of it. *tasks* write it (0: as many as Spark runs at a time by then, as executors of a cluster come
+    when the query runs already). *tidy* is called after each commit.
     """
 
     def __init__(
@@ -59,12 +60,13 @@ class Batches:
         query = query_of(self._spark, self._checkpoint)
         ranges = self._ranges({one: intervals for one, intervals in missing.items() if intervals})
         if ranges or query not in self._ledger.queries:
-            left = records_of(frame).where(outside(covered)) if ranges else records_of(frame).limit(0)
-            self._commit(left.coalesce(self._tasks), query, batch, ranges)
+            left = outside(records_of(frame), covered) if ranges else records_of(frame).limit(0)
+            self._commit(left, query, batch, ranges)
 
     def _commit(self, left: DataFrame, query: str | None, batch: int, ranges: tuple[OffsetRange, ...]) -> None:
         draft = self._ledger.draft("batch", query, batch, ranges)
-        done = self._ledger.commit(left, draft, lambda _: self._check_ids(ranges))
+        tasks = self._tasks or self._spark.sparkContext.defaultParallelism
+        done = self._ledger.commit(left.coalesce(tasks), draft, lambda _: self._check_ids(ranges))
         self.records += sum(one.records for one in done.ranges)
         self.files += len(done.files)
         self.topics |= {one.topic for one in done.ranges if one.records}
@@ -73,8 +75,9 @@ class Batches:
     def _ranges(self, missing: Mapping[TopicPartition, list[Interval]]) -> tuple[OffsetRange, ...]:
         ids = self._topic_ids({one.topic for one in missing})
         return tuple(
-            OffsetRange(*one, ids[one.topic], intervals[0][0], intervals[-1][1], 0, None, None)
+            OffsetRange(*one, ids[one.topic], first, until, 0, None, None)
             for one, intervals in sorted(missing.items())
+            for first, until in intervals
         )
 
     def _topic_ids(self, topics: set[str]) -> dict[str, str]:
@@ -104,20 +107,10 @@ def overlap(interval: Interval, covered: list[Interval]) -> list[Interval]:
     return [(first, until) for first, until in cut if first < until]
 
 
-def outside(covered: Mapping[TopicPartition, list[Interval]]) -> Column:
-    """Return whether a record is in none of the intervals of its partition."""
-    condition = sql.lit(True)
-    for (topic, partition), intervals in covered.items():
-        for first, until in intervals:
-            place = (sql.col("topic") == topic) & (sql.col("partition") == partition)
-            condition = condition & ~(place & sql.col("offset").between(first, until - 1))
-    return condition
-
-
 def check_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
     """Raise PipelineError where a topic is not the one that was archived: its offsets began again."""
     for topic, topic_id in now.items():
-        if known.get(topic, topic_id) != topic_id:
+        if not {known.get(topic, topic_id), topic_id} & UNKNOWN_IDS and known.get(topic, topic_id) != topic_id:
             raise PipelineError(
                 f"the topic {topic} was deleted and made anew since it was archived (id {known[topic]}, now {topic_id}), "
                 "so its offsets mean other records: give another --path"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,14 +10,14 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from spark_integration.archive.batches import check_ids, query_of
-from spark_integration.archive.layout import PARTITION_BY, check_partition_by
+from spark_integration.archive.layout import PARTITION_BY, FileOptions, check_partition_by
 from spark_integration.archive.reading import require_format
-from spark_integration.checkpoint import finished_offsets
+from spark_integration.checkpoint import EARLIEST, finished_offsets
 from spark_integration.cluster import Cluster, Spec
 from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.files import Files
-from spark_integration.manifest import COMMITS, Description, Manifest, is_archive, read_manifest
-from spark_integration.offsets import Offsets, json_of_offsets
+from spark_integration.manifest import COMMITS, Description, Interval, Manifest, is_archive, read_manifest
+from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
 from spark_integration.query import StreamOptions
 from spark_integration.source import topics_of
 
@@ -38,18 +39,35 @@ def check(
     stream: StreamOptions,
     format: str | None,
     partition_by: Sequence[str] | None,
+    files: FileOptions,
 ) -> Checked:
     """Look at everything that must fit; raises PipelineError. Nothing is written but the archive's empty folder."""
     manifest = _manifest(spark, path, format, partition_by)
+    if manifest.description.format == "iceberg" and files.max_records_per_file:
+        raise PipelineError(
+            "Iceberg cannot limit the records of a file: leave --maxRecordsPerFile out "
+            "(its files have at most what the table's write.target-file-size-bytes says)"
+        )
     require_format(spark, manifest.description.format)
     topics = topics_of(cluster, source)
     check_ids(manifest.topic_ids, {name: topic.topic_id for name, topic in cluster.topics(topics).items()})
     finished = _check_checkpoint(spark, source, path, stream.checkpoint_location, topics, manifest)
     if finished is not None:
         return Checked(manifest.description, source)
-    _check_still_there(cluster, source, topics, manifest)
+    partitions = partitions_of(cluster, source, topics)
+    _check_still_there(cluster, source, partitions, manifest)
     _make_folder(spark, path)
-    return Checked(manifest.description, _begun(cluster, source, topics, manifest))
+    return Checked(manifest.description, begun(cluster, source, partitions, manifest))
+
+
+def warning_of(uri: str) -> str | None:
+    """Return what a user has to know who archives to *uri*."""
+    if uri.partition(":")[0] not in ("s3", "s3a", "s3n"):
+        return None
+    return (
+        f"S3 cannot rename without a gap, so nothing keeps two runs from writing to {uri} at once: "
+        "see to it that there is one"
+    )
 
 
 def _manifest(spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None) -> Manifest:
@@ -112,11 +130,22 @@ def _check_checkpoint(
     return finished
 
 
-def _check_still_there(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str], manifest: Manifest) -> None:
+def partitions_of(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str]) -> list[TopicPartition]:
+    """Return the partitions that *source* reads of its topics."""
+    if "assign" not in source:
+        return cluster.partitions(topics)
+    assigned = json.loads(source["assign"]).items()
+    return [TopicPartition(topic, number) for topic, numbers in assigned for number in numbers]
+
+
+def _check_still_there(
+    cluster: Cluster, source: Mapping[str, str], partitions: Iterable[TopicPartition], manifest: Manifest
+) -> None:
     """Without a checkpoint Spark cannot know that records went before they were archived; the manifest does."""
     if source.get("failOnDataLoss", "true") == "false":
         return
-    ends = {one: end for one, end in manifest.ends().items() if one.topic in set(topics)}
+    archived = manifest.ends()
+    ends = {one: archived[one] for one in partitions if one in archived}
     for one, earliest in cluster.offsets(ends, Spec.EARLIEST).items():
         if earliest > ends[one]:
             raise PipelineError(
@@ -125,10 +154,26 @@ def _check_still_there(cluster: Cluster, source: Mapping[str, str], topics: Iter
             )
 
 
-def _begun(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str], manifest: Manifest) -> Mapping[str, str]:
-    """Begin at the archive's end instead of at the latest offsets where a checkpoint was lost."""
-    ends = manifest.ends()
-    if source.get("startingOffsets", "latest") != "latest" or not ends:
+def begun(
+    cluster: Cluster, source: Mapping[str, str], partitions: Sequence[TopicPartition], manifest: Manifest
+) -> Mapping[str, str]:
+    """Begin behind what the archive has where a checkpoint was lost.
+
+    That is where it ends instead of at the latest offset, and, instead of at the earliest, where the interval ends that
+    has it.
+    """
+    starting = source.get("startingOffsets", "latest").lower()
+    covered = {one: manifest.covered[one] for one in partitions if one in manifest.covered}
+    if starting not in ("earliest", "latest") or not covered:
         return source
-    offsets = {one: ends.get(one, LATEST) for one in cluster.partitions(topics)}
+    if starting == "latest":
+        offsets = {one: covered[one][-1][1] if one in covered else LATEST for one in partitions}
+    else:
+        earliest = cluster.offsets(covered, Spec.EARLIEST)
+        offsets = {one: behind(earliest.get(one, EARLIEST), covered.get(one, [])) for one in partitions}
     return {**source, "startingOffsets": json_of_offsets(offsets)}
+
+
+def behind(earliest: int, covered: Iterable[Interval]) -> int:
+    """Return where the interval ends that has the earliest offset; EARLIEST where none has it."""
+    return next((until for first, until in covered if first <= earliest < until), EARLIEST)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from spark_integration.archive.layout import PARTITION_BY
-from spark_integration.archive.run import ArchiveSummary, FileOptions, archive
+from spark_integration.archive.layout import PARTITION_BY, FileOptions
+from spark_integration.archive.run import ArchiveSummary, archive
 from spark_integration.command import pipeline, spark_session
 from spark_integration.errors import PipelineError
 from spark_integration.options import SessionOptions, grouped, session_options, source_options, stream_options
@@ -39,14 +39,15 @@ file_options = grouped(
             "--tasks",
             type=click.IntRange(min=0),
             default=0,
-            help="Tasks that write a batch, each one file in each folder (0: as many as Spark runs at a time).",
+            help="Tasks that read and write a batch, each one file in each folder, whatever --minPartitions says "
+            "(0: as many as Spark runs at a time).",
         ),
         click.option(
             "--maxRecordsPerFile",
             "max_records",
             type=click.IntRange(min=0),
             default=0,
-            help="At most that many records a file (0: any number).",
+            help="At most that many records a file (0: any number); Iceberg has no such option.",
         ),
         click.option(
             "--mergeFiles",

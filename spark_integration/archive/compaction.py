@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,10 +13,11 @@ from spark_integration.archive.ledger import Ledger
 from spark_integration.archive.parquet import with_spans
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
-from spark_integration.manifest import Commit, DataFile, Manifest, OffsetRange, Span, read_manifest
+from spark_integration.manifest import Commit, DataFile, Manifest, OffsetRange, Span, known_ids, read_manifest
 from spark_integration.offsets import TopicPartition
 
-Merge = Callable[[], None]
+# A commit is a file of some hundred bytes, and every start reads them all.
+MANIFEST_COMMITS = 1000
 
 
 class FileMerge:
@@ -68,10 +69,27 @@ class TableMerge:
             self._ledger.commit(self._spark.createDataFrame([], SCHEMA), draft)
 
 
+class ManifestMerge:
+    """Makes the manifest short again once it has many commits: one that says all that they said."""
+
+    def __init__(self, spark: SparkSession, files: Files, ledger: Ledger) -> None:
+        self._spark, self._files, self._ledger = spark, files, ledger
+
+    def __call__(self) -> None:
+        """Write that commit if it is time."""
+        if self._ledger.commits >= MANIFEST_COMMITS:
+            self._ledger.restate(whole(self._manifest(), self._ledger))
+
+    def _manifest(self) -> Manifest:
+        return read_manifest(self._spark, self._files.uri)
+
+
 def whole(manifest: Manifest, ledger: Ledger) -> Commit:
     """Begin a commit that stands for all before it."""
     return replace(
-        ledger.draft("compact", ranges=joined_ranges(manifest.ranges)), queries=tuple(sorted(ledger.queries))
+        ledger.draft("compact", ranges=joined_ranges(manifest.ranges)),
+        files=tuple(ledger.files.values()),
+        queries=tuple(sorted(ledger.queries)),
     )
 
 
@@ -108,9 +126,9 @@ def joined_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
     for one in sorted(ranges, key=lambda one: (one.topic, one.partition, one.from_offset)):
         last = found[-1] if found else None
         if last and last.topic_partition == one.topic_partition and one.from_offset <= last.until_offset:
-            found[-1] = with_spans(
-                last._replace(until_offset=max(last.until_offset, one.until_offset)), held((last, one))
-            )
+            topic_id = known_ids((last, one)).get(one.topic, one.topic_id)
+            longer = last._replace(topic_id=topic_id, until_offset=max(last.until_offset, one.until_offset))
+            found[-1] = with_spans(longer, held((last, one)))
         else:
             found.append(one)
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
@@ -18,6 +19,24 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timesta
 PARTITION_BY = ("topic", "date")
 MAY_PARTITION_BY = ("topic", "partition", "date")
 DAY_MS = 86_400_000
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How large files are. *tasks* write a batch (0: as many as Spark runs at a time), each one file in each folder.
+
+    *max_records_per_file*: 0 for any number. Where a folder has *merge_files* small ones (less than half of
+    *target_file_size_bytes*) they are merged; 0: never.
+    """
+
+    tasks: int = 0
+    max_records_per_file: int = 0
+    merge_files: int = 0
+    target_file_size_bytes: int = 128 * MIB
+
+
+DEFAULTS = FileOptions()
 
 
 def records_of(source: DataFrame) -> DataFrame:

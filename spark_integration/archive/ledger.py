@@ -1,6 +1,6 @@
 """Writes the manifest of an archive: each commit is there as a whole or not at all, and no two have one number.
 
-A commit first lies in ``staging/N`` as what is going to be done, then it is done, and then it is renamed into
+A commit first lies in ``staging/N-RUN`` as what is going to be done, then it is done, and then it is renamed into
 ``manifest/N.json``, from where on it counts. What a killed run left in ``staging`` is undone, or finished, by the next.
 """
 
@@ -28,6 +28,7 @@ from spark_integration.manifest import (
     commit_of_json,
     covered_by,
     joined,
+    known_ids,
     without,
 )
 from spark_integration.offsets import TopicPartition
@@ -47,6 +48,9 @@ class Store(Protocol):
     def publish(self, frame: DataFrame, commit: Commit, new: Sequence[DataFile]) -> Commit:
         """Let readers see it, of its files those that are *new*; return the commit as it is to be kept."""
 
+    def knows(self, commit: Commit) -> bool:
+        """Return whether a log of its own tells that this very commit was published."""
+
     def recover(self, commit: Commit, new: Sequence[DataFile]) -> Commit | None:
         """Take back what was published without a commit, or return the commit if its records have to stay."""
 
@@ -65,6 +69,8 @@ class Ledger:
 
     def _take(self, manifest: Manifest) -> None:
         self.number = manifest.number
+        self.commits = len(manifest.commits)
+        self._last_run = manifest.commits[-1].run_id if manifest.commits else ""
         self.covered: dict[TopicPartition, list[Interval]] = dict(manifest.covered)
         self.topic_ids = manifest.topic_ids
         self.queries = manifest.queries
@@ -87,16 +93,19 @@ class Ledger:
     def commit(self, frame: DataFrame, draft: Commit, check: Callable[[Commit], None] = lambda _: None) -> Commit:
         """Add what *frame* holds as *draft* says; raises PipelineError where another run has written meanwhile.
 
-        *check* looks at what is going to be done, and raises where it must not be.
+        *check* looks at what is going to be done, and raises where it must not be; it is called once more when it is
+        done, as tables are written only then.
         """
-        folder = staging(draft)
-        staged = self._store.stage(frame, draft)
-        check(staged)
+        folder, staged = staging(draft), draft
         try:
+            staged = self._store.stage(frame, draft)
+            check(staged)
             self._files.write_new(f"{folder}/draft.json", staged.as_json())
             if self._is_lost(draft):
                 raise FileExistsError(name_of(draft))
-            return self._close(self._store.publish(frame, staged, self._new(staged)))
+            published = self._store.publish(frame, staged, self._new(staged))
+            check(published)
+            return self._close(published)
         except Exception as problem:
             # A run that took this one for dead may have removed what it was going to publish.
             if not self._is_lost(draft):
@@ -105,26 +114,39 @@ class Ledger:
             self._files.remove(folder)
             raise self._overtaken() from problem
 
+    def restate(self, draft: Commit) -> Commit:
+        """Add a commit that brings no records; raises PipelineError where another run has written meanwhile."""
+        try:
+            return self._close(draft)
+        except FileExistsError as problem:
+            self._files.remove(staging(draft))
+            raise self._overtaken() from problem
+
     def _is_lost(self, draft: Commit) -> bool:
-        """Return whether another run has this number, or has gone so far that the commit before is forgotten."""
+        """Return whether another run has this number or the one before, or has gone so far that that is forgotten."""
         if self._files.exists(name_of(draft)):
             return not self._counts(draft)
-        before = name_of(replace(draft, number=draft.number - 1))
-        return not self._files.exists(before) if draft.number > 1 else bool(self._files.names(COMMITS))
+        if draft.number > 1:
+            return not self._counts(replace(draft, number=draft.number - 1, run_id=self._last_run))
+        return bool(self._files.names(COMMITS))
 
     def _close(self, done: Commit) -> Commit:
         folder = staging(done)
         self._files.write_new(f"{folder}/done.json", done.as_json())
         self._files.rename(f"{folder}/done.json", name_of(done))
+        # On local disks two renames at the same moment may both go well.
+        if not self._counts(done):
+            raise FileExistsError(name_of(done))
         self._store.finish(done)
         self._files.remove(folder)
         self._know(done)
         return done
 
     def _know(self, done: Commit) -> None:
-        self.number = done.number
+        self.number, self._last_run = done.number, done.run_id
+        self.commits = 1 if done.kind == "compact" else self.commits + 1
         self.batches_since_merge = 0 if done.kind == "compact" else self.batches_since_merge + (done.kind == "batch")
-        self.topic_ids.update({one.topic: one.topic_id for one in done.ranges})
+        self.topic_ids.update(known_ids(done.ranges))
         self.queries |= {done.query_id} if done.query_id else set()
         for one in done.removed:
             self.files.pop(one, None)
@@ -140,38 +162,36 @@ class Ledger:
 
     def _recover(self) -> None:
         """Undo or finish what a killed run left; before that, keep it from committing should it still be alive."""
-        if self._files.names(STAGING):
-            self._fence()
-        for name in self._files.names(STAGING):
-            self._settle(f"{STAGING}/{name}")
+        if not self._files.names(STAGING):
+            return
+        self.restate(self.draft("open"))
+        left = {folder: self._left(folder) for folder in (f"{STAGING}/{name}" for name in self._files.names(STAGING))}
+        # Where two were killed that had read the same, records alone do not tell whose they are: the sure ones first.
+        for folder, draft in sorted(left.items(), key=lambda one: one[1] is None or not self._store.knows(one[1])):
+            if draft is not None:
+                self._settle(draft)
+            self._files.remove(folder)
 
-    def _fence(self) -> None:
-        fence = self.draft("open")
-        name = f"{STAGING}/open-{self.run_id}/done.json"
-        self._files.write_new(name, fence.as_json())
-        try:
-            self._files.rename(name, name_of(fence))
-        except FileExistsError as problem:
-            raise self._overtaken() from problem
-        self._know(fence)
+    def _left(self, folder: str) -> Commit | None:
+        name = f"{folder}/draft.json"
+        return commit_of_json(self._files.read(name)) if self._files.exists(name) else None
 
-    def _settle(self, folder: str) -> None:
-        if self._files.exists(f"{folder}/draft.json"):
-            left = commit_of_json(self._files.read(f"{folder}/draft.json"))
-            if self._counts(left):
-                self._store.finish(left)
-            elif (whole := self._store.recover(left, self._new(left))) is not None and not self._has(whole):
-                self._close(replace(whole, number=self.number + 1))
-        self._files.remove(folder)
+    def _settle(self, left: Commit) -> None:
+        if self._counts(left):
+            self._store.finish(left)
+            return
+        whole = self._store.recover(replace(left, ranges=self._missing(left.ranges)), self._new(left))
+        if whole is not None:
+            self._close(replace(whole, number=self.number + 1))
 
     def _new(self, commit: Commit) -> list[DataFile]:
         return [one for one in commit.files if one.path not in self.files]
 
-    def _has(self, commit: Commit) -> bool:
-        covered = (self.covered.get(one.topic_partition, []) for one in commit.ranges)
-        return not any(
-            without((one.from_offset, one.until_offset), intervals)
-            for one, intervals in zip(commit.ranges, covered, strict=True)
+    def _missing(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
+        return tuple(
+            one._replace(from_offset=first, until_offset=until)
+            for one in ranges
+            for first, until in without((one.from_offset, one.until_offset), self.covered.get(one.topic_partition, []))
         )
 
     def _counts(self, left: Commit) -> bool:
@@ -185,5 +205,5 @@ def name_of(commit: Commit) -> str:
 
 
 def staging(commit: Commit) -> str:
-    """Return the folder of a commit that is not finished."""
-    return f"{STAGING}/{commit.number:020d}"
+    """Return the folder of a commit that is not finished; no other run's, though it may want the same number."""
+    return f"{STAGING}/{commit.number:020d}-{commit.run_id}"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
+from spark_integration.archive.intervals import spans
 from spark_integration.archive.layout import SCHEMA, in_order
 from spark_integration.archive.ledger import staging
 from spark_integration.files import Files
-from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span
+from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span, covered_by
 from spark_integration.offsets import TopicPartition
 
 KEPT_COMMITS = 100
@@ -38,7 +38,7 @@ class Parquet:
         frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         writer = in_order(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
         writer.option("maxRecordsPerFile", self._max_records_per_file).parquet(self._files.path(folder))
-        staged = self._staged(folder)
+        staged = self._staged(folder, commit.ranges)
         ranges = counted(commit.ranges, staged) if commit.kind == "batch" else commit.ranges
         return replace(commit, files=(*commit.files, *staged), ranges=ranges)
 
@@ -49,6 +49,10 @@ class Parquet:
         for one in new:
             self._files.rename(f"{staging(commit)}/data/{one.path}", one.path)
         return commit
+
+    def knows(self, commit: Commit) -> bool:
+        """Return False: files have no log but the manifest."""
+        return False
 
     def recover(self, commit: Commit, new: Sequence[DataFile]) -> None:
         """Delete the files, which no commit names."""
@@ -61,27 +65,35 @@ class Parquet:
             self._files.remove(path)
         forget(self._files, commit)
 
-    def _staged(self, folder: str) -> list[DataFile]:
-        """Read back what was written: which records of which partition are in which file."""
+    def _staged(self, folder: str, ranges: Iterable[OffsetRange]) -> list[DataFile]:
+        """Read back what was written: which records of which range are in which file."""
         frame = self._spark.read.schema(SCHEMA).parquet(self._files.path(folder))
-        columns = ("_metadata.file_path", "_metadata.file_size", "topic", "partition")
-        numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
-        rows = frame.groupBy(*(sql.col(name) for name in columns)).agg(*numbers).collect()
-        sizes, spans = {}, dict[str, list[Span]]()
-        for uri, size, *span in rows:
+        places = frame.select("_metadata.file_path", "_metadata.file_size", "topic", "partition", "offset")
+        sizes, held = {}, dict[str, list[Span]]()
+        for uri, size, span in spans(places, covered_by(ranges), "file_path", "file_size"):
             path = unquote(uri).rpartition(f"{folder}/")[2]
             sizes[path] = size
-            spans.setdefault(path, []).append(Span(*span))
-        return [DataFile(path, sizes[path], tuple(sorted(spans[path]))) for path in sorted(sizes)]
+            held.setdefault(path, []).append(span)
+        return [DataFile(path, sizes[path], tuple(sorted(held[path]))) for path in sorted(sizes)]
 
 
 def counted(ranges: Iterable[OffsetRange], files: Iterable[DataFile]) -> tuple[OffsetRange, ...]:
-    """Return ranges with what the files hold of them."""
+    """Return ranges with what the files hold of them; no span reaches from one range into another."""
     found: dict[TopicPartition, list[Span]] = {}
     for file in files:
         for span in file.spans:
             found.setdefault(TopicPartition(span.topic, span.partition), []).append(span)
-    return tuple(with_spans(one, found.get(one.topic_partition, [])) for one in ranges)
+    return tuple(
+        with_spans(
+            one,
+            [
+                span
+                for span in found.get(one.topic_partition, [])
+                if one.from_offset <= span.first_offset < one.until_offset
+            ],
+        )
+        for one in ranges
+    )
 
 
 def with_spans(one: OffsetRange, spans: Sequence[Span]) -> OffsetRange:

@@ -8,6 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_integration.archive.intervals import within
 from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
@@ -28,7 +29,8 @@ def read_archive(spark: SparkSession, path: str, format: str | None = None) -> D
     if found == "parquet":
         return read_files(spark, path, manifest)
     require_format(spark, found)
-    return spark.read.format(found).load(path).select(*COLUMNS)
+    # A table has the records of a commit a moment before the manifest has it, and keeps those of a run that was killed.
+    return within(spark.read.format(found).load(path), manifest.covered).select(*COLUMNS)
 
 
 def read_files(spark: SparkSession, path: str, manifest: Manifest) -> DataFrame:

@@ -9,45 +9,31 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from spark_integration.archive.batches import Batches
-from spark_integration.archive.checks import check
-from spark_integration.archive.compaction import FileMerge, TableMerge
+from spark_integration.archive.checks import check, warning_of
+from spark_integration.archive.compaction import FileMerge, ManifestMerge, TableMerge
+from spark_integration.archive.layout import DEFAULTS, FileOptions
 from spark_integration.archive.ledger import Ledger, Store
 from spark_integration.archive.parquet import Parquet
 from spark_integration.archive.tables import Delta, Iceberg
 from spark_integration.cluster import Cluster
-from spark_integration.console import Summary
+from spark_integration.console import Summary, console
 from spark_integration.files import Files
 from spark_integration.manifest import DESCRIPTION, Description, is_archive, read_manifest
 from spark_integration.query import StreamOptions, run_query
 from spark_integration.source import read_stream
 
-MIB = 1 << 20
 STORES: Mapping[str, Callable[..., Store]] = {"parquet": Parquet, "delta": Delta, "iceberg": Iceberg}
 
 
 @dataclass(frozen=True)
 class ArchiveSummary(Summary):
-    """What a run has added. *offsets_there_already* were read by Spark's plan, not from the broker, and left out."""
+    """What a run has added. *offsets_there_already* lay in what Spark planned to read, and were left out."""
 
     records: int
     batches: int
     files: int | None
     offsets_there_already: int
     topics: int
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """How large files are. *tasks* write a batch (0: as many as Spark runs at a time), each one file in each folder.
-
-    *max_records_per_file*: 0 for any number. Where a folder has *merge_files* small ones (less than half of
-    *target_file_size_bytes*) they are merged; 0: never.
-    """
-
-    tasks: int = 0
-    max_records_per_file: int = 0
-    merge_files: int = 0
-    target_file_size_bytes: int = 128 * MIB
 
 
 def archive(
@@ -58,7 +44,7 @@ def archive(
     *,
     format: str | None = None,
     partition_by: Sequence[str] | None = None,
-    files: FileOptions = FileOptions(),
+    files: FileOptions = DEFAULTS,
 ) -> ArchiveSummary:
     """Bring what *source* reads (options of Spark's Kafka source) into the archive at *path*, each offset once.
 
@@ -67,11 +53,12 @@ def archive(
     topics, the path, the checkpoint or the options do not fit, and Spark's own errors.
     """
     with Cluster(spark, source) as cluster:
-        checked = check(spark, cluster, source, path, stream, format, partition_by)
+        checked = check(spark, cluster, source, path, stream, format, partition_by, files)
+        if told := warning_of(Files(spark, path).uri):
+            console().print(told, soft_wrap=True)
         ledger, store = _ledger(spark, path, checked.description, files)
-        merge = _merge(spark, Files(spark, path), ledger, store, files)
-        tasks = files.tasks or spark.sparkContext.defaultParallelism
-        batches = Batches(spark, cluster, ledger, stream.checkpoint_location, tasks, merge)
+        tidy = _tidy(spark, Files(spark, path), ledger, store, files)
+        batches = Batches(spark, cluster, ledger, stream.checkpoint_location, files.tasks, tidy)
         writer = read_stream(spark, checked.source).writeStream.foreachBatch(batches)
         try:
             tally = run_query(spark, writer, stream, name="archive", cluster=cluster)
@@ -92,9 +79,17 @@ def _ledger(spark: SparkSession, path: str, description: Description, files: Fil
     return Ledger(folder, read_manifest(spark, path), store), store
 
 
-def _merge(spark: SparkSession, folder: Files, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
+def _tidy(spark: SparkSession, folder: Files, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
+    merge_manifest = ManifestMerge(spark, folder, ledger)
     if not files.merge_files:
-        return lambda: None
-    if isinstance(store, Parquet):
-        return FileMerge(spark, folder, ledger, files.merge_files, files.target_file_size_bytes)
-    return TableMerge(spark, folder, ledger, files.merge_files)
+        return merge_manifest
+    if not isinstance(store, Parquet):
+        # Which makes the manifest short as well, and counts the batches in it.
+        return TableMerge(spark, folder, ledger, files.merge_files)
+    merge_files = FileMerge(spark, folder, ledger, files.merge_files, files.target_file_size_bytes)
+
+    def both() -> None:
+        merge_files()
+        merge_manifest()
+
+    return both

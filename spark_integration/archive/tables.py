@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as sql
 
+from spark_integration.archive.intervals import Intervals, near, spans, within
 from spark_integration.archive.layout import SCHEMA, in_order
 from spark_integration.archive.parquet import counted, forget
 from spark_integration.files import Files
-from spark_integration.manifest import Commit, DataFile, OffsetRange, Span
+from spark_integration.manifest import Commit, DataFile, covered_by
 
 MARK = "kafkacompat-archive-commit"
 
@@ -22,7 +22,8 @@ MARK = "kafkacompat-archive-commit"
 class Table(ABC):
     """Appends once for each commit, and marks it in the table's log with the commit's run and number.
 
-    By the mark a later run finds out whether a commit that is not in the manifest is in the table.
+    By the mark a later run finds out whether a commit that is not in the manifest is in the table. Tables forget their
+    history after a time (Delta's log, expire_snapshots); then the records themselves tell, as an append is atomic.
     """
 
     format: str
@@ -48,9 +49,15 @@ class Table(ABC):
         marked.save(self.path)
         return self._counted(commit)
 
+    def knows(self, commit: Commit) -> bool:
+        """Return whether the table's log has the mark of the commit."""
+        return commit.kind == "batch" and self.has(mark_of(commit))
+
     def recover(self, commit: Commit, new: Sequence[DataFile]) -> Commit | None:
         """Return the commit if the table has its records, which then stay."""
-        return self._counted(commit) if commit.kind == "batch" and self.has(mark_of(commit)) else None
+        if commit.kind != "batch" or not commit.ranges:
+            return None
+        return self._counted(commit) if self.knows(commit) or self.holds(covered_by(commit.ranges)) else None
 
     def finish(self, commit: Commit) -> None:
         """Delete the commits that it stands for; files are for the table to delete (VACUUM, expire_snapshots)."""
@@ -59,10 +66,16 @@ class Table(ABC):
     def _counted(self, commit: Commit) -> Commit:
         if not commit.ranges:
             return commit
-        frame = self.spark.read.format(self.format).load(self.path).where(within(commit.ranges))
-        numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
-        spans = tuple(Span(*row) for row in frame.groupBy("topic", "partition").agg(*numbers).collect())
-        return replace(commit, ranges=counted(commit.ranges, [DataFile("", 0, spans)]))
+        intervals = covered_by(commit.ranges)
+        held = tuple(span for (span,) in spans(self._near(intervals), intervals))
+        return replace(commit, ranges=counted(commit.ranges, [DataFile("", 0, held)]))
+
+    def holds(self, intervals: Intervals) -> bool:
+        """Return whether the table has any record of these offsets."""
+        return bool(within(self._near(intervals), intervals).head(1))
+
+    def _near(self, intervals: Intervals) -> DataFrame:
+        return self.spark.read.format(self.format).load(self.path).where(near(intervals))
 
     @abstractmethod
     def create(self) -> None:
@@ -150,13 +163,3 @@ class Iceberg(Table):
 def mark_of(commit: Commit) -> str:
     """Return what tells this commit from every other."""
     return f"{commit.run_id}/{commit.number}"
-
-
-def within(ranges: Iterable[OffsetRange]) -> Column:
-    """Return whether a record lies in one of the ranges."""
-    return reduce(Column.__or__, (_in(one) for one in ranges))
-
-
-def _in(one: OffsetRange) -> Column:
-    place = (sql.col("topic") == one.topic) & (sql.col("partition") == one.partition)
-    return place & (sql.col("offset") >= one.from_offset) & (sql.col("offset") < one.until_offset)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from spark_integration import manifest
 from spark_integration.errors import PipelineError
 from spark_integration.manifest import (
     Commit,
@@ -74,13 +77,30 @@ def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
     assert [one.number for one in commits_in_order(commits, "p")] == [5, 6]
 
 
+def test_commits_that_are_replaced_while_they_are_read_are_read_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    description = Description("parquet", ("topic",), "x")
+    there = SimpleNamespace(exists=lambda _: True, read=lambda _: description.as_json())
+    monkeypatch.setattr(manifest, "Files", lambda *_: there)
+    reads = [numbered(3), numbered(4, kind="compact")]
+    monkeypatch.setattr(manifest, "_commits", lambda *_: reads.pop(0))
+    assert manifest.read_manifest(cast(Any, None), "p").number == 4
+    reads = [numbered(3), numbered(3)]
+    with pytest.raises(PipelineError, match="lacks commit"):
+        manifest.read_manifest(cast(Any, None), "p")
+
+
+def test_an_id_that_the_broker_did_not_tell_is_none() -> None:
+    ranges = [RANGE, RANGE._replace(topic_id=""), RANGE._replace(topic="u", topic_id="AAAAAAAAAAAAAAAAAAAAAA")]
+    assert manifest.known_ids(ranges) == {"t": "id"}
+
+
 def test_what_the_commits_come_to() -> None:
     second = replace(
         COMMIT, number=2, query_id=None, queries=("other",), ranges=(RANGE._replace(from_offset=20, until_offset=30),)
     )
-    manifest = Manifest(Description("parquet", ("topic",), "x"), (COMMIT, second))
-    assert manifest.covered == {("t", 0): [(0, 10), (20, 30)]}
-    assert manifest.ends() == {("t", 0): 30}
-    assert manifest.records == 16
-    assert manifest.queries == {"query", "other"}
-    assert manifest.topic_ids == {"t": "id"}
+    both = Manifest(Description("parquet", ("topic",), "x"), (COMMIT, second))
+    assert both.covered == {("t", 0): [(0, 10), (20, 30)]}
+    assert both.ends() == {("t", 0): 30}
+    assert both.records == 16
+    assert both.queries == {"query", "other"}
+    assert both.topic_ids == {"t": "id"}

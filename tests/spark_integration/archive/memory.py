@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from spark_integration.archive.compaction import FileMerge
+from spark_integration.archive.compaction import FileMerge, ManifestMerge
 from spark_integration.archive.ledger import Ledger, staging
 from spark_integration.archive.parquet import Parquet, counted
 from spark_integration.archive.tables import Table, mark_of
@@ -18,19 +18,21 @@ from spark_integration.manifest import (
     Commit,
     DataFile,
     Description,
+    Interval,
     Manifest,
     OffsetRange,
     Span,
     commit_of_json,
     commits_in_order,
 )
+from spark_integration.offsets import TopicPartition
 
 TOPIC = "t"
 BATCH = 3
 OFFSETS = 12
 
 
-class KilledError(Exception):
+class KilledError(BaseException):
     """The process is gone."""
 
 
@@ -42,6 +44,7 @@ class Memory:
     def __init__(self) -> None:
         self.held: dict[str, Any] = {}
         self.before_change: Callable[[], None] = lambda: None
+        self.after_rename: Callable[[str], None] = lambda _: None
 
     def put(self, name: str, content: Any) -> None:
         self.before_change()
@@ -71,6 +74,7 @@ class Memory:
         if to in self.held:
             raise FileExistsError(to)
         self.held[to] = self.held.pop(name)
+        self.after_rename(to)
 
     def remove(self, name: str) -> None:
         for other in [one for one in self.held if one == name or one.startswith(f"{name}/")]:
@@ -98,7 +102,7 @@ def named(memory: Memory) -> list[int]:
 
 
 class Folder(Parquet):
-    """Parquet whose files are lists of offsets; two files for each commit."""
+    """Parquet whose files are lists of offsets; two files for each commit, in a folder that is emptied before."""
 
     numbers = itertools.count()
 
@@ -107,13 +111,17 @@ class Folder(Parquet):
         self.memory = memory
 
     def stage(self, frame: Any, commit: Commit) -> Commit:
-        files = []
+        folder = f"{staging(commit)}/data"
+        self.memory.remove(folder)
         for offsets in (frame[:1], frame[1:]):
-            path = f"topic={TOPIC}/part-{next(self.numbers)}.parquet"
-            self.memory.put(f"{staging(commit)}/data/{path}", offsets)
-            files.append(DataFile(path, 10, (Span(TOPIC, 0, offsets[0], offsets[-1], len(offsets)),)))
+            self.memory.put(f"{folder}/topic={TOPIC}/part-{next(self.numbers)}.parquet", offsets)
+        files = [self._file(folder, name) for name in self.memory.names(f"{folder}/topic={TOPIC}")]
         ranges = counted(commit.ranges, files) if commit.kind == "batch" else commit.ranges
         return replace(commit, files=(*commit.files, *files), ranges=ranges)
+
+    def _file(self, folder: str, name: str) -> DataFile:
+        offsets = self.memory.held[f"{folder}/topic={TOPIC}/{name}"]
+        return DataFile(f"topic={TOPIC}/{name}", 10, (Span(TOPIC, 0, offsets[0], offsets[-1], len(offsets)),))
 
 
 class Rows(Table):
@@ -131,12 +139,23 @@ class Rows(Table):
     def has(self, mark: str) -> bool:
         return mark in self.memory.held
 
+    def holds(self, intervals: Mapping[TopicPartition, Sequence[Interval]]) -> bool:
+        offsets = [offset for held in seen(self.memory).values() for offset in held]
+        return any(first <= offset < until for one in intervals.values() for first, until in one for offset in offsets)
+
     def _counted(self, commit: Commit) -> Commit:
         return commit
 
     def create(self) -> None: ...
     def marked(self, writer: Any, mark: str) -> Any: ...
     def merge(self) -> None: ...
+
+
+class Forgetful(Rows):
+    """A table whose history somebody has deleted."""
+
+    def has(self, mark: str) -> bool:
+        return False
 
 
 class Merge(FileMerge):
@@ -153,18 +172,35 @@ class Merge(FileMerge):
         return sorted(offset for file in due for offset in self.memory.held[file.path])
 
 
+class Shorten(ManifestMerge):
+    """Merges the commits of a manifest in memory."""
+
+    def __init__(self, memory: Memory, ledger: Ledger) -> None:
+        super().__init__(cast(Any, None), cast(Files, memory), ledger)
+        self.memory = memory
+
+    def _manifest(self) -> Manifest:
+        return manifest_of(self.memory)
+
+
 def offset_range(first: int, until: int) -> OffsetRange:
     return OffsetRange(TOPIC, 0, "id", first, until, 0, None, None)
 
 
-def live(memory: Memory, store: Any) -> Iterator[None]:
+def begun(memory: Memory, store: Any) -> Ledger:
+    """Begin a run."""
+    return Ledger(cast(Files, memory), manifest_of(memory), store)
+
+
+def live(memory: Memory, store: Any, ledger: Ledger | None = None) -> Iterator[None]:
     """Archive the topic from where the archive ends, and merge; stop after each commit."""
-    ledger = Ledger(cast(Files, memory), manifest_of(memory), store)
-    merge = Merge(memory, ledger)
+    ledger = ledger or begun(memory, store)
+    merge, shorten = Merge(memory, ledger), Shorten(memory, ledger)
     while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:
         offsets = list(range(end, end + BATCH))
         draft = ledger.draft("batch", "query", end, (offset_range(end, end + BATCH),))
         ledger.commit(cast(Any, offsets), draft)
         yield
         merge()
+        shorten()
         yield

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from spark_integration.archive import parquet
-from spark_integration.archive.ledger import STAGING
+from spark_integration.archive import compaction, parquet
+from spark_integration.archive.ledger import STAGING, Ledger, name_of, staging
 from spark_integration.errors import PipelineError
-from spark_integration.manifest import COMMITS
+from spark_integration.manifest import COMMITS, commit_of_json
 from tests.spark_integration.archive.memory import (
     OFFSETS,
     Folder,
+    Forgetful,
     KilledError,
     Memory,
     Rows,
+    begun,
     live,
     manifest_of,
     named,
+    offset_range,
     seen,
 )
 
-STORES = [Folder, Rows]
+STORES = [Folder, Rows, Forgetful]
 
 
 def at_change(number: int, what: Callable[[], None]) -> Callable[[], None]:
@@ -145,3 +149,99 @@ def test_overtaken_by_so_much_that_its_number_is_forgotten(monkeypatch: pytest.M
             for _ in late:
                 pass
         assert_whole(memory, Folder)
+
+
+def nothing() -> None:
+    pass
+
+
+def test_two_idle_runs_write_at_the_same_time() -> None:
+    """Both want the same number, as neither had begun to write when the other started; one of them is killed."""
+    refused = 0
+    for number in range(12):
+        for other in range(12):
+            memory = Memory()
+            one, second = (begun(memory, Folder(memory)) for _ in range(2))
+
+            def meanwhile(memory: Memory = memory, second: Ledger = second, other: int = other) -> None:
+                memory.before_change = at_change(other, killed)
+                with pytest.raises((KilledError, PipelineError)):
+                    list(live(memory, None, second))
+                memory.before_change = nothing
+
+            memory.before_change = at_change(number, meanwhile)
+            try:
+                list(live(memory, None, one))
+            except PipelineError as problem:
+                assert "another run" in str(problem)
+                refused += 1
+            run(memory, Folder)
+            assert_whole(memory, Folder)
+    assert 12 < refused < 12 * 12
+
+
+def overwrite(memory: Memory, name: str) -> None:
+    """Put another run's commit there, as a rename does on a local disk that has just found the name free."""
+    there = commit_of_json(memory.read(name))
+    memory.held[name] = replace(there, run_id="other", files=()).as_json()
+
+
+def test_overwritten_while_it_commits() -> None:
+    memory = Memory()
+    late = live(memory, Folder(memory))
+    memory.after_rename = lambda to: overwrite(memory, to) if to.startswith(COMMITS) else None
+    with pytest.raises(PipelineError, match="another run"):
+        next(late)
+    assert not seen(memory)
+
+
+def test_overwritten_once_it_has_committed() -> None:
+    memory = Memory()
+    late = live(memory, Folder(memory))
+    next(late)
+    overwrite(memory, f"{COMMITS}/{memory.names(COMMITS)[0]}")
+    with pytest.raises(PipelineError, match="another run"):
+        list(late)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_long_manifest_is_made_short(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "MANIFEST_COMMITS", 2)
+    monkeypatch.setattr(parquet, "KEPT_COMMITS", 0)
+    for number in range(changes(store)):
+        memory = Memory()
+        kill(memory, store, number)
+        run(memory, store)
+        assert_whole(memory, store)
+        assert len(manifest_of(memory).commits) <= 4
+        assert manifest_of(memory).queries == {"query"}
+
+
+def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -> None:
+    """Both had planned offsets from 0 on; the table knows the second, and has nothing of what the first had more."""
+    memory = Memory()
+    store = Rows(memory)
+    longer, shorter = (
+        replace(begun(memory, store).draft("batch", "query", 0, (offset_range(0, until),)), run_id=name)
+        for name, until in (("a", 6), ("b", 3))
+    )
+    for one in (longer, shorter):
+        memory.write_new(f"{staging(one)}/draft.json", one.as_json())
+    store.publish([0, 1, 2], shorter, [])
+    assert begun(memory, store).covered == {("t", 0): [(0, 3)]}
+    run(memory, Rows)
+    assert_whole(memory, Rows)
+
+
+def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> None:
+    memory = Memory()
+    ledger = begun(memory, Rows(memory))
+    draft = ledger.draft("batch", "query", 0, (offset_range(0, 3),))
+
+    def check(_: Any) -> None:
+        if seen(memory):
+            raise PipelineError("made anew")
+
+    with pytest.raises(PipelineError, match="made anew"):
+        ledger.commit(cast(Any, [0, 1, 2]), draft, check)
+    assert not memory.exists(name_of(draft))

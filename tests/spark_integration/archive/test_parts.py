@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_integration.archive.batches import check_ids, moved, overlap
+from spark_integration.archive.batches import moved, overlap
 from spark_integration.archive.command import size_of
 from spark_integration.archive.compaction import due_files, joined_ranges, sums
+from spark_integration.archive.intervals import near
 from spark_integration.archive.layout import check_partition_by
 from spark_integration.archive.parquet import counted
 from spark_integration.errors import PipelineError
@@ -22,12 +23,6 @@ def test_a_batch_reads_what_moved_and_new_partitions_from_their_beginning() -> N
 
 def test_what_of_a_batch_is_there() -> None:
     assert overlap((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
-
-
-def test_a_topic_made_anew_is_refused() -> None:
-    check_ids({"t": "a"}, {"t": "a", "new": "b"})
-    with pytest.raises(PipelineError, match="made anew"):
-        check_ids({"t": "a"}, {"t": "b"})
 
 
 def file(path: str, size: int, *spans: Span) -> DataFile:
@@ -47,9 +42,14 @@ def test_what_files_hold_together() -> None:
 
 def test_ranges_with_what_files_hold_of_them() -> None:
     empty = OffsetRange("t", 2, "id", 0, 3, 0, None, None)
-    files = [file("a", 1, Span("t", 0, 5, 9, 5)), file("b", 1, Span("t", 0, 1, 3, 2))]
+    files = [file("a", 1, Span("t", 0, 5, 9, 5), Span("t", 0, 30, 31, 2)), file("b", 1, Span("t", 0, 1, 3, 2))]
     full = OffsetRange("t", 0, "id", 0, 12, 0, None, None)
-    assert counted([full, empty], files) == (full._replace(records=7, first_offset=1, last_offset=9), empty)
+    later = OffsetRange("t", 0, "id", 30, 40, 0, None, None)
+    assert counted([full, later, empty], files) == (
+        full._replace(records=7, first_offset=1, last_offset=9),
+        later._replace(records=2, first_offset=30, last_offset=31),
+        empty,
+    )
 
 
 def test_ranges_that_touch_are_one() -> None:
@@ -58,6 +58,21 @@ def test_ranges_that_touch_are_one() -> None:
     last = OffsetRange("t", 0, "id", 20, 30, 5, 21, 29)
     apart = OffsetRange("t", 0, "id", 40, 50, 1, 41, 41)
     assert joined_ranges([apart, last, first, nothing]) == (OffsetRange("t", 0, "id", 0, 30, 7, 3, 29), apart)
+
+
+def test_a_range_that_is_joined_keeps_the_id_that_is_known() -> None:
+    old = OffsetRange("t", 0, "AAAAAAAAAAAAAAAAAAAAAA", 0, 10, 2, 3, 4)
+    assert joined_ranges([old, OffsetRange("t", 0, "id", 10, 20, 0, None, None)])[0].topic_id == "id"
+
+
+def test_files_are_skipped_by_topic_partition_and_offset() -> None:
+    assert near({}) == "false"
+    assert near(
+        {ONE: [(5, 9), (20, 30)], OTHER: [(1, 7)], TopicPartition("u", 3): [(2, 4)], TopicPartition("v", 0): []}
+    ) == (
+        "(topic = 't' AND partition IN (0, 1) AND offset >= 1 AND offset < 30)"
+        " OR (topic = 'u' AND partition IN (3) AND offset >= 2 AND offset < 4)"
+    )
 
 
 @pytest.mark.parametrize(("text", "size"), [("128m", 128 << 20), ("1G", 1 << 30), ("5kb", 5 << 10), ("7", 7)])

@@ -1,0 +1,83 @@
+"""What a batch commits: a range for each interval that the archive lacks, by as many tasks as there are by then."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from spark_integration.archive.batches import Batches, check_ids
+from spark_integration.errors import PipelineError
+from spark_integration.manifest import Commit, OffsetRange
+from spark_integration.offsets import TopicPartition
+
+ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+class Frame:
+    """A frame that notes into how many tasks it is brought."""
+
+    def __init__(self) -> None:
+        self.tasks: list[int] = []
+
+    def coalesce(self, tasks: int) -> Frame:
+        self.tasks.append(tasks)
+        return self
+
+
+class Committed:
+    """A ledger that takes all."""
+
+    topic_ids: dict[str, str] = {}
+
+    def draft(self, kind: str, query: str, batch: int, ranges: tuple[OffsetRange, ...]) -> Commit:
+        return Commit(1, kind, "run", 0, query, batch, ranges)
+
+    def commit(self, frame: Any, draft: Commit, check: Any) -> Commit:
+        return draft
+
+
+def batches(tasks: int = 0) -> tuple[Batches, Any]:
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
+    cluster = SimpleNamespace(topics=lambda names: {name: SimpleNamespace(topic_id="id") for name in names})
+    made = Batches(cast(Any, spark), cast(Any, cluster), cast(Any, Committed()), "checkpoint", tasks, lambda: None)
+    return made, spark.sparkContext
+
+
+def test_as_many_tasks_as_there_are_cores_when_a_batch_is_written() -> None:
+    """Executors of a cluster register when the query runs already."""
+    some, context = batches()
+    frame = Frame()
+    some._commit(cast(Any, frame), "query", 0, ())
+    context.defaultParallelism = 16
+    some._commit(cast(Any, frame), "query", 1, ())
+    assert frame.tasks == [2, 16]
+
+
+def test_as_many_tasks_as_were_asked_for() -> None:
+    frame = Frame()
+    batches(tasks=3)[0]._commit(cast(Any, frame), "query", 0, ())
+    assert frame.tasks == [3]
+
+
+def test_a_range_for_each_interval_that_is_missing() -> None:
+    ranges = batches()[0]._ranges({OTHER: [(5, 6)], ONE: [(0, 10), (30, 40)]})
+    assert [(one.topic_partition, one.from_offset, one.until_offset) for one in ranges] == [
+        (ONE, 0, 10),
+        (ONE, 30, 40),
+        (OTHER, 5, 6),
+    ]
+
+
+def test_a_topic_made_anew_is_refused() -> None:
+    check_ids({"t": "a"}, {"t": "a", "new": "b"})
+    with pytest.raises(PipelineError, match="made anew"):
+        check_ids({"t": "a"}, {"t": "b"})
+
+
+@pytest.mark.parametrize("unknown", ["", ZERO_ID])
+def test_a_topic_whose_id_is_not_known_is_not_another_one(unknown: str) -> None:
+    check_ids({"t": unknown}, {"t": "a"})
+    check_ids({"t": "a"}, {"t": unknown})

@@ -1,0 +1,82 @@
+"""Where a run begins that has no checkpoint, and what it tells before it begins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import pytest
+
+from spark_integration.archive.checks import begun, partitions_of, warning_of
+from spark_integration.manifest import Commit, Description, Manifest, OffsetRange
+from spark_integration.offsets import TopicPartition
+
+ONE, OTHER, NEW = (TopicPartition("t", number) for number in range(3))
+
+
+class Topics:
+    """A cluster with one topic of three partitions."""
+
+    def __init__(self, earliest: Mapping[TopicPartition, int]) -> None:
+        self.earliest = {ONE: 0, OTHER: 0, NEW: 0, **earliest}
+
+    def partitions(self, names: Iterable[str]) -> list[TopicPartition]:
+        return [ONE, OTHER, NEW]
+
+    def offsets(self, partitions: Iterable[TopicPartition], spec: Any) -> dict[TopicPartition, int]:
+        return {one: self.earliest[one] for one in partitions}
+
+
+def manifest(*intervals: tuple[TopicPartition, int, int]) -> Manifest:
+    ranges = tuple(OffsetRange(*one, "id", first, until, 0, None, None) for one, first, until in intervals)
+    return Manifest(Description("parquet", (), "x"), (Commit(1, "batch", "run", 0, "query", 0, ranges),))
+
+
+def starting(source: Mapping[str, str], archived: Manifest, earliest: Mapping[TopicPartition, int]) -> Any:
+    """Return the offsets to begin at, by the number of the partition."""
+    cluster = cast(Any, Topics(earliest))
+    found = begun(cluster, source, partitions_of(cluster, source, ["t"]), archived)
+    return json.loads(found["startingOffsets"])["t"]
+
+
+EARLIEST = {"startingOffsets": "earliest", "subscribe": "t"}
+
+
+@pytest.mark.parametrize(
+    ("earliest", "first"),
+    [(0, -2), (9, -2), (10, 20), (19, 20), (20, -2), (25, -2), (30, 40), (40, -2)],
+)
+def test_the_earliest_offset_that_the_archive_lacks(earliest: int, first: int) -> None:
+    """What lies between the intervals is read, and nothing before the interval that has the earliest offset."""
+    archived = manifest((ONE, 10, 20), (ONE, 30, 40), (OTHER, 0, 7))
+    assert starting(EARLIEST, archived, {ONE: earliest}) == {"0": first, "1": 7, "2": -2}
+
+
+def test_the_latest_offset_is_where_the_archive_ends() -> None:
+    archived = manifest((ONE, 10, 20), (ONE, 30, 40))
+    assert starting({"subscribe": "t"}, archived, {}) == {"0": 40, "1": -1, "2": -1}
+
+
+@pytest.mark.parametrize(("offsets", "first"), [("latest", 40), ("earliest", 40)])
+def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) -> None:
+    """Spark refuses offsets that name others."""
+    source = {"assign": '{"t": [0]}', "startingOffsets": offsets}
+    assert starting(source, manifest((ONE, 0, 40), (OTHER, 0, 5)), {}) == {"0": first}
+
+
+@pytest.mark.parametrize("offsets", ["earliest", "latest", '{"t":{"0":5,"1":5,"2":5}}'])
+def test_without_an_archive_it_begins_where_it_is_told(offsets: str) -> None:
+    source = {"subscribe": "t", "startingOffsets": offsets}
+    cluster = cast(Any, Topics({}))
+    assert begun(cluster, source, [ONE, OTHER, NEW], manifest()) == source
+
+
+def test_offsets_that_are_given_go_before_what_is_archived() -> None:
+    source = {"subscribe": "t", "startingOffsets": '{"t":{"0":5,"1":5,"2":5}}'}
+    assert begun(cast(Any, Topics({})), source, [ONE, OTHER, NEW], manifest((ONE, 0, 40))) == source
+
+
+def test_who_archives_to_s3_is_told_that_it_cannot_rename() -> None:
+    assert "S3 cannot rename" in str(warning_of("s3a://bucket/orders"))
+    assert [warning_of(uri) for uri in ("file:/data", "hdfs://h/data", "abfs://a/s3")] == [None] * 3
