@@ -1,13 +1,11 @@
-"""The audit of topics: it names exactly the records that were dropped, doubled, overtaken and delayed, and each hole."""
+"""The audit of topics: it names exactly the records that were dropped, doubled, overtaken and delayed."""
 
 from __future__ import annotations
 
 import json
 import re
-import struct
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,33 +16,13 @@ from confluent_kafka import Producer
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.conftest import MakeBroker
-from compat_tests.spark.faults import faulty, produce, send, told
-from compat_tests.waiting import pause, until
+from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
+from compat_tests.spark.faults import faulty, send, told
 from spark_integration.audit import audit
 from spark_integration.audit.conditions import conditions
 from spark_integration.audit.fields import Fields
-from spark_integration.audit.findings import AuditSummary
 from spark_integration.audit.work import Judging
 from spark_integration.errors import PipelineError
-
-BY_VALUE = Fields("$.producer", "$.sequence")
-ALL = 1_000
-
-
-def source_of(broker: Broker, topic: str, **options: str) -> dict[str, str]:
-    source = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}
-    return {**source, "kafka.isolation.level": "read_committed", **options}
-
-
-def judged(spark: Any, broker: Broker, topic: str, fields: Fields = BY_VALUE, **options: Any) -> AuditSummary:
-    return audit(spark, source_of(broker, topic), judging=Judging(fields, limit=ALL), **options)
-
-
-def offsets_of(summary: AuditSummary, kind: str) -> set[tuple[int, int]]:
-    """Return the (partition, offset) that findings of a kind name."""
-    rows = summary.details.get(kind, [])
-    return {(row["partition"], offset) for row in rows for offset in range(row["first"], row["last"] + 1)}
 
 
 def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
@@ -73,6 +51,17 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
     assert told(summary.details["gap"]) == faults.dropped | before
     assert told(summary.details["duplicate"]) == faults.doubled
     assert told(summary.details["inversion"]) == faults.overtaken
+
+
+@pytest.mark.spark
+def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
+    """Of p the one before the first is there and alone; q begins with the first, r with the third, and s has 0 twice."""
+    create_topic(broker, name, 1)
+    send(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
+    summary = judged(spark, broker, name, Fields("$.producer", "$.sequence", first_sequence=1))
+    assert told(summary.details["gap"]) == {("r", 1), ("r", 2)}
+    assert told(summary.details["duplicate"]) == {("s", 0)}
+    assert summary.found == {"gap": 2, "duplicate": 1}
 
 
 @pytest.mark.spark
@@ -131,6 +120,40 @@ def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
 
 
 @pytest.mark.spark
+def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    """Microseconds for milliseconds, event times that are none, sequences as far apart as can be; counts stay by minute."""
+    create_topic(broker, name, 1, message_timestamp_after_max_ms=str(2**63 - 1))
+    far, minute_ms = 2**63 - 1, 60_000
+    times = ["NaN", "Infinity", 1e300, -1e300, 9.2e18, -9.2e18, 10**40, "never", None, RECENT_MS - 7]
+    stamps = [RECENT_MS + number * minute_ms for number in range(len(times))]
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number, (time, stamp) in enumerate(zip(times, stamps, strict=True)):
+        value = json.dumps({"producer": "p", "sequence": number, "time": time})
+        producer.produce(name, value, partition=0, timestamp=stamp)
+    for other, sequence in (("q", -far - 1), ("q", far), ("r", -far - 1), ("r", far)):
+        value = json.dumps({"producer": other, "sequence": sequence})
+        producer.produce(name, value, partition=0, timestamp=RECENT_MS * 1_000)
+    assert producer.flush(30) == 0
+    report, counts = tmp_path / "report.html", str(tmp_path / "counts")
+    fields = Fields("$.producer", "$.sequence", "$.time")
+    summary = judged(spark, broker, name, fields, report=report, counts=counts)
+    (row,) = summary.latency
+    assert (row["records"], row["max"]) == (1, stamps[-1] - (RECENT_MS - 7))
+    assert told_ends(summary.details["gap"]) == {("q", -far, far - 1), ("r", -far, far - 1)}
+    assert summary.found == {"gap": 2 * (far - 1)}
+    assert {row["producer"]: row["gap"] for row in summary.producers} == {"p": 0, "q": far - 1, "r": far - 1}
+    assert f"<td>{RECENT_MS * 1_000}</td>" in report.read_text()
+    found = {(row.producer, row.start_ms, row.records) for row in spark.read.parquet(counts).collect()}
+    late_ms = RECENT_MS * 1_000 // minute_ms * minute_ms
+    by_minute = {("p", stamp // minute_ms * minute_ms, 1) for stamp in stamps}
+    assert found == by_minute | {("q", late_ms, 2), ("r", late_ms, 2)}
+
+
+def told_ends(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
+    return {(row["producer"], row["first"], row["last"]) for row in rows}
+
+
+@pytest.mark.spark
 def test_the_brokers_own_time(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1, message_timestamp_type="LogAppendTime")
     sent = [("p", number) for number in range(20)]
@@ -139,128 +162,6 @@ def test_the_brokers_own_time(broker: Broker, spark: Any, name: str) -> None:
     (row,) = summary.latency
     assert row["stage"] == "event-broker"
     assert 3_600_000 < row["p50"] < 7_300_000
-
-
-@pytest.mark.spark
-def test_transactions(broker: Broker, spark: Any, name: str) -> None:
-    """A sequence that was aborted and sent again is there once; one that was not is told, and is no gap."""
-    create_topic(broker, name, 1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
-    producer.init_transactions(30)
-    steps: list[tuple[list[int], bool]] = [([0, 1, 2], True), ([3, 4], False), ([3], True), ([6], True)]
-    for numbers, is_kept in steps:
-        producer.begin_transaction()
-        produce(producer, name, 0, [("p", number) for number in numbers], {})
-        assert producer.flush(30) == 0
-        (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
-    send(broker, name, {0: [("p", 7)]})
-    summary = judged(spark, broker, name)
-    # Offsets: 0-2 and the marker 3, 4-5 aborted and the marker 6, 7 and 8, 9 and 10, then 11.
-    assert offsets_of(summary, "marker") == {(0, offset) for offset in (3, 6, 8, 10)}
-    assert offsets_of(summary, "aborted") == {(0, 4), (0, 5)}
-    assert told(summary.details["aborted-sequence"]) == {("p", 4)}
-    assert told(summary.details["gap"]) == {("p", 5)}
-    assert summary.found == {"gap": 1, "marker": 4, "aborted": 2, "aborted-sequence": 1}
-    assert [(row["records"], row["offsets"]) for row in summary.topics] == [(6, 12)]
-
-
-@pytest.mark.spark
-def test_holes_that_are_not_looked_into(broker: Broker, spark: Any, name: str) -> None:
-    create_topic(broker, name, 1)
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
-    producer.init_transactions(30)
-    for number in range(3):
-        producer.begin_transaction()
-        produce(producer, name, 0, [("p", number)], {})
-        producer.commit_transaction(30)
-    summary = audit(spark, source_of(broker, name), judging=Judging(BY_VALUE, examine=2))
-    assert offsets_of(summary, "marker") == {(0, 1), (0, 3)}
-    assert summary.found == {"unexamined": 1, "marker": 2}
-
-
-@pytest.mark.spark
-def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> None:
-    """What compaction has taken is no gap, but a sequence for which there was never an offset is one."""
-    broker = make_broker({"log.cleaner.backoff.ms": "100"})
-    config = {"cleanup_policy": "compact", "internal_segment_bytes": "2000", "min_cleanable_dirty_ratio": "0.01"}
-    create_topic(broker, name, 1, **config)
-    dropped = {("p", 498), ("p", 499)}
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 7})
-    for number in range(500):
-        if ("p", number) not in dropped:
-            value = json.dumps({"producer": "p", "sequence": number})
-            producer.produce(name, value, key=b"%d" % (number % 5 if number else -1), partition=0)
-    produce(producer, name, 0, [("p", 500)], {})
-    assert producer.flush(30) == 0
-    until(partial(is_settled, broker.data_folder / f"{name}-0"), timeout_seconds=60)
-    left = spark.read.format("kafka").options(**source_of(broker, name)).load()
-    there = {row.offset for row in left.select("offset").collect()}
-    assert 5 < len(there) < 200, "nothing was compacted, or all"
-    summary = judged(spark, broker, name)
-    assert offsets_of(summary, "compacted") == {(0, offset) for offset in range(499) if offset not in there}
-    assert told(summary.details["gap"]) == dropped
-    assert told(summary.details["compacted-sequence"]) == {
-        ("p", offset) for offset in range(499) if offset not in there
-    }
-    assert summary.found.keys() == {"gap", "compacted", "compacted-sequence"}
-    assert len(summary.notes) == 1
-
-
-def is_settled(folder: Path) -> bool:
-    """Whether the cleaner has been over all but the last segment."""
-    before = size_of(folder)
-    pause(1)
-    return before < 15_000 and size_of(folder) == before
-
-
-def size_of(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.glob("*.log"))
-
-
-@pytest.mark.spark
-def test_batches_that_a_log_has_lost(make_broker: MakeBroker, spark: Any, name: str) -> None:
-    """Taken out of the file of a broker that is down; a marker beside them is still told to be one."""
-    broker = make_broker()
-    create_topic(broker, name, 1)
-    for number in range(6):
-        send(broker, name, {0: [("p", 2 * number), ("p", 2 * number + 1)]})
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    produce(producer, name, 0, [("p", 12)], {})
-    producer.commit_transaction(30)
-    send(broker, name, {0: [("p", 13)]})
-    assert broker.stop() == 0
-    lost = without_batches(broker.data_folder / f"{name}-0", {2, 3, 5})
-    broker.start()
-    summary = judged(spark, broker, name)
-    assert offsets_of(summary, "unexplained") == {(0, offset) for offset in lost}
-    assert offsets_of(summary, "marker") == {(0, 13)}
-    assert told(summary.details["gap"]) == {("p", offset) for offset in lost}
-    assert summary.found == {"gap": len(lost), "unexplained": len(lost), "marker": 1}
-
-
-def without_batches(folder: Path, numbers: set[int]) -> list[int]:
-    """Take the batches of these numbers out of the one segment; return the offsets that they had."""
-    file = folder / "00000000000000000000.log"
-    data, position, kept = file.read_bytes(), 0, b""
-    lost: list[int] = []
-    for number in range(data.count(b"\x00" * 8) + len(data)):
-        if position >= len(data):
-            break
-        first, length = struct.unpack_from(">qi", data, position)
-        (delta,) = struct.unpack_from(">i", data, position + 23)
-        batch = data[position : position + 12 + length]
-        if number in numbers:
-            lost += range(first, first + delta + 1)
-        else:
-            kept += batch
-        position += len(batch)
-    file.write_bytes(kept)
-    for index in folder.glob("*index"):
-        index.unlink()
-    assert lost, "no batch was taken"
-    return lost
 
 
 @pytest.mark.spark
@@ -289,6 +190,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
         ({"source": source_of(broker, "nowhere")}, "there is no topic nowhere"),
         ({"source": {**source, "endingOffsets": json.dumps({name: {"0": 7}})}}, "it holds 0 to 1"),
         ({"judging": Judging(Fields("$.producer", "$.number"))}, "none of 1 records has a sequence"),
+        ({"judging": Judging(Fields(event_time="$.when"))}, "none of 1 records has an event time"),
         ({"report": tmp_path / "no" / "report.html"}, "there is no folder"),
         ({"counts": str(tmp_path)}, "is there already"),
         ({"path": str(tmp_path)}, "there is no archive"),
@@ -312,6 +214,7 @@ def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
     lines = ended.stdout.splitlines()
     assert lines[0] == "PROBLEMS in 9 records in 1 topic: 1 gap (sequences that no record has)"
     assert lines[1] == "fails on 1 gap (sequences that no record has)"
+    assert lines[2] == "fails on latency:p99>1ms: nothing was measured"
     text = report.read_text()
     assert lines[0] in text
     assert text.count("<svg") == 1

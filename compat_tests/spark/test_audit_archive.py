@@ -11,11 +11,14 @@ from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
+from compat_tests.spark.auditing import ALL, BY_VALUE, offsets_of, source_of
 from compat_tests.spark.faults import Numbered, faulty, produce, send, told
-from compat_tests.spark.test_audit import ALL, BY_VALUE, offsets_of, source_of
 from spark_integration.archive import archive
-from spark_integration.audit import audit
+from spark_integration.audit import audit, pipeline, ranges
+from spark_integration.audit.ranges import Ranges
 from spark_integration.audit.work import Judging
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
 from spark_integration.query import StreamOptions
 
 pytestmark = pytest.mark.spark
@@ -55,6 +58,52 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
     assert alone.found == {"gap": 12, "duplicate": 12, "inversion": 12}
 
 
+def test_an_archive_that_grows(
+    broker: Broker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after the topic's end was asked for, more comes to both: none of it is the archive's alone."""
+    create_topic(broker, name, 1)
+    send(broker, name, {0: [("p", number) for number in range(10)]})
+    path = archived(spark, broker, name, tmp_path)
+
+    def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
+        found = ranges.resolve(cluster, source)
+        send(broker, name, {0: [("p", number) for number in range(10, 30)]})
+        archived(spark, broker, name, tmp_path)
+        return found
+
+    monkeypatch.setattr(pipeline, "resolve", growing)
+    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    assert summary.found == {}
+    assert [(row["place"], row["records"]) for row in summary.topics] == [("topic", 10), ("archive", 10)]
+    monkeypatch.undo()
+    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    assert [row["records"] for row in summary.topics] == [30, 30]
+
+
+def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    """One came later and one is empty; of an archive that has none of them it is not the right one."""
+    archive_of, later, empty = (f"{name}-{number}" for number in range(3))
+    for topic in (archive_of, later, empty):
+        create_topic(broker, topic, 1)
+    send(broker, archive_of, {0: [("p", 0), ("p", 1)]})
+    path = archived(spark, broker, archive_of, tmp_path)
+    send(broker, later, {0: [("p", 0), ("p", 1), ("p", 2)]})
+    summary = audit(spark, source_of(broker, f"{archive_of},{later},{empty}"), path=path)
+    assert [(row["place"], row["topic"], row["first"], row["last"]) for row in summary.details["pending"]] == [
+        ("archive", later, 0, 2)
+    ]
+    assert summary.found == {"pending": 3}
+    with pytest.raises(PipelineError, match=f"has no topic {later}: it holds {archive_of}"):
+        audit(spark, source_of(broker, f"{empty},{later}"), path=path)
+
+
+def test_an_archive_of_an_empty_topic(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+    create_topic(broker, name, 1)
+    path = archived(spark, broker, name, tmp_path)
+    assert audit(spark, source_of(broker, name), path=path).found == {}
+
+
 def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2)
     sent = {partition: [(f"p{partition}", number) for number in range(150)] for partition in (0, 1)}
@@ -86,9 +135,9 @@ def inner(names: set[Numbered]) -> set[Numbered]:
 
 
 def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Records that differ, and those that the topic does not have."""
-    create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", number) for number in range(10)]})
+    """Records that differ, and those that the topic does not have, of partitions that it does not have either."""
+    create_topic(broker, name, 2)
+    send(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
     path = archived(spark, broker, name, tmp_path)
     admin_of(broker).delete_topics([name])[name].result(30)
     create_topic(broker, name, 1)
@@ -96,7 +145,11 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
     summary = audit(spark, source_of(broker, name), path=path)
     # Their timestamps are of another time as well.
     assert offsets_of(summary, "differing") == {(0, offset) for offset in range(5)}
-    assert offsets_of(summary, "extra") == {(0, offset) for offset in range(5, 10)}
+    assert offsets_of(summary, "extra") == {*((0, offset) for offset in range(5, 10)), (1, 0), (1, 1)}
+    assigned = {**source_of(broker, name), "assign": json.dumps({name: [0]})}
+    del assigned["subscribe"]
+    again = audit(spark, assigned, path=path)
+    assert again.found == summary.found
 
 
 def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:

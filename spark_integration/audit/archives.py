@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,9 +11,10 @@ from pyspark.sql import functions as sql
 
 from spark_integration.archive.reading import read_archive, records_of, sizes
 from spark_integration.audit.fields import Fields
-from spark_integration.audit.places import ARCHIVE, COMMIT, UNKNOWN, Edge, Place, edges_of, noted, placed
+from spark_integration.audit.places import ARCHIVE, COMMIT, UNKNOWN, Cuts, Edge, Place, edges_of, noted, placed
 from spark_integration.errors import PipelineError
-from spark_integration.manifest import Manifest, read_manifest
+from spark_integration.manifest import Interval, Manifest, joined, read_manifest, without
+from spark_integration.offsets import TopicPartition
 
 PARQUET = "parquet"
 UNITS = "topic string, partition int, first bigint, last bigint, records bigint, where string"
@@ -70,26 +71,50 @@ def archive_place(
 
     Of a Parquet archive files that are missing or of another size are left out: `lost` tells of them.
     """
-    manifest = read_manifest(spark, path)
+    manifest, gone = manifest_and_gone(spark, path)
     wanted = _wanted(manifest, topics, path)
-    gone = _gone(spark, path, manifest)
-    frame = _records(spark, path, manifest, format, gone).where(sql.col("topic").isin(*wanted))
-    edges = [
-        *edges_of({one: spans for one, spans in manifest.covered.items() if one.topic in wanted}),
-        *_commit_edges(manifest, wanted),
-    ]
+    covered = {one: intervals for one, intervals in manifest.covered.items() if one.topic in wanted}
+    frame = _within(_records(spark, path, manifest, format, gone).where(sql.col("topic").isin(*wanted)), covered)
+    edges = [*edges_of(covered), *commit_edges(manifest, wanted)]
+    # The next batch of an archive that grows may hold what its partitions are behind each other.
+    cuts = Cuts(before=[one for one, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered))
     records = noted(frame, fields, with_contents=with_contents).withColumn("visible", sql.lit(True))
+    place = placed(spark, ARCHIVE, records, edges, cuts)
+    place.rows.count()  # before an archive that goes on merges its files
     units = tuple(unit for units in gone.values() for unit in units if unit.topic in wanted)
-    return ArchivePlace(placed(spark, ARCHIVE, records, edges), manifest, wanted, units)
+    return ArchivePlace(place, manifest, wanted, units)
+
+
+def manifest_and_gone(spark: SparkSession, path: str) -> tuple[Manifest, dict[str, list[Unit]]]:
+    """Read the manifest, and find the files that it names and that are not there as they were written.
+
+    A file that a later commit has merged was there: then all is looked at anew.
+    """
+    manifest = read_manifest(spark, path)
+    while gone := _gone(spark, path, manifest):
+        later = read_manifest(spark, path)
+        if gone.keys() <= {file.path for file in later.files}:
+            break
+        manifest = later
+    return manifest, gone
 
 
 def _wanted(manifest: Manifest, topics: Collection[str], path: str) -> set[str]:
+    """Topics of which the archive has nothing may be empty, or new; where it has none of them, it is another one."""
     there = {one.topic for one in manifest.covered}
-    if missing := sorted(set(topics) - there):
+    if topics and there and not there.intersection(topics):
         raise PipelineError(
-            f"the archive in {path} has no topic {missing[0]}: it holds {', '.join(sorted(there)) or 'none'}"
+            f"the archive in {path} has no topic {min(topics)}: it holds {', '.join(sorted(there))}; correct --path"
         )
     return set(topics) or there
+
+
+def _within(frame: DataFrame, covered: Mapping[TopicPartition, Iterable[Interval]]) -> DataFrame:
+    """Leave out what a table has and no commit of the manifest names yet."""
+    rows = [(*one, *interval) for one, intervals in covered.items() for interval in intervals]
+    known = frame.sparkSession.createDataFrame(rows, "topic string, partition int, from_offset bigint, until bigint")
+    joined = frame.join(sql.broadcast(known), ["topic", "partition"])
+    return joined.where("offset >= from_offset and offset < until").drop("from_offset", "until")
 
 
 def _gone(spark: SparkSession, path: str, manifest: Manifest) -> dict[str, list[Unit]]:
@@ -123,15 +148,18 @@ def _by_commit(manifest: Manifest, wanted: Collection[str]) -> list[Unit]:
     ]
 
 
-def _commit_edges(manifest: Manifest, wanted: Collection[str]) -> list[Edge]:
-    """Mark where the ranges of commits begin; when a range was archived is no longer told once it is merged."""
-    times = [
-        UNKNOWN if commit.kind == "compact" else commit.time_ms
-        for commit in manifest.commits
-        for one in commit.ranges
-        if one.topic in wanted
-    ]
-    return [
-        Edge(unit.topic, unit.partition, unit.first, COMMIT, archived_ms=time_ms, unit=number)
-        for number, (unit, time_ms) in enumerate(zip(_by_commit(manifest, wanted), times, strict=True))
-    ]
+def commit_edges(manifest: Manifest, wanted: Collection[str]) -> list[Edge]:
+    """Mark where what a commit added begins, which may be several parts of its range: earlier commits have the others.
+
+    When a range was archived is no longer told once it is merged.
+    """
+    added = [(commit, one) for commit in manifest.commits for one in commit.ranges if one.topic in wanted]
+    covered: dict[TopicPartition, list[Interval]] = {}
+    edges = []
+    for number, (commit, one) in enumerate(added):
+        time_ms = UNKNOWN if commit.kind == "compact" else commit.time_ms
+        known, whole = covered.get(one.topic_partition, []), (one.from_offset, one.until_offset)
+        covered[one.topic_partition] = joined([*known, whole])
+        for first, _ in without(whole, known):
+            edges.append(Edge(*one.topic_partition, first, COMMIT, archived_ms=time_ms, unit=number))
+    return edges

@@ -11,13 +11,21 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from py4j.protocol import Py4JError
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_integration.cluster import Cluster, client_properties
+from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.offsets import TopicPartition
 
 TIMEOUT_MS = 10_000
+# Kafka's defaults: connections that idle are closed, and how long it waits, at first and at most, to connect again and for one.
+IDLE_MS = 540_000
+RECONNECT_MS = (50, 1_000)
+CONNECT_MS = (10_000, 30_000)
+# Of sending and receiving: those of the operating system.
+SYSTEM_BUFFERS = (-1, -1)
 FETCH_BYTES = 65_536
 # baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta
 HEADER = struct.Struct(">qiibIhi")
@@ -70,11 +78,22 @@ class BatchReader:
             self._client.close()
 
     def __call__(self, partition: TopicPartition, offset: int) -> list[Batch] | None:
-        """Return what lies at *offset* and behind it; None where the broker does not say."""
+        """Return what lies at *offset* and behind it; None where the broker does not say.
+
+        Raises PipelineError where it lets nobody ask, or Kafka's client is of a release that cannot.
+        """
         try:
             data = self._fetch(partition, offset)
-        except (Py4JError, KeyError):
+        except Py4JJavaError as failure:
+            if "AuthenticationException" in str(failure):
+                raise PipelineError(f"{self._cluster.bootstrap}: {sentence_of(failure)}") from failure
             return None
+        except Py4JError as failure:
+            release = self._kafka.common.utils.AppInfoParser.getVersion()
+            raise PipelineError(
+                f"Kafka's client {release} cannot ask for batches, so that holes in the offsets cannot be explained: "
+                "give --examine 0 to leave them unexamined"
+            ) from failure
         return None if data is None else list(batches_in(data))
 
     def _fetch(self, partition: TopicPartition, offset: int) -> bytes | None:
@@ -110,20 +129,20 @@ class BatchReader:
         return b"" if records is None else bytes(self._bytes(records.buffer()))
 
     def _new_client(self) -> Any:
-        utils = self._kafka.common.utils
+        """Put Kafka's client together, as its own classes do: 3.4.1, which Spark 3.5 has, has no function for it."""
+        clients, network, log = self._kafka.clients, self._kafka.common.network, self._kafka.common.utils.LogContext()
         settings = self._java.util.HashMap()
         for name, value in self._properties.items():
             settings.put(name, value)
-        return self._kafka.clients.ClientUtils.createNetworkClient(
-            self._kafka.clients.admin.AdminClientConfig(settings),
-            "kafkacompat-audit",
-            self._kafka.common.metrics.Metrics(),
-            "audit",
-            utils.LogContext(),
-            self._kafka.clients.ApiVersions(),
-            self._time,
-            1,
-            TIMEOUT_MS,
-            self._kafka.clients.ManualMetadataUpdater(),
-            self._kafka.clients.DefaultHostResolver(),
+        config = clients.admin.AdminClientConfig(settings)
+        channels = clients.ClientUtils.createChannelBuilder(config, self._time, log)
+        metrics = self._kafka.common.metrics.Metrics()
+        selector = network.Selector(IDLE_MS, metrics, self._time, "audit", channels, log)
+        updater, versions = clients.ManualMetadataUpdater(), clients.ApiVersions()
+        waits = (*RECONNECT_MS, *SYSTEM_BUFFERS, TIMEOUT_MS, *CONNECT_MS)
+        # Kafka 3.8 and later want to be told what to do when no broker is known any more (KIP-899).
+        strategy = clients.MetadataRecoveryStrategy
+        recovery = [strategy.NONE] if isinstance(strategy, JavaClass) else []
+        return clients.NetworkClient(
+            selector, updater, "kafkacompat-audit", 1, *waits, self._time, True, versions, log, *recovery
         )

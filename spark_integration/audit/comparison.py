@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from spark_integration.audit.archives import ArchivePlace
 from spark_integration.audit.places import Place
-from spark_integration.audit.ranges import Ranges
+from spark_integration.audit.ranges import EVERYTHING, Ranges
 
 PLACE = ("topic", "partition", "at")
 
@@ -39,7 +39,10 @@ def compared(
     *,
     to_the_end: bool,
 ) -> Comparison:
-    """Compare what both have between the offsets of *ranges*, which were read of the topics (*to_the_end* of them)."""
+    """Compare what both have between the offsets of *ranges*, which were read of the topics (*to_the_end* of them).
+
+    A partition that the topic does not have is one of which `EVERYTHING` was read.
+    """
     here = topic.visible.select(*PLACE, sql.col("content").alias("here"))
     there = archive.place.records.select(*PLACE, sql.col("content").alias("there")).distinct()
     both = here.join(there, list(PLACE), "full_outer").join(
@@ -47,7 +50,7 @@ def compared(
     )
     # What was not read of the topic cannot be compared; behind its very end there is nothing to be read.
     in_archive_alone = both.where(f"here is null and at >= start and (at < end or {str(to_the_end).lower()})")
-    is_compacted = sql.col("topic").isin(*compacted_topics)
+    is_compacted = sql.col("topic").isin(*compacted_topics) & (sql.col("end") < EVERYTHING.end)
     covered = "at >= covered_from and at < covered_until"
     in_topic_alone = both.where("there is null")
     return Comparison(

@@ -30,14 +30,15 @@ class Condition:
     limit_ms: float = 0
 
     def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return a clause for each time that it holds."""
+        """Return a clause for each time that it holds, or that a latency was not measured at all."""
         if self.kind is not None:
             return [counted(self.kind, found[self.kind])] if found.get(self.kind) else []
+        rows = [row for row in latency if self.stage in (None, row["stage"])]
         return [
             f"{self.text}: {row[self.figure]:,} ms from {row['stage'].replace('-', ' to ')} in {row['topic']}"
-            for row in latency
-            if self.stage in (None, row["stage"]) and row[self.figure] > self.limit_ms
-        ]
+            for row in rows
+            if row[self.figure] > self.limit_ms
+        ] + [f"{self.text}: nothing was measured"] * (not rows)
 
 
 def conditions(text: str) -> list[Condition]:

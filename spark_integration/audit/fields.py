@@ -13,6 +13,8 @@ from spark_integration.errors import PipelineError
 
 # How many milliseconds a number of that unit is.
 UNITS: Mapping[str, float] = {"s": 1000.0, "ms": 1.0, "us": 0.001, "ns": 0.000001}
+# What is farther from 1970 is no time; differences of times fit into a bigint.
+LATEST_MS = float(2**62)
 HEADER = "header:"
 HOW = "give $.path (JSON in the value), key, key:$.path or header:NAME"
 
@@ -52,8 +54,10 @@ class Fields:
         if self.event_time is None:
             return sql.when(sql.col("timestampType") == 0, sql.unix_millis("timestamp"))
         text = text_at(self.event_time)
-        number = sql.round(try_cast(text, "double") * UNITS[self.event_time_unit]).cast("bigint")
-        return sql.coalesce(number, sql.unix_millis(try_cast(text, "timestamp")))
+        number = sql.round(try_cast(text, "double") * UNITS[self.event_time_unit])
+        # NaN is greater than all numbers.
+        is_time = sql.abs(number) <= LATEST_MS
+        return sql.coalesce(sql.when(is_time, number.cast("bigint")), sql.unix_millis(try_cast(text, "timestamp")))
 
 
 def check_place(place: str) -> None:

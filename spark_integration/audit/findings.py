@@ -37,8 +37,9 @@ class Findings:
 
     def add(self, place: str, found: DataFrame) -> None:
         """Count the findings of a frame of `SCHEMA`, and keep the first of each kind."""
-        for row in found.groupBy("topic", "kind").agg(sql.sum("count").alias("total")).collect():
-            self.counts[place, row.topic, row.kind] += row.total
+        total = sql.sum(sql.col("count").cast("decimal(38,0)")).alias("total")
+        for row in found.groupBy("topic", "kind").agg(total).collect():
+            self.counts[place, row.topic, row.kind] += int(row.total)
         number = sql.row_number().over(Window.partitionBy("kind").orderBy(*ORDER))
         first = found.withColumn("number", number).where(sql.col("number") <= self.limit).drop("number")
         for row in first.orderBy("kind", *ORDER).collect():
@@ -129,8 +130,11 @@ def verdict(found: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -
     where = f"{_number(sum(row['records'] for row in topics), 'record')} in {_number(len(names), 'topic')}"
     if problems := [counted(kind, found[kind]) for kind in PROBLEMS if kind in found]:
         return f"PROBLEMS in {where}: {'; '.join(problems)}"
+    if unknown := found.get("unexamined"):
+        return f"UNSURE of {where}: {counted('unexamined', unknown)}; no problem in the rest"
     if by_sequence:
-        return f"OK: {where}, no sequence missing, twice or out of order"
+        cut = f" but for {counted('cut-sequence', found['cut-sequence'])}" if "cut-sequence" in found else ""
+        return f"OK: {where}, no sequence missing, twice or out of order{cut}"
     return f"OK by offsets: {where}; --sequence-field would tell what producers sent"
 
 

@@ -25,6 +25,7 @@ KINDS: Mapping[str, Kind] = {
     "repeated": Kind("records more than once in the archive", True),
     "unattributed": Kind("records without a producer or a sequence", False),
     "unexamined": Kind("offsets without a record that were not looked into", False),
+    "cut-sequence": Kind("sequences that may lie before or behind what was read", False),
     "marker": Kind("offsets of transaction markers", False),
     "aborted": Kind("records of aborted transactions", False),
     "aborted-sequence": Kind("sequences that only aborted transactions have", False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,7 +14,7 @@ from spark_integration.audit.batches import BatchReader
 from spark_integration.audit.conditions import Condition
 from spark_integration.audit.findings import AuditSummary, verdict
 from spark_integration.audit.kinds import KINDS
-from spark_integration.audit.ranges import resolve
+from spark_integration.audit.ranges import EVERYTHING, cuts_of, resolve
 from spark_integration.audit.report import write_report
 from spark_integration.audit.topics import topic_place
 from spark_integration.audit.work import Judging, Work
@@ -52,7 +53,7 @@ def audit(
             work.judge_archive(archive_place(spark, str(path), work.judging.fields, format=format))
         summary = _summary(work, fail_on, with_windows=report is not None)
         if counts is not None:
-            windows.all_counts(work.places, summary.window_ms).write.parquet(counts)
+            windows.all_counts(work.places, windows.WIDTHS_MS[0]).write.parquet(counts)
     finally:
         work.release()
     if report is not None:
@@ -70,19 +71,23 @@ def _check_targets(spark: SparkSession, report: Path | None, counts: str | None)
 def _judge_topics(work: Work, source: Mapping[str, str], path: str | None, format: str | None) -> None:
     fields = work.judging.fields
     with Cluster(work.spark, source) as cluster:
-        ranges = resolve(cluster, source)
-        names = sorted({one.topic for one in ranges} | set(topics_of(cluster, source)))
+        names = sorted(topics_of(cluster, source))
         compacted_topics = {name for name in names if is_compacted(cluster, name)}
         archive = None
         if path is not None:
+            # Before the topics' ends are asked for: a run that goes on archives no record that they do not have then.
             archive = archive_place(work.spark, path, fields, format=format, topics=names, with_contents=True)
+        ranges = resolve(cluster, source)
         place = topic_place(work.spark, source, ranges, fields, with_contents=archive is not None)
+        place = replace(place, cuts=cuts_of(cluster, ranges))
         with BatchReader(work.spark, cluster, source) as read:
             work.judge_topics(place, ranges, read, compacted_topics)
         if archive is not None:
             work.judge_archive(archive)
+            gone = set(archive.manifest.covered).difference(cluster.partitions(names))
+            unread = {one: EVERYTHING for one in gone if one.topic in names}
             to_the_end = not any(name.startswith("ending") for name in source)
-            work.compare(place, archive, ranges, compacted_topics, to_the_end=to_the_end)
+            work.compare(place, archive, ranges | unread, compacted_topics, to_the_end=to_the_end)
 
 
 def is_compacted(cluster: Cluster, topic: str) -> bool:

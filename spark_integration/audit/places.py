@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +33,16 @@ class Edge(NamedTuple):
     unit: int | None = None
 
 
+class Cuts(NamedTuple):
+    """Partitions of which a place may not have all: records went before what it has, or came behind it."""
+
+    before: Collection[TopicPartition] = ()
+    behind: Collection[TopicPartition] = ()
+
+
+UNCUT = Cuts()
+
+
 @dataclass(frozen=True)
 class Place:
     """A place that is judged; `rows` is kept by Spark until `release`.
@@ -43,6 +53,7 @@ class Place:
 
     name: str
     rows: DataFrame
+    cuts: Cuts = UNCUT
 
     @property
     def records(self) -> DataFrame:
@@ -93,7 +104,7 @@ def edges_of(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> l
     return found
 
 
-def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge]) -> Place:
+def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge], cuts: Cuts = UNCUT) -> Place:
     """Put *records* (`noted`, with `visible`) and *edges* in order, and keep them."""
     with_kind = records.withColumn("kind", sql.lit(RECORD)).withColumn("reach", sql.col("at"))
     rows = with_kind.unionByName(spark.createDataFrame(edges, EDGES), allowMissingColumns=True)
@@ -108,7 +119,7 @@ def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge]
             "unit": _latest("unit").over(until),
         }
     )
-    return Place(name, ordered.persist())
+    return Place(name, ordered.persist(), cuts)
 
 
 def _latest(column: str) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import groupby
@@ -10,6 +11,7 @@ from typing import Any
 
 from spark_integration.audit.findings import AuditSummary, Row
 from spark_integration.audit.latency import PERCENTILES
+from spark_integration.audit.table import moment
 from spark_integration.audit.windows import OTHERS
 
 # Stands for the colour of the page's text, which an SVG in a page calls currentColor.
@@ -26,8 +28,11 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": None,
+    # Names are no formulas.
+    "text.parse_math": False,
 }
 PLOTS_SHOWN = 20
+NAME_LENGTH = 30
 
 
 def plots(summary: AuditSummary) -> list[tuple[str, str]]:
@@ -45,7 +50,8 @@ def plots(summary: AuditSummary) -> list[tuple[str, str]]:
 
 
 def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
-    each = groupby(rows, key=lambda row: f"{row['topic']} ({row['place']})")
+    shown = (row for row in rows if moment(row["start_ms"]))
+    each = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
     return [(name, list(several)) for name, several in each][:PLOTS_SHOWN]
 
 
@@ -77,22 +83,32 @@ def _svg(plot: tuple[Lines, str]) -> str:
 
     lines, unit = plot
     style = {**STYLE, "axes.prop_cycle": cycler(color=COLOURS)}
-    with matplotlib.rc_context(style):
+    with matplotlib.rc_context(style), warnings.catch_warnings():
+        # The page's fonts have the letters that matplotlib's own lacks.
+        warnings.filterwarnings("ignore", "Glyph")
         figure: Any = Figure(figsize=(9, 2.4), layout="constrained")
         axes = figure.subplots()
-        for name, (times, values) in lines.items():
-            axes.plot(times, values, label=name, linewidth=1.3, marker="o" if len(times) < 40 else None, markersize=2.5)
+        for times, values in lines.values():
+            axes.plot(times, values, linewidth=1.3, marker="o" if len(times) < 40 else None, markersize=2.5)
         axes.set_ylabel(unit)
         axes.set_ylim(bottom=0 if min(min(values) for _, values in lines.values()) >= 0 else None)
         axes.grid(alpha=0.2, color=TEXT)
         locator = AutoDateLocator(tz=timezone.utc)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=timezone.utc))
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        legend = axes.legend(axes.lines, [""] * len(lines), frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+        # Given at once, those that begin with _ would be left out.
+        for text, name in zip(legend.get_texts(), lines, strict=True):
+            text.set_text(_shortened(name))
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :].replace(TEXT, "currentColor")
+    svg = out.getvalue()
+    return svg[svg.index("<svg") :].replace(TEXT, "currentColor")
+
+
+def _shortened(name: str) -> str:
+    line = " ".join(name.split())
+    return line if len(line) <= NAME_LENGTH else f"{line[:NAME_LENGTH]}…"
 
 
 def _time(timestamp_ms: int) -> datetime:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import Row
 from spark_integration.audit.places import Place
+from spark_integration.audit.sequences import FARTHEST
 
 KEYS = ("topic", "producer")
 
@@ -23,6 +24,7 @@ def topics_of(place: Place, offsets: Mapping[str, int | None]) -> list[Row]:
             sql.sum("records").alias("records"),
             sql.count("producer").alias("producers"),
             sql.sum("numbered").alias("numbered"),
+            sql.sum("timed").alias("timed"),
             sql.sum(sql.when(sql.col("producer").isNotNull(), sql.col("records"))).alias("attributed"),
             sql.min("first_ms").alias("first_ms"),
             sql.max("last_ms").alias("last_ms"),
@@ -34,7 +36,7 @@ def topics_of(place: Place, offsets: Mapping[str, int | None]) -> list[Row]:
 
 def _row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
     """The row of a topic; *found* is None where it has no record."""
-    numbers = ("records", "producers", "attributed", "numbered")
+    numbers = ("records", "producers", "attributed", "numbered", "timed")
     return {
         "place": place,
         "topic": topic,
@@ -48,9 +50,11 @@ def _row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
 def producers_of(place: Place, findings: DataFrame, limit: int) -> list[Row]:
     """Return a row for each producer, those with most findings first, then those with most records; at most *limit*."""
     kinds = ("gap", "duplicate", "inversion")
-    counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(sql.sum("count"))
+    # A sequence that is none may count for more than a bigint holds.
+    total = sql.least(sql.sum(sql.col("count").cast("decimal(38,0)")), sql.lit(FARTHEST)).cast("bigint")
+    counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(total)
     table = _by_producer(place).where("producer is not null").join(counted, list(KEYS), "left").fillna(0, list(kinds))
-    trouble = sum((sql.col(kind) for kind in kinds), sql.lit(0))
+    trouble = sum((sql.col(kind).cast("double") for kind in kinds), sql.lit(0))
     first = table.orderBy(trouble.desc(), sql.col("records").desc(), *KEYS).limit(limit)
     return [{"place": place.name, **row.asDict()} for row in first.collect()]
 
@@ -59,6 +63,7 @@ def _by_producer(place: Place) -> DataFrame:
     return place.visible.groupBy(*KEYS).agg(
         sql.count("*").alias("records"),
         sql.count("sequence").alias("numbered"),
+        sql.count("event_ms").alias("timed"),
         sql.min("sequence").alias("first_sequence"),
         sql.max("sequence").alias("last_sequence"),
         sql.min("broker_ms").alias("first_ms"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from spark_integration.audit.places import Cuts
 from spark_integration.cluster import Cluster, Spec
 from spark_integration.errors import PipelineError
 from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets, offsets_of_json
@@ -29,6 +30,7 @@ class Range(NamedTuple):
 
 
 Ranges = dict[TopicPartition, Range]
+EVERYTHING = Range(0, 2**63 - 1)
 
 
 def resolve(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
@@ -46,6 +48,15 @@ def resolve(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
     for one in partitions:
         _check(one, starts[one], ends[one], Range(first[one], last[one]))
     return {one: Range(starts[one], max(starts[one], ends[one])) for one in partitions}
+
+
+def cuts_of(cluster: Cluster, ranges: Ranges) -> Cuts:
+    """Find out where there is, or was, more than *ranges*; to be asked once they have been read."""
+    now = cluster.offsets(ranges, Spec.LATEST)
+    return Cuts(
+        before=frozenset(one for one, found in ranges.items() if found.start > 0),
+        behind=frozenset(one for one, found in ranges.items() if now.get(one, found.end) > found.end),
+    )
 
 
 def partitions_of(cluster: Cluster, source: Mapping[str, str]) -> list[TopicPartition]:
@@ -79,29 +90,33 @@ def _ends(
     cluster: Cluster, source: Mapping[str, str], which: str, otherwise: Offsets, named: Mapping[int, Offsets]
 ) -> Offsets:
     """One end of each partition; one time for all counts before times of each, and these before offsets, as in Spark."""
-    late = named[-1]
-    if text := source.get(f"{which}Timestamp"):
-        found = cluster.offsets(otherwise, _number(text, f"{which}Timestamp"))
-        return {one: found.get(one, late[one]) for one in otherwise}
-    if text := source.get(f"{which}OffsetsByTimestamp"):
-        times = offsets_of_json(text)
-        return {one: _at(cluster, one, _said(times, one, which), late) for one in otherwise}
-    text = source.get(f"{which}Offsets", "")
+    if text := source.get(option := f"{which}Timestamp"):
+        time_ms = _number(text, option)
+        return _at(cluster, dict.fromkeys(otherwise, time_ms), named[-1])
+    if text := source.get(option := f"{which}OffsetsByTimestamp"):
+        return _at(cluster, _said(text, otherwise, option), named[-1])
+    text = source.get(option := f"{which}Offsets", "")
     if text in ("", "earliest", "latest"):
         return {"": otherwise, "earliest": named[-2], "latest": named[-1]}[text]
+    said = _said(text, otherwise, option)
+    return {one: named[offset][one] if offset in named else offset for one, offset in said.items()}
+
+
+def _at(cluster: Cluster, times_ms: Mapping[TopicPartition, int], late: Offsets) -> Offsets:
+    """The first offset as late as the time of each; none behind *late*, where a transaction may be open."""
+    found: Offsets = {}
+    for time_ms in set(times_ms.values()):
+        found |= cluster.offsets([one for one, wanted_ms in times_ms.items() if wanted_ms == time_ms], time_ms)
+    return {one: min(found.get(one, late[one]), late[one]) for one in times_ms}
+
+
+def _said(text: str, partitions: Iterable[TopicPartition], option: str) -> dict[TopicPartition, int]:
     said = offsets_of_json(text)
-    offset: Callable[[TopicPartition], int] = lambda one: _said(said, one, which)  # noqa: E731
-    return {one: named[offset(one)][one] if offset(one) in named else offset(one) for one in otherwise}
-
-
-def _at(cluster: Cluster, one: TopicPartition, timestamp_ms: int, late: Offsets) -> int:
-    return cluster.offsets([one], timestamp_ms).get(one, late[one])
-
-
-def _said(said: Offsets, one: TopicPartition, which: str) -> int:
-    if one not in said:
-        raise PipelineError(f"--{which}Offsets says nothing of partition {one.partition} of {one.topic}: add it")
-    return said[one]
+    if missing := [one for one in partitions if one not in said]:
+        raise PipelineError(
+            f"--{option} says nothing of partition {missing[0].partition} of {missing[0].topic}: add it"
+        )
+    return {one: said[one] for one in partitions}
 
 
 def _number(text: str, option: str) -> int:

@@ -8,9 +8,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import found_in
-from spark_integration.audit.places import Place
+from spark_integration.audit.places import Cuts, Place
 
 TOPIC_SCOPE, PARTITION_SCOPE = "topic", "partition"
+CUTS = "topic string, partition int, before boolean, behind boolean"
+# Told of sequences that lie farther apart than a bigint can say.
+FARTHEST = 2**63 - 1
 SCOPES = {TOPIC_SCOPE: ("topic", "producer"), PARTITION_SCOPE: ("topic", "partition", "producer")}
 
 
@@ -22,16 +25,17 @@ def sequence_findings(
     *first_sequence* is what each producer begins with; without it nothing is missing before the first that is there.
     """
     sequence, before, visible = sql.col("sequence"), sql.col("before"), sql.col("visible")
-    missing, is_first = sequence - before > 1, ~before.eqNullSafe(sequence)
-    may_be_compacted = _may_be_compacted(compacted_topics)
-    gap = {"first": before + 1, "last": sequence - 1, "count": sequence - before - 1}
+    missing, is_first = sql.col("missing") > 0, sql.col("is_first")
+    may_be_compacted, may_be_cut = _may_be_compacted(compacted_topics), _may_be_cut()
+    gap = {"first": before + 1, "last": sequence - 1, "count": sql.col("missing")}
     one = {"first": sequence, "last": sequence, "count": sql.lit(1)}
     at, again = _position("partition", "at"), _position("place_before.in_partition", "place_before.at")
     return found_in(
         _in_order(place, SCOPES[scope], first_sequence),
         {
-            "gap": (missing & ~may_be_compacted, gap),
+            "gap": (missing & ~may_be_compacted & ~may_be_cut, gap),
             "compacted-sequence": (missing & may_be_compacted, gap),
+            "cut-sequence": (missing & ~may_be_compacted & may_be_cut, gap),
             "aborted-sequence": (~visible & is_first, one),
             "duplicate": (visible & ~is_first, {**one, "note": sql.concat(at, sql.lit(" as "), again)}),
             "inversion": (
@@ -46,20 +50,51 @@ def sequence_findings(
 def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -> DataFrame:
     """Add to each record the sequence `before` it and where that is, and the highest that came earlier (`behind`).
 
-    Of records with the same sequence those that are visible come first, and of them the oldest.
+    Of records with the same sequence those that are visible come first, and of them the oldest: `is_first`. `missing` is how
+    many sequences there should be between it and the one before.
     """
     numbered = place.records.where("producer is not null and sequence is not null")
     by_sequence = Window.partitionBy(*keys).orderBy("sequence", sql.desc("visible"), "broker_ms", "partition", "at")
     by_offset = Window.partitionBy("topic", "partition", "producer").orderBy("at")
     earlier = by_offset.rowsBetween(Window.unboundedPreceding, -1)
-    before = sql.lag("sequence").over(by_sequence)
-    if first_sequence is not None:
-        before = sql.coalesce(before, sql.lit(first_sequence - 1))
+    neighbour, sequence = sql.lag("sequence").over(by_sequence), sql.col("sequence")
+    before = neighbour if first_sequence is None else sql.coalesce(neighbour, sql.lit(first_sequence - 1))
+    distance = sql.coalesce(sql.try_subtract(sequence, "before"), sql.lit(FARTHEST))
     where = sql.struct(sql.col("partition").alias("in_partition"), "at", "rank")
     visible_sequence = sql.when(sql.col("visible"), sql.col("sequence"))
-    return numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(
-        {"before": before, "place_before": sql.lag(where).over(by_sequence)}
-    )
+    told = {
+        "before": before,
+        "is_first": ~neighbour.eqNullSafe(sequence),
+        "place_before": sql.lag(where).over(by_sequence),
+    }
+    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(told)
+    missing = sql.when(sequence > sql.col("before"), distance - 1).otherwise(0)
+    return _with_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
+
+
+def _with_cuts(numbered: DataFrame, cuts: Cuts, keys: Collection[str]) -> DataFrame:
+    """Add to each record of which of its producer's sequences not all can be there: to `cut_until` and from `cut_from` on.
+
+    A producer that uses several partitions may have sent what is missing to one whose first records are gone: all below
+    its first sequence there. Likewise above its last sequence in a partition that goes on.
+    """
+    partitions = {*cuts.before, *cuts.behind}
+    if not partitions:
+        return numbered.withColumns(dict.fromkeys(("cut_until", "cut_from"), sql.lit(None).cast("bigint")))
+    rows = [(*one, one in cuts.before, one in cuts.behind) for one in partitions]
+    cut = numbered.sparkSession.createDataFrame(rows, CUTS)
+    ends = sql.min("sequence").alias("first"), sql.max("sequence").alias("last")
+    by_partition = numbered.groupBy("topic", "partition", "producer").agg(*ends)
+    by_producer = by_partition.join(sql.broadcast(cut), ["topic", "partition"]).groupBy(*keys)
+    until, since = sql.max(sql.expr("if(before, first, null)")), sql.min(sql.expr("if(behind, last, null)"))
+    found = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
+    return numbered.join(found, list(keys), "left")
+
+
+def _may_be_cut() -> Column:
+    below = sql.col("sequence") <= sql.col("cut_until")
+    above = sql.col("before") >= sql.col("cut_from")
+    return sql.coalesce(below, sql.lit(False)) | sql.coalesce(above, sql.lit(False))
 
 
 def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
@@ -70,8 +105,7 @@ def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
     there = sql.col("place_before")
     offsets = (sql.col("at") - there["at"]) - (sql.col("rank") - there["rank"])
     tells = sql.col("partition").eqNullSafe(there["in_partition"]) & (sql.col("at") > there["at"])
-    missing = sql.col("sequence") - sql.col("before") - 1
-    return sql.col("topic").isin(*compacted_topics) & (~tells | (offsets >= missing))
+    return sql.col("topic").isin(*compacted_topics) & (~tells | (offsets >= sql.col("missing")))
 
 
 def _position(partition: str, offset: str) -> Column:

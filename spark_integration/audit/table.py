@@ -15,6 +15,8 @@ from spark_integration.audit.kinds import counted
 if TYPE_CHECKING:
     from spark_integration.audit.findings import AuditSummary, Row
 
+# The year 3000.
+END_MS = 32_503_680_000_000
 UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
 
 
@@ -106,10 +108,18 @@ def number(value: int | None) -> str:
 
 
 def time(timestamp_ms: int | None) -> str:
-    """Write milliseconds since 1970 in UTC, to the second."""
+    """Write milliseconds since 1970 in UTC, to the second; of what is no time, the number."""
     if timestamp_ms is None:
         return "-"
-    return f"{datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc):%Y-%m-%d %H:%M:%S}"
+    found = moment(timestamp_ms)
+    return str(timestamp_ms) if found is None else f"{found:%Y-%m-%d %H:%M:%S}"
+
+
+def moment(timestamp_ms: int) -> datetime | None:
+    """Return the time in UTC; None before 1970 and from the year 3000 on, where it is no time of a record."""
+    if not 0 <= timestamp_ms < END_MS:
+        return None
+    return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
 
 
 def duration(milliseconds: int) -> str:

@@ -119,14 +119,14 @@ class Work:
     def _check_fields(self, rows: list[Row]) -> None:
         """Refuse fields that no record has; raises PipelineError."""
         fields, records = self.judging.fields, sum(row["records"] for row in rows)
-        for option, place, found in (
-            ("producer", fields.producer, "attributed"),
-            ("sequence", fields.sequence, "numbered"),
+        for what, place, found in (
+            ("a producer", fields.producer, "attributed"),
+            ("a sequence", fields.sequence, "numbered"),
+            ("an event time", fields.event_time, "timed"),
         ):
             if place and records and not sum(row[found] for row in rows):
-                raise PipelineError(
-                    f"none of {records:,} records has a {option} at {place!r}: correct --{option}-field"
-                )
+                option = what.partition(" ")[2].replace(" ", "-")
+                raise PipelineError(f"none of {records:,} records has {what} at {place!r}: correct --{option}-field")
 
     def _explain_holes(self, place: Place, read: Reader, compacted_topics: Collection[str]) -> None:
         left = {topic: count for (at, topic, kind), count in self.found.counts.items() if (at, kind) == (TOPIC, HOLE)}

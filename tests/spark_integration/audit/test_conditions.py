@@ -41,11 +41,17 @@ def test_any_problem() -> None:
         ("latency:event-broker:p99.9>1s", 0),
         ("latency:broker-archive:max>1m", 1),
         ("latency:broker-archive:max>2m", 0),
-        ("latency:event-archive:p50>0ms", 0),
     ],
 )
 def test_limits_of_latency(text: str, times: int) -> None:
     assert len(met(text)) == times
+
+
+def test_a_latency_that_was_not_measured() -> None:
+    clause = "latency:event-archive:p50>1h: nothing was measured"
+    assert met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
+    (one,) = conditions("latency:max>1h")
+    assert one.met({}, []) == ["latency:max>1h: nothing was measured"]
 
 
 @pytest.mark.parametrize(

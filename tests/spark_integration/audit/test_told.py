@@ -12,9 +12,10 @@ from rich.console import Console
 
 from spark_integration.audit.fields import Fields
 from spark_integration.audit.findings import AuditSummary, verdict
+from spark_integration.audit.plots import plots
 from spark_integration.audit.report import report_of, write_report
 from spark_integration.audit.table import duration, rendered
-from spark_integration.audit.windows import WINDOWS_LIMIT, window_width_ms
+from spark_integration.audit.windows import WINDOWS_LIMIT, width_of, window_width_ms
 from spark_integration.errors import PipelineError
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -65,6 +66,18 @@ def test_the_verdict() -> None:
     assert verdict({}, TOPICS, by_sequence=False).startswith("OK by offsets")
 
 
+@pytest.mark.parametrize("by_sequence", [True, False])
+def test_what_was_not_looked_into_is_not_said_to_be_whole(by_sequence: bool) -> None:
+    unsure = verdict({"unexamined": 2}, TOPICS, by_sequence=by_sequence)
+    assert unsure.startswith("UNSURE of 1,000 records in 1 topic: 2 unexamined (")
+    assert verdict({"unexamined": 2, "gap": 1}, TOPICS, by_sequence=by_sequence).startswith("PROBLEMS")
+
+
+def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
+    found = verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
+    assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", found)
+
+
 def test_the_table() -> None:
     """The verdict first; of 30 gaps three are told, and that they are not all."""
     console = Console(width=200, record=True, file=io.StringIO())
@@ -93,6 +106,35 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
 def test_a_report_of_nothing() -> None:
     empty = summary(topics=[], latency=[], producers=[], details={}, windows=[], latency_windows=[], found={})
     assert "<svg" not in report_of(empty)
+
+
+@pytest.mark.parametrize("strange_ms", [START_MS * 1_000, 2**63 - 1, -1, -(2**63)])
+def test_a_time_that_is_none(strange_ms: int) -> None:
+    """It is shown as a number, and neither has a place in a plot nor makes its windows wider."""
+    row = {**TOPICS[0], "last_ms": strange_ms}
+    window = {"place": "topic", "topic": "flights", "producer": "UA", "start_ms": strange_ms, "records": 1}
+    strange = summary(topics=[row], windows=[*summary().windows, window], latency_windows=[])
+    console = Console(width=300, record=True, file=io.StringIO())
+    console.print(rendered(strange))
+    text = report_of(strange)
+    assert f" {strange_ms} " in console.export_text()
+    assert f"<td>2023-11-14 22:13:20</td><td>{strange_ms}</td>" in text
+    assert text.count("<svg") == 1
+    assert width_of([row]) == MINUTE_MS
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", [r"$\foo$", "a$b_{$", "$x$", "_p1", "日本", "two\nlines"])
+def test_names_of_producers_are_no_formulas(name: str) -> None:
+    rows = [{**row, "producer": name} if row["producer"] == "UA" else row for row in summary().windows]
+    drawn = plots(summary(windows=rows))[0][1]
+    assert f">{' '.join(name.split())}</text>" in drawn
+    assert ">AA</text>" in drawn
+
+
+def test_a_long_name_leaves_room_for_the_plot() -> None:
+    rows = [{**row, "producer": "p" * 1_000} for row in summary().windows]
+    assert f">{'p' * 30}…</text>" in plots(summary(windows=rows))[0][1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""What tests of the audit have in common: a topic is judged, and what was found is told by offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat_tests.brokers import Broker
+from spark_integration.audit import audit
+from spark_integration.audit.fields import Fields
+from spark_integration.audit.findings import AuditSummary
+from spark_integration.audit.work import Judging
+
+BY_VALUE = Fields("$.producer", "$.sequence")
+ALL = 1_000
+
+
+def source_of(broker: Broker, topic: str, **options: str) -> dict[str, str]:
+    source = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}
+    return {**source, "kafka.isolation.level": "read_committed", **options}
+
+
+def judged(spark: Any, broker: Broker, topic: str, fields: Fields = BY_VALUE, **options: Any) -> AuditSummary:
+    return audit(spark, source_of(broker, topic), judging=Judging(fields, limit=ALL), **options)
+
+
+def offsets_of(summary: AuditSummary, kind: str) -> set[tuple[int, int]]:
+    """Return the (partition, offset) that findings of a kind name."""
+    rows = summary.details.get(kind, [])
+    return {(row["partition"], offset) for row in rows for offset in range(row["first"], row["last"] + 1)}

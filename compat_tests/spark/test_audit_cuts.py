@@ -1,0 +1,68 @@
+"""The audit of topics of which not all is read: what may lie in the rest of a partition is not called a gap."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import admin_of, create_topic
+from compat_tests.spark.auditing import judged, source_of
+from compat_tests.spark.faults import produce, send, told
+from spark_integration.audit import audit
+from spark_integration.audit.fields import Fields
+from spark_integration.audit.work import Judging
+
+pytestmark = pytest.mark.spark
+
+FROM_ZERO = Fields("$.producer", "$.sequence", first_sequence=0)
+
+
+def alternating(broker: Broker, topic: str, dropped: int) -> None:
+    """Send 40 records, the even ones to one partition and the odd ones to the other, but for one of them."""
+    create_topic(broker, topic, 2)
+    left = [number for number in range(40) if number != dropped]
+    send(broker, topic, {part: [("p", number) for number in left if number % 2 == part] for part in (0, 1)})
+
+
+def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
+    """The first ten of the even ones are deleted: of the sequences below the first one that is left nothing is known."""
+    alternating(broker, name, dropped=31)
+    for future in admin_of(broker).delete_records([TopicPartition(name, 0, 10)]).values():
+        future.result(30)
+    summary = judged(spark, broker, name, FROM_ZERO)
+    assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(0, 20, 2)}
+    assert told(summary.details["gap"]) == {("p", 31)}
+    assert summary.found == {"gap": 1, "cut-sequence": 10}
+    by_partition = Judging(Fields("$.producer", "$.sequence"), sequence_scope="partition")
+    assert "cut-sequence" not in audit(spark, source_of(broker, name), judging=by_partition).found
+
+
+def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
+    """Of one partition the first ten are read: what is missing above the last of them may be in the others."""
+    alternating(broker, name, dropped=11)
+    ends = json.dumps({name: {"0": 10, "1": -1}})
+    summary = audit(spark, source_of(broker, name, endingOffsets=ends), judging=Judging(FROM_ZERO))
+    assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(20, 39, 2)}
+    assert told(summary.details["gap"]) == {("p", 11)}
+
+
+def test_an_open_transaction(broker: Broker, spark: Any, name: str) -> None:
+    """It hides what another producer has sent behind it to that partition."""
+    create_topic(broker, name, 2)
+    send(broker, name, {0: [("p", 0), ("p", 2)], 1: [("p", 3)]})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    produce(producer, name, 0, [("q", 0)], {})
+    assert producer.flush(30) == 0
+    send(broker, name, {0: [("p", 4), ("p", 6)], 1: [("p", 5), ("p", 7)]})
+    summary = judged(spark, broker, name)
+    producer.abort_transaction(30)
+    assert told(summary.details["cut-sequence"]) == {("p", 4), ("p", 6)}
+    assert told(summary.details["gap"]) == {("p", 1)}
+    after = judged(spark, broker, name)
+    assert after.found == {"gap": 1, "marker": 1, "aborted": 1, "aborted-sequence": 1}
