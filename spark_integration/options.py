@@ -162,12 +162,13 @@ TYPES = {
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 
 
-def source_options(stream: bool = True, required: bool = True) -> Decorator:
+def source_options(stream: bool = True, required: bool = True, without: Sequence[str] = ()) -> Decorator:
     """Options of the Kafka source, as a dict of Spark's options; where none says, it begins at the earliest offset.
 
-    Where they are not *required* and no broker is named, the dict is empty.
+    Where they are not *required* and no broker is named, the dict is empty. Those named by *without* are not offered.
     """
     table = {**SOURCE, **(STREAM_SOURCE if stream else BATCH_SOURCE)}
+    table = {name: text for name, text in table.items() if name not in without}
     own = [click.option(f"--{name}", name, type=TYPES.get(name), help=text) for name, text in table.items()]
     isolation = click.option(
         "--isolation",

@@ -60,11 +60,12 @@ def redrive(
     *ledger* is a folder that says which dead letters were redriven; none is a second time. Raises PipelineError.
     """
     with Cluster(spark, cluster_options) as cluster:
+        book = Ledger(spark, ledger, cluster.require([dead_letter_topic])[dead_letter_topic])
+        book.check(cluster.bootstrap)
         partitions = cluster.partitions([dead_letter_topic])
         begin, end = cluster.offsets(partitions, Spec.EARLIEST), cluster.offsets(partitions, Spec.LATEST)
         letters = _letters(between(spark, cluster_options, begin, end))
         made = _chosen(letters, where, repair)
-        book = Ledger(spark, ledger)
         return _redriven(spark, cluster, cluster_options, made, book, to)
 
 
@@ -162,12 +163,23 @@ def _header(name: str, value: Column) -> Column:
 class Ledger:
     """Which dead letters were redriven: ``done/N`` (Parquet) what run N has written, ``begun/N`` that one is under way.
 
-    What a run that was killed has written is found in the topics, from where they ended as it began.
+    What a run that was killed has written is found in the topics, from where they ended as it began. ``topics/NAME`` has
+    the id of the topic that the dead letters are in, as another one of that name has others at the same offsets.
     """
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, letters: Topic) -> None:
         self._spark = spark
         self._files = Files(spark, path)
+        self._letters = letters
+        self._of_topic = f"topics/{letters.name}"
+
+    def check(self, bootstrap: str) -> None:
+        """Raise PipelineError where it is of another topic of that name."""
+        if self._files.exists(self._of_topic) and self._files.read(self._of_topic) != self._letters.topic_id:
+            raise PipelineError(
+                f"the ledger {self._files.uri} is of another topic {self._letters.name} than that on {bootstrap}, which "
+                "was made anew or is another cluster's: give another --ledger"
+            )
 
     def redriven(self, target: Mapping[str, str]) -> DataFrame:
         """Return the places of the dead letters that were written back."""
@@ -181,6 +193,8 @@ class Ledger:
 
     def begin(self, ends: Offsets) -> None:
         """Say where the topics end that a run is about to write to."""
+        if not self._files.exists(self._of_topic):
+            self._files.write_new(self._of_topic, self._letters.topic_id)
         numbers = self._files.numbers("begun")
         self._files.write_new(f"begun/{numbers[-1] + 1 if numbers else 0}", json_of_offsets(ends))
 

@@ -14,18 +14,20 @@ from spark_integration.sink import PARTITION
 from spark_integration.source import read_batch
 
 PLACE = ("topic", "partition", "offset")
+# With its time: the records of a topic that was deleted and made anew have the same places.
+RECORD = (*PLACE, "timestamp")
 
 
 def written(
     spark: SparkSession, target: Mapping[str, str], begin: Offsets, end: Offsets, cluster: str | None = None
 ) -> DataFrame:
-    """Return the places (topic, partition, offset) that the target's records from *begin* to *end* came from.
+    """Return which records (`RECORD`) those of the target from *begin* to *end* came from, and `at` which offset it has them.
 
     *cluster*: only what a mirror of that cluster wrote; None: only what no mirror wrote.
     """
-    records = origin_columns(between(spark, target, begin, end).select("headers"))
+    records = origin_columns(between(spark, target, begin, end).select("headers", sql.col("offset").alias("at")))
     ours = sql.col("origin_cluster").eqNullSafe(sql.lit(cluster)) & sql.col("origin_offset").isNotNull()
-    return records.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
+    return records.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in RECORD), "at")
 
 
 def between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets, end: Offsets) -> DataFrame:
@@ -41,12 +43,12 @@ def between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets, end
 
 
 def unwritten(frame: DataFrame, there: DataFrame) -> DataFrame:
-    """Return the rows of *frame* from the first on, in each partition, whose place is not in *there*.
+    """Return the rows of *frame* from the first on, in each partition, that is not in *there* (both have `RECORD`).
 
     Not just those that are missing: a producer that gives a record up may have written the next ones, and a reader
     that keeps the last value of a key must find them once more behind it.
     """
-    missing = frame.select(*PLACE).join(there, list(PLACE), "left_anti")
+    missing = frame.select(*RECORD).join(there, list(RECORD), "left_anti")
     first = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first_missing"))
     found = frame.join(sql.broadcast(first), list(PARTITION))
     return found.where(sql.col("offset") >= sql.col("first_missing")).drop("first_missing")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import click
 from pyspark.sql import SparkSession
 
+from spark_integration.checkpoint import finished_offsets
 from spark_integration.cluster import Cluster
 from spark_integration.command import pipeline, spark_session
 from spark_integration.console import Summary
@@ -33,6 +34,8 @@ class MirrorSummary(Summary):
     topics_created: int
     partitions_added: int
     offset_map: str
+    # Topics that a mirror of the target made, which do not go back.
+    left_out: str | None = None
 
 
 def mirror(
@@ -54,12 +57,13 @@ def mirror(
     topics = _checked(spark, source, target, stream, names, offset_map)
     with closing(Side(spark, source, offset_map)) as read, closing(Side(spark, target, offset_map)) as wrote:
         wrote.map.make(wrote.cluster)
-        batches = Batches(spark, read, wrote, names, stream.checkpoint_location)
-        batches.know(topics)
+        batches = Batches(spark, read, wrote, names, stream.checkpoint_location, "subscribePattern" not in source)
+        batches.know(topics, finished_offsets(spark, stream.checkpoint_location) or {})
         writer = read_stream(spark, {**PATIENCE, **source}).writeStream.foreachBatch(batches)
         tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
     made = batches.made
-    return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map)
+    left_out = ", ".join(sorted(batches.left_out)) or None
+    return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map, left_out)
 
 
 def _checked(
@@ -71,13 +75,17 @@ def _checked(
     offset_map: str,
 ) -> list[str]:
     """Return the topics that are there now to be mirrored."""
-    if splitting := [option for option in SPLITTING if option in source]:
+    # Spark's options ignore case.
+    if splitting := [option for option in source if option.lower() in map(str.lower, SPLITTING)]:
         raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it away")
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
-        topics = [topic for topic in topics_of(read, source) if topic != offset_map]
+        found = topics_of(read, source)
+        topics = [topic for topic in found if topic != offset_map]
         renamed = names.check(topics)
         if "subscribePattern" not in source:
             names.check_mapped(topics, "--subscribe and --assign name")
+            if topics != found:
+                raise PipelineError(f"{offset_map} is an offset map, which is not mirrored: leave it out")
         if read.cluster_id() == wrote.cluster_id() and (same := [name for name in topics if renamed[name] == name]):
             raise PipelineError(f"{same[0]} would be mirrored into itself: give another target, a --prefix or --map")
     return topics
@@ -85,7 +93,7 @@ def _checked(
 
 @pipeline("mirror")
 @session_options
-@source_options()
+@source_options(without=SPLITTING)
 @cluster_options("target", "target-")
 @names_options
 @stream_options

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,12 +11,13 @@ from pyspark.sql import functions as sql
 
 from spark_integration.checkpoint import planned_batch
 from spark_integration.cluster import KAFKA, Cluster, Spec, Topic
+from spark_integration.errors import PipelineError
 from spark_integration.mirror.offset_map import Link, OffsetMap, Pair, Pairs
 from spark_integration.names import Names
 from spark_integration.offsets import Offsets, TopicPartition
 from spark_integration.origin import came_through, with_origin
-from spark_integration.sink import in_order, write_batch
-from spark_integration.topics import Made, copied_configs, make_topics
+from spark_integration.sink import PARTITION, in_order, write_batch
+from spark_integration.topics import APPEARS_S, POLL_S, Made, copied_configs, make_topics
 from spark_integration.written import unwritten, written
 
 # How long a cluster may be away, as for Kafka's producers (delivery.timeout.ms); then the mirror ends with an error.
@@ -46,17 +49,25 @@ def links_of(cluster: str, topic: Topic, there: Topic) -> list[Link]:
 
 
 class Batches:
-    """Writes each micro-batch (a foreachBatch function)."""
+    """Writes each micro-batch (a foreachBatch function).
 
-    def __init__(self, spark: SparkSession, source: Side, target: Side, names: Names, checkpoint: str) -> None:
+    *named*: the topics were named one by one, so none may be left out.
+    """
+
+    def __init__(
+        self, spark: SparkSession, source: Side, target: Side, names: Names, checkpoint: str, named: bool
+    ) -> None:
         self._spark, self._source, self._target = spark, source, target
-        self._names, self._checkpoint = names, checkpoint
+        self._names, self._checkpoint, self._named = names, checkpoint, named
         self._pairs = target.map.read(target.cluster)
         self._topics: dict[str, Topic] = {}
         self._links: dict[TopicPartition, Link] = {}
-        self._left_out: set[str] = {source.map.topic}
+        # Topics that the target's were mirrored to.
+        self.left_out: set[str] = set()
         # How far this very run has come: what lies beyond it may be there from an earlier one.
         self._reached: dict[Link, int] = {}
+        # The last offset of the source that was found in the target.
+        self._found: dict[Link, int] = {}
         self.made = Made()
         self.written = 0
 
@@ -65,10 +76,26 @@ class Batches:
         planned = planned_batch(self._spark, self._checkpoint, batch)
         begin = {one: max(0, offset) for one, offset in planned.start.items()}
         moved = {one: offset for one, offset in planned.end.items() if offset > begin[one]}
-        self.know({one.topic for one in planned.end})
-        links = {self._links[one]: offset for one, offset in moved.items() if one in self._links}
+        self._see(begin, moved)
+        links = {self._links[one]: offset for one, offset in moved.items() if one.topic not in self._ours()}
         if links:
             self._write(frame, {link: begin[link.source_partition] for link in links}, links)
+
+    def _see(self, begin: Offsets, moved: Iterable[TopicPartition]) -> None:
+        """Know all that the batch reads: a broker may lag behind that which told Spark of a topic or partition."""
+        deadline = time.monotonic() + APPEARS_S
+        while True:
+            self.know({one.topic for one in begin}, begin)
+            lacking = [one for one in moved if one not in self._links and one.topic not in self._ours()]
+            if not lacking:
+                return
+            if time.monotonic() > deadline:
+                raise PipelineError(
+                    f"partition {lacking[0].partition} of {lacking[0].topic} has records to be mirrored and does not "
+                    f"appear on {self._source.cluster.bootstrap}: look at its brokers, or give a new "
+                    "--checkpointLocation if the topic was deleted"
+                )
+            threading.Event().wait(POLL_S)
 
     def _write(self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int]) -> None:
         before = self._ends(end)
@@ -76,13 +103,21 @@ class Batches:
         write_batch(with_origin(rows, self._source.id).withColumn("topic", self._names.column()), self._target.options)
         after = self._ends(end)
         self.written += sum(after[link] - before[link] for link in end)
-        further = {link: offset for link, offset in end.items() if offset > self._pairs.furthest(link)}
+        further = {link: offset for link, offset in end.items() if self._is_further(link, offset)}
         self._record({link: Pair(offset, after[link]) for link, offset in further.items()})
         self._reached.update(further)
 
+    def _is_further(self, link: Link, offset: int) -> bool:
+        """Whether nothing of that offset or behind it is in the target yet; else a pair would say what is not so."""
+        return offset > self._pairs.furthest(link) and offset > self._found.get(link, -1)
+
     def _is_ours(self) -> Column:
         """Records that have not been in the target before, of topics that are not its own."""
-        return ~came_through(self._target.id) & ~sql.col("topic").isin(*self._left_out)
+        return ~came_through(self._target.id) & ~sql.col("topic").isin(*self._ours())
+
+    def _ours(self) -> set[str]:
+        """Return the topics of the source that mirrors made."""
+        return {self._source.map.topic, *self.left_out}
 
     def _left(self, frame: DataFrame, begin: Mapping[Link, int], ends: Mapping[Link, int]) -> DataFrame:
         """Leave out what an earlier run has written; where it was stopped is only known by looking."""
@@ -94,11 +129,20 @@ class Batches:
         first = {one.target_partition: max(low[one], earliest[one.target_partition]) for one in doubtful}
         last = {one.target_partition: ends[one] for one in doubtful}
         there = written(self._spark, self._target.options, first, last, self._source.id)
-        return in_order(unwritten(frame, there), max(1, len(begin)))
+        return in_order(unwritten(frame, self._in_order(there)), max(1, len(begin)))
 
-    def _ends(self, links: Iterable[Link]) -> dict[Link, int]:
+    def _in_order(self, there: DataFrame) -> DataFrame:
+        """Leave out what stands before records that it comes behind: whoever wrote those began anew and was stopped."""
+        come = there.groupBy(*PARTITION).agg(sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last"))
+        rows = come.collect()
+        most = {self._links.get(TopicPartition(row.topic, row.partition)): row.most for row in rows}
+        self._found.update({link: offset for link, offset in most.items() if link is not None})
+        known = sql.broadcast(self._spark.createDataFrame(rows, come.schema))
+        return there.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*there.columns)
+
+    def _ends(self, links: Iterable[Link], spec: Spec = Spec.LATEST) -> dict[Link, int]:
         wanted = {link.target_partition: link for link in links}
-        found: Offsets = self._target.cluster.offsets(wanted, Spec.LATEST)
+        found: Offsets = self._target.cluster.offsets(wanted, spec)
         return {wanted[one]: offset for one, offset in found.items()}
 
     def _record(self, pairs: Mapping[Link, Pair]) -> None:
@@ -107,31 +151,63 @@ class Batches:
         for entry in entries:
             self._pairs.put(*entry)
 
-    def know(self, topics: Iterable[str]) -> None:
-        """Make the target's topics for those that come for the first time, have grown or were made anew."""
-        described = self._source.cluster.topics(set(topics) - self._left_out)
+    def know(self, topics: Iterable[str], begin: Mapping[TopicPartition, int]) -> None:
+        """Make the target's topics for those that come for the first time or have grown.
+
+        *begin*: the offsets from which on they are read, of those that the checkpoint names. Raises PipelineError.
+        """
+        described = self._source.cluster.topics(set(topics) - self._ours())
         new = {topic.name: topic for topic in described.values() if self._topics.get(topic.name) != topic}
         if not new:
             return
-        self._left_out |= self._mirrored_from_target(new)
-        self._topics.update({name: topic for name, topic in new.items() if name not in self._left_out})
+        self._leave_out({name: topic for name, topic in new.items() if name not in self._topics})
+        self._topics.update({name: topic for name, topic in new.items() if name not in self.left_out})
         names = self._names.check(self._topics)
         sources = {names[name]: topic for name, topic in new.items() if name in names}
         wanted = {name: topic.partitions for name, topic in sources.items()}
         there = make_topics(self._target.cluster, wanted, self.made, lambda name: self._configs(sources[name].name))
-        self._link([link for name, topic in sources.items() for link in links_of(self._source.id, topic, there[name])])
+        links = [link for name, topic in sources.items() for link in links_of(self._source.id, topic, there[name])]
+        self._link(links, begin)
 
-    def _link(self, links: Iterable[Link]) -> None:
+    def _link(self, links: Iterable[Link], begin: Mapping[TopicPartition, int]) -> None:
+        new = [link for link in links if self._pairs.furthest(link) < 0]
+        for link in new:
+            if begin.get(link.source_partition, 0) > 0:
+                self._check_not_anew(link)
+        # The map may be lost, so that a new link is no reason to take the target for empty. But what a topic of
+        # the same name has left there is none of this one's.
+        behind = {link for link in new if any(one.target_id == link.target_id for one in self._pairs.namesakes(link))}
+        places = {**self._ends(behind), **self._ends(set(new) - behind, Spec.EARLIEST)}
+        self._record({link: Pair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
-        # Of a link that is not known the target holds nothing yet.
-        ends = self._ends(link for link in links if self._pairs.furthest(link) < 0)
-        self._record({link: Pair(0, end) for link, end in ends.items()})
+
+    def _check_not_anew(self, link: Link) -> None:
+        """Refuse to go on in the middle of a topic that is not the one that was begun with."""
+        if before := self._pairs.namesakes(link):
+            is_source = all(one.topic_id != link.topic_id for one in before)
+            name, side = (link.topic, self._source) if is_source else (link.target, self._target)
+            raise PipelineError(
+                f"topic {name} on {side.cluster.bootstrap} was deleted and made anew, and its first records would be "
+                "left out: give a new --checkpointLocation"
+            )
 
     def _configs(self, topic: str) -> dict[str, str]:
         return copied_configs(self._source.cluster.topic_configs(topic))
 
-    def _mirrored_from_target(self, topics: Iterable[str]) -> set[str]:
-        """Return those that the target's topics are mirrored to: going back they would get names of their own."""
+    def _leave_out(self, topics: Mapping[str, Topic]) -> None:
+        """Leave out those that the target's topics are mirrored to: going back they would get names of their own."""
         pairs: Pairs = self._source.map.read(self._source.cluster)
-        there = {link.target: link.topic for link in pairs.links() if link.cluster == self._target.id}
-        return {topic for topic in topics if topic in there and self._names.of(topic) != there[topic]}
+        back = [link for link in pairs.links() if link.cluster == self._target.id]
+        there = {link.target: link.topic for link in back if link.target_id == _id_of(topics.get(link.target))}
+        renamed = {topic: origin for topic, origin in there.items() if self._names.of(topic) != origin}
+        if renamed and self._named:
+            topic, origin = min(renamed.items())
+            raise PipelineError(
+                f"{topic} is what a mirror made of {origin} on {self._target.cluster.bootstrap}, and would go back there "
+                f"as {self._names.of(topic)}: leave it out, or give --map {topic}={origin}"
+            )
+        self.left_out |= renamed.keys()
+
+
+def _id_of(topic: Topic | None) -> str | None:
+    return topic.topic_id if topic else None

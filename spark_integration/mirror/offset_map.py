@@ -23,6 +23,7 @@ OFFSET_MAP = "kafkacompat-offset-map"
 SLOT_OFFSETS = 100_000
 # The slot of the first pair: compaction must not let a later one take its place.
 FIRST = -1
+POLICY, COMPACT = "cleanup.policy", "compact"
 
 
 class Link(NamedTuple):
@@ -58,10 +59,12 @@ class Pairs:
 
     def __init__(self) -> None:
         self._slots: dict[Link, dict[int, Pair]] = {}
+        self._named: dict[Link, set[Link]] = {}
 
     def put(self, link: Link, slot: int, pair: Pair) -> None:
         """Keep a pair in the place of what its slot had."""
         self._slots.setdefault(link, {})[slot] = pair
+        self._named.setdefault(_without_ids(link), set()).add(link)
 
     def slot_of(self, link: Link, source: int) -> int:
         """Return where a pair for that offset goes."""
@@ -70,6 +73,10 @@ class Pairs:
     def links(self) -> list[Link]:
         """Return all that are known."""
         return list(self._slots)
+
+    def namesakes(self, link: Link) -> set[Link]:
+        """Return the links of the same names whose topics had other ids: one of the two was deleted and made anew."""
+        return self._named.get(_without_ids(link), set()) - {link}
 
     def furthest(self, link: Link) -> int:
         """Return the offset that the mirror has got to at least; -1 of a link that is not known."""
@@ -108,8 +115,15 @@ class OffsetMap:
         return pairs
 
     def make(self, cluster: Cluster) -> None:
-        """Let the topic be there."""
-        cluster.create_topic(self.topic, 1, {"cleanup.policy": "compact"})
+        """Let the topic be there; raises PipelineError where one is that would lose what it is to keep."""
+        if cluster.create_topic(self.topic, 1, {POLICY: COMPACT}):
+            return
+        policy = cluster.topic_configs(self.topic, with_defaults=True)[POLICY]
+        if policy != COMPACT:
+            raise PipelineError(
+                f"topic {self.topic} on {cluster.bootstrap} has {POLICY}={policy}, and an offset map must not lose "
+                f"anything: set it to {COMPACT}, or name another topic by --offset-map"
+            )
 
     def write(self, entries: Sequence[tuple[Link, int, Pair]]) -> None:
         """Write pairs into their slots; returns when they are there. Raises PipelineError."""
@@ -140,6 +154,10 @@ class OffsetMap:
         key = json.dumps({**link._asdict(), "slot": slot}, sort_keys=True)
         value = json.dumps({"sourceOffset": pair.source, "targetOffset": pair.target})
         return jvm.org.apache.kafka.clients.producer.ProducerRecord(self.topic, key, value)
+
+
+def _without_ids(link: Link) -> Link:
+    return link._replace(topic_id="", target_id="")
 
 
 def entry_of(topic: str, key: str, value: str) -> tuple[Link, int, Pair]:

@@ -1,0 +1,148 @@
+"""`mirror` begun anew: with another checkpoint, behind a kill, without its offset map, over topics that were made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as sql
+
+from compat_tests.brokers import Broker
+from compat_tests.confluent import admin_of, create_topic
+from compat_tests.conftest import MakeBroker
+from compat_tests.spark.copies import (
+    Run,
+    assert_copied,
+    contents,
+    held,
+    kill_some_times,
+    kills,
+    mirrored,
+    numbered,
+    of_contents,
+    options,
+    origins,
+    produce,
+)
+from compat_tests.waiting import until
+from spark_integration.cluster import Cluster
+from spark_integration.errors import PipelineError
+from spark_integration.mirror.offset_map import entry_of
+from spark_integration.origin import with_origin
+from spark_integration.sink import write_batch
+from spark_integration.source import read_batch
+
+pytestmark = pytest.mark.spark
+
+
+def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
+    """Write offsets of partition 0 as a mirror does that is killed before it has noted them."""
+    with Cluster(spark, options(source)) as cluster:
+        cluster_id = cluster.cluster_id()
+    rows = read_batch(spark, options(source, subscribe=topic))
+    for offsets in ranges:
+        chosen = (
+            rows.where(sql.col("offset").between(offsets[0], offsets[-1])).coalesce(1).sortWithinPartitions("offset")
+        )
+        write_batch(with_origin(chosen, cluster_id), options(target))
+
+
+def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
+    """Of each pair that was ever written: what lies before the source's offset lies before the target's, and nothing else."""
+    found = contents(target, topic)
+    for record in contents(target, offset_map)[0]:
+        key, value = (text.decode() for text in record.content[:2] if text is not None)
+        link, _, pair = entry_of(offset_map, key, value)
+        before = {int(one.origin["offset"]) for one in found[link.partition] if one.offset < pair.target}
+        behind = {int(one.origin["offset"]) for one in found[link.partition] if one.offset >= pair.target}
+        assert max(before, default=-1) < pair.source, pair
+        assert min(behind, default=pair.source) >= pair.source, pair
+
+
+def test_a_new_checkpoint_behind_a_kill(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    """Its batches end elsewhere: some end within what the killed run had written without noting it."""
+    target = make_broker()
+    create_topic(broker, name, 1)
+    produce(broker, name, numbered(20), 1)
+    mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
+    produce(broker, name, numbered(100), 1)
+    write(spark, broker, target, name, range(20, 90))
+    mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="35")
+    assert_copied(broker, name, target, name)
+    assert_pairs_hold(target, "map-c", name)
+
+
+def test_who_was_stopped_as_it_wrote_again_goes_on_there(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    """Else who keeps the last value of each key ends with an old one."""
+    target = make_broker()
+    create_topic(broker, name, 1)
+    create_topic(target, name, 1)
+    produce(broker, name, numbered(40), 1)
+    write(spark, broker, target, name, range(30), range(5, 12))
+    again = mirrored(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="16")
+    assert again.records_written == 28
+    assert origins(contents(target, name)) == {0: [*range(30), *range(5, 40)]}
+
+
+def test_without_its_map_nothing_is_written_twice(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    target = make_broker()
+    create_topic(broker, name, 2)
+    produce(broker, name, numbered(60), 2)
+    mirrored(spark, broker, target, tmp_path / "a" / "map", subscribe=name)
+    produce(broker, name, numbered(30), 2)
+    # Each has a map of its own: the first goes on from its checkpoint, the second begins anew.
+    (tmp_path / "a" / "map").rename(tmp_path / "a" / "other")
+    assert mirrored(spark, broker, target, tmp_path / "a" / "other", subscribe=name).records_written == 30
+    assert mirrored(spark, broker, target, tmp_path / "b" / "third", subscribe=name).records_written == 0
+    assert_copied(broker, name, target, name)
+    for offset_map in ("map-map", "map-other", "map-third"):
+        assert_pairs_hold(target, offset_map, name)
+
+
+def make_anew(broker: Broker, topic: str) -> None:
+    admin = admin_of(broker)
+    admin.delete_topics([topic])[topic].result(30)
+    until(lambda: topic not in admin.list_topics(timeout=30).topics)
+    create_topic(broker, topic, 1)
+
+
+def test_a_topic_made_anew_needs_a_new_checkpoint(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    """Spark would read it from the offset on that the checkpoint has; without the map its like is known by its time."""
+    target = make_broker()
+    create_topic(broker, name, 1)
+    produce(broker, name, numbered(30), 1)
+    mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
+    make_anew(broker, name)
+    produce(broker, name, numbered(40)[::-1], 1)
+    with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and made anew"):
+        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
+    assert held(target, name) == 30
+    assert mirrored(spark, broker, target, tmp_path / "new", subscribe=name).records_written == 40
+    wanted = [*numbered(30), *numbered(40)[::-1]]
+    assert [content[:2] for content in of_contents(contents(target, name))[0]] == [content[:2] for content in wanted]
+
+
+def test_killed_and_begun_anew_it_writes_nothing_twice(
+    broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
+) -> None:
+    target, count = make_broker(), 40_000 * kills()
+    create_topic(broker, name, 3)
+    produce(broker, name, numbered(count), 3)
+    arguments = ["mirror", "--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", target.bootstrap]
+    arguments += ["--subscribe", name]
+    first = ["--checkpointLocation", str(tmp_path / "c"), "--maxOffsetsPerTrigger", "10000"]
+    kill_some_times(tmp_path, [*arguments, *first], lambda: held(target, name), count)
+    anew = ["--checkpointLocation", str(tmp_path / "new"), "--maxOffsetsPerTrigger", "17000"]
+    last = Run(tmp_path / "last", *arguments, *anew)
+    assert last.wait() == 0, last.stderr
+    assert_copied(broker, name, target, name)
+    assert_pairs_hold(target, "kafkacompat-offset-map", name)

@@ -1,0 +1,52 @@
+"""Whose dead letters a ledger is of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_integration import redrive
+from spark_integration.cluster import Topic
+from spark_integration.errors import PipelineError
+from spark_integration.redrive import Ledger
+
+
+class Memory:
+    """A folder in the place of Hadoop's."""
+
+    uri = "memory:/ledger"
+
+    def __init__(self) -> None:
+        self.held: dict[str, str] = {}
+
+    def exists(self, name: str) -> bool:
+        return name in self.held
+
+    def read(self, name: str) -> str:
+        return self.held[name]
+
+    def write_new(self, name: str, text: str) -> None:
+        assert name not in self.held
+        self.held[name] = text
+
+    def numbers(self, folder: str) -> list[int]:
+        return [int(name.partition("/")[2]) for name in self.held if name.startswith(f"{folder}/")]
+
+
+LETTERS = Topic("letters", "1", 1, False)
+
+
+def test_a_ledger_is_of_one_topic_whatever_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, spark = Memory(), Any
+    monkeypatch.setattr(redrive, "Files", lambda *_: memory)
+    Ledger(spark, "/ledger", LETTERS).check("a:1")
+    assert memory.held == {}
+    Ledger(spark, "/ledger", LETTERS).begin({})
+    Ledger(spark, "/ledger", LETTERS).begin({})
+    Ledger(spark, "/ledger", LETTERS).check("a:1")
+    Ledger(spark, "/ledger", LETTERS._replace(name="others", topic_id="2")).check("a:1")
+    with pytest.raises(
+        PipelineError, match=r"is of another topic letters than that on a:1, .*: give another --ledger$"
+    ):
+        Ledger(spark, "/ledger", LETTERS._replace(topic_id="2")).check("a:1")
