@@ -1,25 +1,22 @@
-"""Avro's types as Spark's: one table, and what their raw values become."""
+"""Avro's types as Spark's: one table, and what fastavro's values become for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
     BooleanType,
-    DataType,
     DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
-    MapType,
     StringType,
     StructField,
     StructType,
@@ -27,23 +24,36 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_integration.validate.shapes import Shape
+from spark_integration.validate.dead import shown
+from spark_integration.validate.shapes import Shape, array_of, json_text, map_of, struct_of
 
 MOST_DIGITS = 38
+UUID_BYTES = 16
 EPOCH = datetime(1970, 1, 1)
 EPOCH_UTC = EPOCH.replace(tzinfo=timezone.utc)
-MILLIS, MICROS, DAYS = timedelta(milliseconds=1), timedelta(microseconds=1), timedelta(days=1)
-RECORDS = ("record", "error")
-TIME_SPAN = StructType([StructField(name, LongType()) for name in ("months", "days", "milliseconds")])
 
 
-def _instant(unit: timedelta, epoch: datetime) -> Callable[[int], Any]:
-    return lambda value: epoch + value * unit
+def _instant(unit: timedelta, epoch: datetime) -> Any:
+    """Read what the writer called a time, or a number where only the reader does."""
+    return lambda value: epoch + value * unit if isinstance(value, int) else value
 
 
-def _clock(unit: timedelta) -> Callable[[int], str]:
+def _clock(unit: timedelta) -> Any:
     """Write a time of day as ISO 8601, for Spark has no type for it."""
-    return lambda value: (EPOCH + value * unit).time().isoformat("microseconds")
+
+    def convert(value: Any) -> str:
+        told: time = (EPOCH + value * unit).time() if isinstance(value, int) else value
+        return told.isoformat("microseconds")
+
+    return convert
+
+
+def _uuid(value: Any) -> str:
+    return str(UUID(bytes=value)) if isinstance(value, bytes) else str(value)
+
+
+MILLIS, MICROS = timedelta(milliseconds=1), timedelta(microseconds=1)
+TIME_SPAN = StructType([StructField(name, LongType()) for name in ("months", "days", "milliseconds")])
 
 
 def _time_span(value: bytes) -> dict[str, int]:
@@ -65,94 +75,169 @@ PRIMITIVE: Mapping[str, Shape] = {
 }
 # Other logical types, timestamp-nanos among them, are what lies under them; decimals are in _decimal.
 LOGICAL: Mapping[tuple[str, str], Shape] = {
-    ("int", "date"): Shape(DateType(), lambda value: (EPOCH + value * DAYS).date()),
+    ("int", "date"): Shape(DateType()),
     ("int", "time-millis"): Shape(StringType(), _clock(MILLIS)),
     ("long", "time-micros"): Shape(StringType(), _clock(MICROS)),
     ("long", "timestamp-millis"): Shape(TimestampType(), _instant(MILLIS, EPOCH_UTC)),
     ("long", "timestamp-micros"): Shape(TimestampType(), _instant(MICROS, EPOCH_UTC)),
     ("long", "local-timestamp-millis"): Shape(TimestampNTZType(), _instant(MILLIS, EPOCH)),
     ("long", "local-timestamp-micros"): Shape(TimestampNTZType(), _instant(MICROS, EPOCH)),
-    ("string", "uuid"): Shape(StringType(), lambda value: str(UUID(value))),
-    ("fixed", "uuid"): Shape(StringType(), lambda value: str(UUID(bytes=value))),
+    ("string", "uuid"): Shape(StringType(), _uuid),
+    ("fixed", "uuid"): Shape(StringType(), _uuid),
     ("fixed", "duration"): Shape(TIME_SPAN, _time_span),
 }
-# Branches of a union that one type of Spark's holds.
-JOINED: Sequence[tuple[set[str], DataType]] = (({"int", "long"}, LongType()), ({"float", "double"}, DoubleType()))
+# What fastavro makes of a branch of a union that has no name.
+PYTHON: Mapping[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "int": (int,),
+    "long": (int,),
+    "float": (float,),
+    "double": (float,),
+    "bytes": (bytes,),
+    "string": (str,),
+    "array": (list,),
+    "map": (dict,),
+}
+NAMED = ("record", "error", "enum", "fixed")
 
 
-def whole(schema: Any, named: Mapping[str, Any]) -> Any:
-    """Return what a schema that fastavro has parsed stands for: a list of branches, or a mapping with its `type`."""
+def has_named_unions(schema: Any) -> bool:
+    """Whether somewhere a union has several types with names, so that fastavro has to say which one it met."""
     if isinstance(schema, list):
-        return schema
-    if isinstance(schema, str):
-        return {"type": schema} if schema in PRIMITIVE else named[schema]
-    kind = schema["type"]
-    known = isinstance(kind, str) and (kind in PRIMITIVE or kind in RECORDS or kind in ("array", "map"))
-    return schema if known else whole(kind, named)
+        branches = [one for one in schema if one != "null"]
+        several = len(branches) > 1 and sum(_kind(one) in NAMED or _kind(one) not in PRIMITIVE for one in branches) > 1
+        return several or any(has_named_unions(one) for one in branches)
+    if isinstance(schema, dict):
+        inner = [field["type"] for field in schema.get("fields", ())]
+        inner += [schema[name] for name in ("items", "values", "type") if isinstance(schema.get(name), (dict, list))]
+        return any(has_named_unions(one) for one in inner)
+    return False
 
 
-def leaf(schema: Mapping[str, Any]) -> Shape:
-    """Return the shape of what has nothing within it."""
-    kind, logical = schema["type"], str(schema.get("logicalType"))
-    if logical == "decimal" and kind in ("bytes", "fixed"):
-        return _decimal(int(schema["precision"]), int(schema.get("scale", 0)))
-    return LOGICAL.get((kind, logical)) or PRIMITIVE[kind]
+def _kind(schema: Any) -> str:
+    return str(schema["type"]) if isinstance(schema, dict) else str(schema)
 
 
-def _decimal(precision: int, scale: int) -> Shape:
-    def convert(value: bytes) -> Decimal:
+class Shapes:
+    """Makes shapes of schemas; a type that is met within itself becomes JSON text, for Spark's types end somewhere."""
+
+    def __init__(self, named: Mapping[str, Any], tells_names: bool) -> None:
+        self._named = named
+        self._tells_names = tells_names
+        self._within: list[str] = []
+
+    def of(self, schema: Any) -> Shape:
+        """Return the shape of a schema that fastavro has parsed."""
+        if isinstance(schema, list):
+            return self._union(schema)
+        if isinstance(schema, str):
+            return PRIMITIVE[schema] if schema in PRIMITIVE else self.of(self._named[schema])
+        kind = schema["type"]
+        if not isinstance(kind, str):
+            return self.of(kind)
+        shape = self._typed(kind, schema)
+        return _unwrapped(shape) if self._tells_names and kind in NAMED else shape
+
+    def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
+        if kind in ("record", "error"):
+            return self._record(schema)
+        if kind == "array":
+            return array_of(self.of(schema["items"]))
+        if kind == "map":
+            return map_of(self.of(schema["values"]))
+        logical = schema.get("logicalType")
+        if logical == "decimal":
+            return _decimal(kind, schema)
+        return LOGICAL.get((kind, str(logical))) or PRIMITIVE.get(kind) or self.of(self._named[kind])
+
+    def _record(self, schema: Mapping[str, Any]) -> Shape:
+        name = schema["name"]
+        if name in self._within:
+            return json_text()
+        self._within.append(name)
+        try:
+            return struct_of([(field["name"], self.of(field["type"])) for field in schema["fields"]])
+        finally:
+            self._within.pop()
+
+    def _union(self, schema: list[Any]) -> Shape:
+        branches = [one for one in schema if one != "null"]
+        kinds = {_kind(one) for one in branches if not (isinstance(one, dict) and "logicalType" in one)}
+        if len(branches) == 1:
+            return self.of(branches[0])
+        if len(kinds) == len(branches):
+            for numbers, joined in (({"int", "long"}, LongType()), ({"float", "double"}, DoubleType())):
+                if kinds <= numbers:
+                    return Shape(joined)
+        return self._members(branches)
+
+    def _members(self, branches: list[Any]) -> Shape:
+        """Return a struct with a field for each branch, of which one is not null (as Spark's own from_avro has it)."""
+        shapes = [self.of(branch) for branch in branches]
+        fits = [self._fits(branch) for branch in branches]
+        kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
+
+        def convert(value: Any) -> dict[str, Any]:
+            for number, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
+                if fit(value):
+                    return {f"member{number}": value if shape.convert is None else shape.convert(value)}
+            raise ValueError(f"{shown(value)} is no branch of the union")
+
+        return Shape(kind, convert)
+
+    def _fits(self, branch: Any) -> Any:
+        named = self._named[branch] if isinstance(branch, str) and branch not in PRIMITIVE else branch
+        kind = _kind(named)
+        if kind not in NAMED:
+            wanted = _python_of(kind, named)
+            return lambda value: type(value) in wanted
+        name = named["name"]
+        if self._tells_names:
+            return lambda value: (type(value) is tuple and value[0] == name) or _is_bare(value, kind, named)
+        return lambda value: _is_bare(value, kind, named)
+
+
+def _python_of(kind: str, schema: Any) -> tuple[type, ...]:
+    logical = str(schema.get("logicalType", "")) if isinstance(schema, dict) else ""
+    if logical == "decimal":
+        return (Decimal,)
+    made = LOGICAL.get((kind, logical))
+    if made is None:
+        return PYTHON[kind]
+    return {DateType: (date,), StringType: (time, UUID)}.get(type(made.type), (datetime,))
+
+
+def _is_bare(value: Any, kind: str, schema: Mapping[str, Any]) -> bool:
+    """Whether *value* is of a named type and fastavro did not say which: its writer knew no union there."""
+    if kind in ("record", "error"):
+        return isinstance(value, dict) and value.keys() == {field["name"] for field in schema["fields"]}
+    if kind == "enum":
+        return isinstance(value, str) and value in schema["symbols"]
+    return isinstance(value, (bytes, Decimal))
+
+
+def _unwrapped(shape: Shape) -> Shape:
+    """Take the name off a value, where fastavro says it."""
+    convert = shape.convert
+
+    def bare(value: Any) -> Any:
+        inner = value[1] if type(value) is tuple else value
+        return inner if convert is None or inner is None else convert(inner)
+
+    return Shape(shape.type, bare)
+
+
+def _decimal(kind: str, schema: Mapping[str, Any]) -> Shape:
+    precision, scale = int(schema["precision"]), int(schema.get("scale", 0))
+    if kind not in ("bytes", "fixed"):
+        return PRIMITIVE[kind]
+
+    def convert(value: Any) -> Decimal:
+        if isinstance(value, Decimal):
+            return value
         unscaled = int.from_bytes(value, "big", signed=True)
         return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
 
     if precision > MOST_DIGITS:
         return Shape(StringType(), lambda value: str(convert(value)))
     return Shape(DecimalType(precision, scale), convert)
-
-
-def not_null(branches: Sequence[Any]) -> list[Any]:
-    """Return the branches of a union but for null."""
-    return [one for one in branches if one != "null" and one != {"type": "null"}]
-
-
-def joined(branches: Sequence[Any]) -> DataType | None:
-    """Return the type that holds all branches, where they are numbers of one kind."""
-    kinds = {one if isinstance(one, str) else str(one.get("logicalType") or one["type"]) for one in branches}
-    return next((kind for numbers, kind in JOINED if kinds <= numbers), None)
-
-
-class Types:
-    """Finds types; one that is met within itself is JSON text, for Spark's types end somewhere, and have fields."""
-
-    def __init__(self, named: Mapping[str, Any]) -> None:
-        self._named = named
-        self._within: list[str] = []
-
-    def of(self, schema: Any) -> DataType:
-        """Return the type of a schema that fastavro has parsed."""
-        found = whole(schema, self._named)
-        if isinstance(found, list):
-            return self._union(not_null(found))
-        if found["type"] in RECORDS:
-            return self._record(found)
-        if found["type"] == "array":
-            return ArrayType(self.of(found["items"]))
-        if found["type"] == "map":
-            return MapType(StringType(), self.of(found["values"]))
-        return leaf(found).type
-
-    def _record(self, schema: Mapping[str, Any]) -> DataType:
-        name = schema["name"]
-        if name in self._within or not schema["fields"]:
-            return StringType()
-        self._within.append(name)
-        try:
-            return StructType([StructField(field["name"], self.of(field["type"])) for field in schema["fields"]])
-        finally:
-            self._within.pop()
-
-    def _union(self, branches: Sequence[Any]) -> DataType:
-        """A struct has a field for each branch, of which one is not null (as Spark's own from_avro has it)."""
-        if len(branches) < 2:
-            return self.of(branches[0]) if branches else StringType()
-        members = [StructField(f"member{number}", self.of(one)) for number, one in enumerate(branches)]
-        return joined(branches) or StructType(members)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from pyspark.sql.types import DataType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 Convert = Callable[[Any], Any]
 
@@ -18,10 +18,42 @@ class Shape(NamedTuple):
     convert: Convert | None = None
 
 
-def json_of(value: Any) -> str:
-    """Return as JSON what has no type of its own in Spark (a type within itself); bytes are hexadecimal digits."""
-    return json.dumps(value, default=_plain, ensure_ascii=False)
+def struct_of(fields: Sequence[tuple[str, Shape]]) -> Shape:
+    """Return the shape of a mapping with these fields; one that it lacks is null."""
+    kind = StructType([StructField(name, shape.type) for name, shape in fields])
+    if all(shape.convert is None for _, shape in fields):
+        return Shape(kind)
+    converts = [(name, shape.convert or _same) for name, shape in fields]
+    return Shape(kind, lambda value: {name: _converted(convert, value.get(name)) for name, convert in converts})
+
+
+def array_of(element: Shape) -> Shape:
+    """Return the shape of a list."""
+    convert = element.convert
+    if convert is None:
+        return Shape(ArrayType(element.type))
+    return Shape(ArrayType(element.type), lambda values: [_converted(convert, value) for value in values])
+
+
+def map_of(content: Shape) -> Shape:
+    """Return the shape of a mapping from text."""
+    convert = content.convert or _same
+    kind = MapType(StringType(), content.type)
+    return Shape(kind, lambda values: [(key, _converted(convert, value)) for key, value in values.items()])
+
+
+def json_text() -> Shape:
+    """Return the shape of what has no type of its own in Spark (a type within itself): its JSON as text."""
+    return Shape(StringType(), lambda value: json.dumps(value, default=_plain, ensure_ascii=False))
 
 
 def _plain(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _converted(convert: Convert, value: Any) -> Any:
+    return None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value
