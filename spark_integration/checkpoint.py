@@ -40,12 +40,6 @@ def finished_offsets(spark: SparkSession, checkpoint: str, source: int = 0) -> O
     return _end(_logged(files, batches[-1]), source) if batches else None
 
 
-def has_unfinished_batch(spark: SparkSession, checkpoint: str) -> bool:
-    """Return whether a batch was planned and not committed; Spark runs it first, just as it was planned."""
-    files = Files(spark, checkpoint)
-    return files.numbers("offsets")[-1:] != files.numbers("commits")[-1:]
-
-
 def planned_offsets(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Offsets:
     """Return where the batch of that number is to end for the source of that number; known once the batch runs."""
     return _end(_logged(Files(spark, checkpoint), number), source)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-from spark_integration.checkpoint import finished_offsets, has_unfinished_batch
+from spark_integration.checkpoint import finished_offsets
 from spark_integration.cluster import Cluster
 from spark_integration.console import bar, console
 from spark_integration.errors import PipelineError
@@ -22,6 +23,8 @@ from spark_integration.listener import KafkaListener, Observer
 from spark_integration.observers import Committer, JsonLines, PrometheusText, Tally
 
 POLL_S = 0.5
+# What Spark says where a batch and the offsets that AvailableNow looked up at its start have not the same partitions.
+LACKS_PARTITIONS = "should provide the same topic partitions in pre-fetched offset"
 
 
 @dataclass(frozen=True)
@@ -76,35 +79,32 @@ def run_query(
     files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
     query_name = options.query_name or name
     configured = writer.queryName(query_name).option("checkpointLocation", options.checkpoint_location)
-    triggers = _triggers(spark, options)
     with ExitStack() as stack:
         shown = stack.enter_context(bar(name))
         listener = KafkaListener([tally, shown, *files, *observers], query_name, console().print)
         stack.enter_context(_listening(spark, listener))
         stopped = stack.enter_context(stop_signals())
-        for trigger in triggers:
+
+        def run(trigger: dict[str, Any]) -> None:
             query = configured.trigger(**trigger).start()
             try:
                 _wait(query, stopped)
             finally:
                 query.stop()
                 listener.wait_until_ended(str(query.runId))
-            if stopped.is_set():
-                break
+
+        try:
+            run(trigger_of(options.trigger))
+        except StreamingQueryException as failure:
+            if LACKS_PARTITIONS not in str(failure):
+                raise
+            # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
+            # them. So that batch runs by itself first.
+            run({"once": True})
+            run(trigger_of(options.trigger))
     if listener.failure is not None:
         raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
     return tally
-
-
-def _triggers(spark: SparkSession, options: StreamOptions) -> list[dict[str, Any]]:
-    """Return with which triggers the query runs, one after the other.
-
-    AvailableNow fails for ever behind a kill in the middle of a batch if partitions have come since: it wants the batch,
-    planned before, to have them. So that batch runs by itself first.
-    """
-    wanted = trigger_of(options.trigger)
-    alone = "availableNow" in wanted and has_unfinished_batch(spark, options.checkpoint_location)
-    return [{"once": True}, wanted] if alone else [wanted]
 
 
 def _wait(query: StreamingQuery, stopped: threading.Event) -> None:
