@@ -20,6 +20,7 @@ from compat_tests.spark.copies import (
     contents,
     held,
     kill_some_times,
+    kills,
     mirrored,
     numbered,
     of_contents,
@@ -125,9 +126,11 @@ class TestContents:
         create_topic(one, f"{name}-empty", 1)
         create_topic(other, f"{name}-other", 1)
         produce(one, name, numbered(10), 1)
-        for _ in range(2):
-            mirrored(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
-            mirrored(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
+        for times in range(2):
+            there = mirrored(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
+            back = mirrored(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
+            assert there.left_out == (f"other.{name}-other" if times else None)
+            assert back.left_out == f"one.{name}, one.{name}-empty"
         assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
         assert topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
 
@@ -183,14 +186,14 @@ class TestGoingOn:
     def test_killed_at_any_moment_it_goes_on(
         self, broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
     ) -> None:
-        target, count = make_broker(), 120_000
+        target, count = make_broker(), 40_000 * kills()
         create_topic(broker, name, 3)
         produce(broker, name, numbered(count), 3)
         arguments = [
             "mirror",
             *("--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", target.bootstrap),
             *("--subscribe", name, "--checkpointLocation", str(tmp_path / "c")),
-            *("--option", f"maxOffsetsPerTrigger={count // 12}"),
+            *("--maxOffsetsPerTrigger", "10000"),
         ]
         kill_some_times(tmp_path, arguments, lambda: held(target, name), count)
         last = Run(tmp_path / "last", *arguments)

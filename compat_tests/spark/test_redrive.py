@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from compat_tests.spark.copies import Run, held, kill_some_times
+from compat_tests.confluent import admin_of
+from compat_tests.spark.copies import Run, held, kill_some_times, kills
 from compat_tests.spark.scene import Scene
 from compat_tests.spark.validation import Validation, headers_of, key_of, produce, split
+from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.redrive import Ledger, RedriveSummary, redrive
 from spark_integration.validate.choice import SchemaOptions
@@ -78,6 +80,19 @@ def fail(*_: Any) -> None:
     raise OSError("the power is gone")
 
 
+def test_dead_letters_of_another_topic_need_another_ledger(scene: Scene) -> None:
+    """A topic that was made anew has others at the same offsets."""
+    redriven = Redrive(scene)
+    redriven("offset <= 2")
+    admin, bad = admin_of(scene.broker), redriven.run.bad
+    admin.delete_topics([bad])[bad].result(30)
+    until(lambda: bad not in admin.list_topics(timeout=30).topics)
+    scene.create(1, bad)
+    with pytest.raises(PipelineError, match=f"is of another topic {bad} than that on .*: give another --ledger$"):
+        redriven()
+    assert len(redriven.back()) == 2
+
+
 def test_into_another_topic(scene: Scene) -> None:
     """What is no dead letter stays where it is."""
     redriven = Redrive(scene)
@@ -104,7 +119,7 @@ def test_what_cannot_be_done(scene: Scene, arguments: list[Any], told: str) -> N
 
 
 def test_killed_at_any_moment_each_comes_back_once(scene: Scene) -> None:
-    run, count = Validation(scene, 3), 60_000
+    run, count = Validation(scene, 3), 21_000 * kills()
     for partition in range(3):
         produce(scene.broker, scene.topic, partition, [b"broken %d" % number for number in range(count // 3)])
     run.run(SchemaOptions(schema=run.file("a.ddl", "id bigint")), path=run.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,38 @@ def test_a_group_goes_on_in_the_mirror(
     rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
     consumer.close()
     assert set(rest) == wanted
+
+
+@pytest.mark.spark
+def test_nothing_is_left_out_of_what_came_from_the_target(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
+) -> None:
+    """Mirrors go in both directions: also what the target's own producers sent may not have been read yet."""
+    here, there = broker, make_broker()
+    create_topic(here, name, 1)
+
+    def mirror(source: Broker, target: Broker, folder: str) -> None:
+        mirrored(spark, source, target, tmp_path / folder / "c", subscribe=name)
+
+    def send(to: Broker, *values: str) -> None:
+        produce(to, name, [(None, value.encode(), ()) for value in values], 1)
+
+    send(here, *(f"a{number}" for number in range(10)))
+    mirror(here, there, "there")
+    send(there, *(f"b{number}" for number in range(10, 16)))
+    mirror(there, here, "back")
+    send(there, *(f"b{number}" for number in range(16, 19)))
+    send(here, *(f"a{number}" for number in range(16, 20)))
+    mirror(here, there, "there")
+    everything = {*_values(here, name, 0), *_values(there, name, 0)}
+    # Within the first mirrors' records; within those of the way back; at the end, with some that never came back.
+    for committed, wanted in ((5, 5), (12, 12), (20, 16)):
+        group = f"{name}-{committed}"
+        consumer_of(here, group).commit(offsets=[TopicPartition(name, 0, committed)], asynchronous=False)
+        summary = translate(spark, options(here), options(there), group, offset_map="map-c")
+        assert json.loads(summary.offsets) == {name: {"0": wanted}}
+        unread = everything - {*_values(here, name, 0)[:committed]}
+        assert unread <= {*_values(there, name, 0)[wanted:]}
 
 
 @pytest.mark.spark
