@@ -171,9 +171,9 @@ class Batches:
 
     def _link(self, links: Iterable[Link], begin: Mapping[TopicPartition, int]) -> None:
         new = [link for link in links if self._pairs.furthest(link) < 0]
-        for link in new:
-            if begin.get(link.source_partition, 0) > 0:
-                self._check_not_anew(link)
+        ends = self._ends(link for link in new if begin.get(link.source_partition, 0) > 0)
+        for link, end in ends.items():
+            self._check_not_anew(link, end)
         # The map may be lost, so that a new link is no reason to take the target for empty. But what a topic of
         # the same name has left there is none of this one's.
         behind = {link for link in new if any(one.target_id == link.target_id for one in self._pairs.namesakes(link))}
@@ -181,14 +181,19 @@ class Batches:
         self._record({link: Pair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
 
-    def _check_not_anew(self, link: Link) -> None:
-        """Refuse to go on in the middle of a topic that is not the one that was begun with."""
+    def _check_not_anew(self, link: Link, end: int) -> None:
+        """Refuse to go on in the middle of a topic that is not the one that was begun with, or not into what was."""
         if before := self._pairs.namesakes(link):
             is_source = all(one.topic_id != link.topic_id for one in before)
             name, side = (link.topic, self._source) if is_source else (link.target, self._target)
             raise PipelineError(
                 f"topic {name} on {side.cluster.bootstrap} was deleted and made anew, and its first records would be "
                 "left out: give a new --checkpointLocation"
+            )
+        if end == 0:
+            raise PipelineError(
+                f"topic {link.target} on {self._target.cluster.bootstrap} has nothing of what the checkpoint says was "
+                f"mirrored of {link.topic}: give a new --checkpointLocation"
             )
 
     def _configs(self, topic: str) -> dict[str, str]:

@@ -28,6 +28,7 @@ class FakeCluster:
         self.bootstrap = bootstrap
         self.there = {topic.name: topic for topic in topics}
         self.late = 0
+        self.latest = LATEST
         self.configs: dict[str, str] = {}
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic]:
@@ -38,7 +39,7 @@ class FakeCluster:
         return [TopicPartition(name, 0) for name in names]
 
     def offsets(self, places: Iterable[TopicPartition], spec: Spec) -> Offsets:
-        return dict.fromkeys(places, EARLIEST if spec is Spec.EARLIEST else LATEST)
+        return dict.fromkeys(places, EARLIEST if spec is Spec.EARLIEST else self.latest)
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> bool:
         if name in self.there:
@@ -114,6 +115,20 @@ def test_a_topic_made_anew_is_not_gone_on_with(before: Link, told: str) -> None:
     # A new checkpoint.
     scene = Scene(before)
     scene.batches.know(["orders"], {})
+    assert scene.map.written.keys() == {link()}
+
+
+def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
+    """What the target lacks would never come; where only the map is lost, there is something."""
+    scene = Scene()
+    scene.there.latest = 0
+    with pytest.raises(
+        PipelineError, match=r"^topic orders on b:1 has nothing of what the checkpoint says was mirrored"
+    ):
+        scene.batches.know(["orders"], {ORDERS: 30})
+    assert scene.map.written == {}
+    scene = Scene()
+    scene.batches.know(["orders"], {ORDERS: 30})
     assert scene.map.written.keys() == {link()}
 
 
