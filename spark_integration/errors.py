@@ -73,7 +73,7 @@ KNOWN: Sequence[Known] = (
     ),
     Known(
         r"UnknownMemberIdException",
-        "the consumer group has members of its own, whose offsets they commit: end them, or give another --commit-group",
+        "the consumer group has members of its own, whose offsets they commit: end them, or name another group",
     ),
     Known(
         r"ClassNotFoundException: (org\.apache\.spark\.sql\.kafka010\S*|kafka)\b",
