@@ -10,7 +10,10 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, Topic
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of
-from compat_tests.spark.scene import once
+from compat_tests.spark.scene import Scene, once
+from spark_integration.archive import ArchiveSummary, FileOptions, archive, read_archive
+from spark_integration.manifest import read_manifest
+from spark_integration.query import StreamOptions
 
 DAY_MS = 86_400_000
 COLUMNS = (
@@ -120,3 +123,32 @@ def _from_row(*row: Any) -> Archived:
 
 def _bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
+
+
+def run(scene: Scene, checkpoint: str = "checkpoint", path: str = "archive", **options: Any) -> ArchiveSummary:
+    """Archive the scene's topic, or what *options* of Spark's source say, to its end."""
+    files, partition_by = options.pop("files", FileOptions()), options.pop("partition_by", None)
+    source = {"kafka.bootstrap.servers": scene.broker.bootstrap, "startingOffsets": "earliest", **options}
+    source.setdefault("kafka.isolation.level", "read_committed")
+    if not source.keys() & {"subscribePattern", "assign"}:
+        source.setdefault("subscribe", scene.topic)
+    stream = StreamOptions(str(scene.folder / checkpoint), source.pop("trigger", "availableNow"))
+    form = source.pop("format", None)
+    return archive(
+        scene.session, source, str(scene.folder / path), stream, format=form, partition_by=partition_by, files=files
+    )
+
+
+def held(scene: Scene) -> Any:
+    return read_archive(scene.session, str(scene.folder / "archive"))
+
+
+def assert_the_same(scene: Scene, *topics: str) -> None:
+    there = in_topics(scene.broker, topics or [scene.topic])
+    assert in_frame(held(scene)) == there
+    assert read_manifest(scene.session, str(scene.folder / "archive")).records == len(there)
+
+
+def spans(scene: Scene) -> list[tuple[int, int, int]]:
+    manifest = read_manifest(scene.session, str(scene.folder / "archive"))
+    return sorted((one.partition, one.from_offset, one.until_offset) for one in manifest.ranges)

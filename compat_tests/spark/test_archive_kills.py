@@ -22,12 +22,12 @@ from confluent_kafka.admin import NewPartitions
 from compat_tests.brokers import ROOT, Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.archives import in_topics, produce_all_kinds
+from compat_tests.spark.copies import kills
 from compat_tests.waiting import pause, until
 from spark_integration.manifest import COMMITS, Commit, commit_of_json
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("KAFKACOMPAT_KILLS", "3"))
 BATCH = 60
 BATCHES_BETWEEN = 8
 LIMIT_SECONDS = 400
@@ -49,6 +49,8 @@ class Runs:
             "512m",
         ]
         self._command += ["--path", str(self.path), "--checkpointLocation", str(self.checkpoint), "--format", form]
+        # Delta reads its own log by 50 tasks otherwise.
+        self._command += ["--conf", "spark.databricks.delta.snapshotPartitions=2"]
 
     @contextmanager
     def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -67,8 +69,12 @@ class Runs:
     def output(self) -> str:
         return (self.folder / "output").read_text()[-3000:]
 
+    def number(self) -> int:
+        """Return the number of the last commit; 0 before the first."""
+        return max((int(file.stem) for file in (self.path / COMMITS).glob("[0-9]*.json")), default=0)
+
     def commits(self) -> list[Commit]:
-        """Read the manifest's commits, of which none goes away as few are merged."""
+        """Read the manifest's commits, the last hundred at least."""
         files = sorted((self.path / COMMITS).glob("*.json"))
         return [commit_of_json(file.read_text()) for file in files]
 
@@ -83,10 +89,9 @@ class Runs:
 
 def kill_in_the_middle(runs: Runs, chance: random.Random) -> None:
     """Kill it once it has committed more batches, at a moment that only chance knows."""
-    before = len(runs.commits())
-    wanted = before + chance.randint(1, 3)
+    wanted = runs.number() + chance.randint(1, 3)
     with runs.running("--option", f"maxOffsetsPerTrigger={BATCH}", "--mergeFiles", "6") as process:
-        until(lambda: process.poll() is not None or len(runs.commits()) >= wanted, timeout_seconds=LIMIT_SECONDS)
+        until(lambda: process.poll() is not None or runs.number() >= wanted, timeout_seconds=LIMIT_SECONDS)
         pause(chance.uniform(0, 1.5))
         assert process.poll() is None, f"it ended before it was killed: {runs.output()}"
         os.killpg(process.pid, signal.SIGKILL)
@@ -105,8 +110,8 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
     first, second = f"{name}-{form}-a", f"{name}-{form}-b"
     runs = Runs(broker, f"{name}-{form}-.*", tmp_path, form)
     create_topic(broker, first, 2)
-    produce_all_kinds(broker, first, KILLS * BATCHES_BETWEEN * BATCH // 2, 2)
-    for number in range(KILLS):
+    produce_all_kinds(broker, first, kills() * BATCHES_BETWEEN * BATCH // 2, 2)
+    for number in range(kills()):
         kill_in_the_middle(runs, chance)
         if number == 0:
             create_topic(broker, second, 1)

@@ -25,10 +25,11 @@ LATEST = -1
 
 
 class Checked(NamedTuple):
-    """What the archive is or is going to be, and the source's options with the offsets to begin at."""
+    """What the archive is or is going to be, the source's options with the offsets to begin at, its topics' ids."""
 
     description: Description
     source: Mapping[str, str]
+    topic_ids: Mapping[str, str]
 
 
 def check(
@@ -50,14 +51,15 @@ def check(
         )
     require_format(spark, manifest.description.format)
     topics = topics_of(cluster, source)
-    check_ids(manifest.topic_ids, {name: topic.topic_id for name, topic in cluster.topics(topics).items()})
+    ids = {name: topic.topic_id for name, topic in cluster.topics(topics).items()}
+    check_ids(manifest.topic_ids, ids)
     finished = _check_checkpoint(spark, source, path, stream.checkpoint_location, topics, manifest)
     if finished is not None:
-        return Checked(manifest.description, source)
+        return Checked(manifest.description, source, ids)
     partitions = partitions_of(cluster, source, topics)
     _check_still_there(cluster, source, partitions, manifest)
     _make_folder(spark, path)
-    return Checked(manifest.description, begun(cluster, source, partitions, manifest))
+    return Checked(manifest.description, begun(cluster, source, partitions, manifest), ids)
 
 
 def warning_of(uri: str) -> str | None:

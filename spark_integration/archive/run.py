@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from spark_integration.archive.batches import Batches
+from spark_integration.archive.batches import Batches, check_ids
 from spark_integration.archive.checks import check, warning_of
 from spark_integration.archive.compaction import FileMerge, ManifestMerge, TableMerge
 from spark_integration.archive.layout import DEFAULTS, FileOptions
@@ -57,6 +57,8 @@ def archive(
         if told := warning_of(Files(spark, path).uri):
             console().print(told, soft_wrap=True)
         ledger, store = _ledger(spark, path, checked.description, files)
+        # Once more, as it may have finished what a killed run had read of a topic.
+        check_ids(ledger.topic_ids, checked.topic_ids)
         tidy = _tidy(spark, Files(spark, path), ledger, store, files)
         batches = Batches(spark, cluster, ledger, stream.checkpoint_location, files.tasks, tidy)
         writer = read_stream(spark, checked.source).writeStream.foreachBatch(batches)

@@ -60,9 +60,12 @@ def test_ranges_that_touch_are_one() -> None:
     assert joined_ranges([apart, last, first, nothing]) == (OffsetRange("t", 0, "id", 0, 30, 7, 3, 29), apart)
 
 
-def test_a_range_that_is_joined_keeps_the_id_that_is_known() -> None:
-    old = OffsetRange("t", 0, "AAAAAAAAAAAAAAAAAAAAAA", 0, 10, 2, 3, 4)
-    assert joined_ranges([old, OffsetRange("t", 0, "id", 10, 20, 0, None, None)])[0].topic_id == "id"
+@pytest.mark.parametrize("ids", [("AAAAAAAAAAAAAAAAAAAAAA", "id"), ("id", "AAAAAAAAAAAAAAAAAAAAAA"), ("id", "")])
+def test_a_range_that_is_joined_keeps_the_id_that_is_known(ids: tuple[str, str]) -> None:
+    ranges = [
+        OffsetRange("t", 0, one, start, start + 10, 0, None, None) for one, start in zip(ids, (0, 10), strict=True)
+    ]
+    assert [one.topic_id for one in joined_ranges(ranges)] == ["id"]
 
 
 def test_files_are_skipped_by_topic_partition_and_offset() -> None:

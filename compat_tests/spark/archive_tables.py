@@ -1,0 +1,112 @@
+"""``python -m compat_tests.spark.archive_tables FORMAT BOOTSTRAP TOPIC FOLDER``: what archives in tables have to do.
+
+A session has the jars of a format from its beginning on, so this is a process of its own; it fails where a case does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from unittest.mock import patch
+
+import pytest
+
+from compat_tests.confluent import admin_of
+from compat_tests.spark.archives import assert_the_same, held, produce_all_kinds, run
+from compat_tests.spark.scene import Scene
+from spark_integration.archive.ledger import Ledger
+from spark_integration.archive.tables import Table
+from spark_integration.errors import PipelineError
+from spark_integration.manifest import Commit, DataFile, read_manifest
+from spark_integration.session import start_session
+
+# Delta reads its own log by 50 tasks otherwise.
+FEW_TASKS = {"spark.databricks.delta.snapshotPartitions": "2"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """A broker that another process runs."""
+
+    bootstrap: str
+
+
+def rows(scene: Scene, form: str) -> int:
+    """Count what readers see who do not ask the manifest."""
+    count: int = scene.session.read.format(form).load(str(scene.folder / "archive")).count()
+    return count
+
+
+def added_later(scene: Scene, form: str) -> None:
+    """From the middle first, then from the beginning: each end is counted by itself."""
+    scene.create(1)
+    produce_all_kinds(scene.broker, scene.topic, 30, 1)
+    run(scene, format=form, startingOffsets=f'{{"{scene.topic}":{{"0":10}}}}')
+    produce_all_kinds(scene.broker, scene.topic, 10, 1, first=30)
+    summary = run(scene, "other", format=form)
+    assert (summary.records, summary.offsets_there_already) == (20, 20)
+    ranges = read_manifest(scene.session, str(scene.folder / "archive")).ranges
+    assert sorted(one[3:] for one in ranges) == [(0, 10, 10, 0, 9), (10, 30, 20, 10, 29), (30, 40, 10, 30, 39)]
+    assert_the_same(scene)
+    assert rows(scene, form) == 40
+
+
+def refuse(*_: Any) -> None:
+    raise PipelineError("not today")
+
+
+def killed_behind_its_append(scene: Scene, form: str) -> None:
+    """What the table has is not read before the manifest has it, and is found though the table's history is gone."""
+    scene.create(2)
+    produce_all_kinds(scene.broker, scene.topic, 20, 2)
+    with patch.object(Ledger, "_close", refuse), pytest.raises(PipelineError, match="not today"):
+        run(scene, format=form)
+    assert rows(scene, form) == 40
+    assert held(scene).count() == 0
+    produce_all_kinds(scene.broker, scene.topic, 5, 2, first=20)
+    store = next(one for one in Table.__subclasses__() if one.format == form)
+    with patch.object(store, "has", lambda *_: False):
+        assert run(scene, "new", format=form).records == 10
+    assert rows(scene, form) == 50
+    assert_the_same(scene)
+
+
+def made_anew_while_it_is_read(scene: Scene, form: str) -> None:
+    scene.create(1)
+    produce_all_kinds(scene.broker, scene.topic, 20, 1)
+    publish = Table.publish
+
+    def slowly(self: Table, frame: Any, commit: Commit, new: Sequence[DataFile]) -> Commit:
+        admin_of(scene.broker).delete_topics([scene.topic])[scene.topic].result(30)
+        scene.create(1)
+        produce_all_kinds(scene.broker, scene.topic, 20, 1)
+        return publish(self, frame, commit, new)
+
+    with patch.object(Table, "publish", slowly), pytest.raises(PipelineError, match="made anew"):
+        run(scene, format=form)
+    assert held(scene).count() == 0
+    with pytest.raises(PipelineError, match="made anew"):
+        run(scene, "new", format=form)
+
+
+CASES: tuple[Callable[[Scene, str], None], ...] = (added_later, killed_behind_its_append, made_anew_while_it_is_read)
+
+
+def main(form: str, bootstrap: str, topic: str, folder: str) -> None:
+    """Try every case, each with a topic and a folder of its own."""
+    broker = cast(Any, Address(bootstrap))
+    spark = start_session(
+        "archive-tables", master="local[2]", memory="768m", packages=[form], shuffle_partitions=2, configs=FEW_TASKS
+    )
+    for case in CASES:
+        print(case.__name__, flush=True)
+        (path := Path(folder) / case.__name__).mkdir()
+        case(Scene(spark, broker, f"{topic}-{case.__name__}", path), form)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,53 @@
+"""Files and commits of an archive that are missing or damaged are told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compat_tests.spark.archives import held, run
+from compat_tests.spark.scene import Scene, fill, numbered
+from spark_integration.errors import PipelineError, sentence_of
+
+
+def lose(file: Path) -> None:
+    file.unlink()
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 4] ^= 1
+    file.write_bytes(content)
+    (file.parent / f".{file.name}.crc").unlink()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("damage", [lose, cut, flip])
+def test_a_file_that_is_missing_or_damaged_is_found(scene: Scene, damage: Callable[[Path], None]) -> None:
+    scene.create(1)
+    fill(scene.broker, scene.topic, numbered(500))
+    run(scene)
+    file = next((scene.folder / "archive").rglob("part-*.parquet"))
+    damage(file)
+    with pytest.raises(Exception, match=r"missing|damaged|FAILED_READ_FILE") as problem:
+        held(scene).collect()
+    sentence = sentence_of(problem.value)
+    assert file.name in sentence
+    assert "restore it from a copy" in sentence
+
+
+@pytest.mark.spark
+def test_a_commit_that_is_missing_is_found(scene: Scene) -> None:
+    scene.create(1)
+    fill(scene.broker, scene.topic, numbered(30))
+    run(scene, maxOffsetsPerTrigger="10")
+    manifest = scene.folder / "archive/_kafkacompat_archive/manifest"
+    (manifest / f"{2:020d}.json").unlink()
+    with pytest.raises(PipelineError, match="lacks commit 2"):
+        held(scene)

@@ -1,0 +1,55 @@
+"""Records by thousands of intervals, as topics of thousands of partitions need them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as sql
+
+from spark_integration.archive.intervals import near, outside, spans, within
+from spark_integration.manifest import Span
+from spark_integration.offsets import TopicPartition
+
+pytestmark = pytest.mark.spark
+
+PARTITIONS = 5_000
+OFFSETS = 6
+
+
+@pytest.fixture
+def frame(spark: Any) -> Any:
+    """Six records of each partition."""
+    columns = [
+        sql.lit("t").alias("topic"),
+        sql.expr(f"cast(id % {PARTITIONS} as int) as partition"),
+        sql.expr(f"id div {PARTITIONS} as offset"),
+    ]
+    return spark.range(PARTITIONS * OFFSETS).select(*columns)
+
+
+INTERVALS = {TopicPartition("t", number): [(0, 2), (4, 5)] for number in range(PARTITIONS)}
+
+
+def offsets(frame: Any) -> dict[int, int]:
+    return {row.offset: row["count"] for row in frame.groupBy("offset").count().collect()}
+
+
+def test_within_and_outside(frame: Any) -> None:
+    assert offsets(within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
+    assert offsets(outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
+    assert offsets(within(frame, {})) == {}
+    assert outside(frame, {TopicPartition("t", 0): []}) is frame
+
+
+def test_what_each_interval_has(frame: Any) -> None:
+    assert near(INTERVALS).count("OR") == 0
+    found = spans(frame.where(near(INTERVALS)), INTERVALS)
+    assert {one for (one,) in found} == {
+        Span("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
+    }
+
+
+def test_files_are_looked_for_by_thousands_of_topics(frame: Any) -> None:
+    several = {TopicPartition(f"t{number}", 0): [(0, 2)] for number in range(2_000)}
+    assert frame.where(near({**several, TopicPartition("t", 3): [(0, 2)]})).count() == 2

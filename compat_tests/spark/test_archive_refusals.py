@@ -1,0 +1,103 @@
+"""What an archive does not take: options that do not fit, topics made anew, records that went before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from pyspark.errors import StreamingQueryException
+
+from compat_tests.confluent import admin_of
+from compat_tests.spark.archives import held, in_frame, in_topics, run
+from compat_tests.spark.scene import Scene, fill, numbered
+from spark_integration.archive import FileOptions
+from spark_integration.errors import PipelineError, sentence_of
+
+
+def truncate(scene: Scene, offset: int) -> None:
+    place = TopicPartition(scene.topic, 0, offset)
+    for future in admin_of(scene.broker).delete_records([place]).values():
+        future.result(30)
+
+
+@pytest.mark.spark
+def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
+    scene.create(1)
+    fill(scene.broker, scene.topic, numbered(20))
+    run(scene)
+    first = in_topics(scene.broker, [scene.topic])
+    fill(scene.broker, scene.topic, numbered(20, start=20))
+    truncate(scene, 30)
+    with pytest.raises(StreamingQueryException) as refused:
+        run(scene)
+    assert "give --failOnDataLoss false" in sentence_of(refused.value)
+    with pytest.raises(PipelineError, match=r"offsets 20 to 29 .* are gone and were not archived"):
+        run(scene, "new")
+    assert run(scene, failOnDataLoss="false").records == 10
+    assert in_frame(held(scene)) == first | in_topics(scene.broker, [scene.topic])
+
+
+@pytest.mark.spark
+def test_a_topic_made_anew_is_not_taken_for_the_old_one(scene: Scene) -> None:
+    scene.create(1)
+    fill(scene.broker, scene.topic, numbered(20))
+    run(scene)
+    before = in_frame(held(scene))
+    admin_of(scene.broker).delete_topics([scene.topic])[scene.topic].result(30)
+    scene.create(1)
+    fill(scene.broker, scene.topic, numbered(30, start=100))
+    for options in ({}, {"checkpoint": "new"}, {"failOnDataLoss": "false"}):
+        with pytest.raises(PipelineError, match="made anew"):
+            run(scene, **options)
+    assert in_frame(held(scene)) == before
+
+
+def files_of(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")} if folder.exists() else set()
+
+
+@pytest.mark.spark
+def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -> None:
+    scene.create(1)
+    scene.create(1, f"{scene.topic}-other")
+    fill(scene.broker, scene.topic, numbered(5))
+    run(scene)
+    run(scene, "of-other", "other", subscribe=f"{scene.topic}-other")
+    (scene.folder / "occupied").mkdir()
+    (scene.folder / "occupied/data.csv").write_text("1")
+    (scene.folder / "file").write_text("1")
+    refused: list[tuple[str, dict[str, Any]]] = [
+        ("there is no topic no-such", {"subscribe": "no-such", "path": "new", "checkpoint": "new"}),
+        ("no topic fits", {"subscribePattern": "no-such", "path": "new", "checkpoint": "new"}),
+        ("is no regular expression", {"subscribePattern": "(", "path": "new", "checkpoint": "new"}),
+        ("is no trigger", {"trigger": "daily", "path": "new", "checkpoint": "new"}),
+        ("is no trigger", {"trigger": "continuous 1 second", "path": "new", "checkpoint": "new"}),
+        ("cannot be split by 'offset'", {"partition_by": ("offset",), "path": "new", "checkpoint": "new"}),
+        ("has no delta", {"format": "delta", "path": "new", "checkpoint": "new"}),
+        (
+            "Iceberg cannot limit",
+            {
+                "format": "iceberg",
+                "files": FileOptions(max_records_per_file=5),
+                "path": "new",
+                "checkpoint": "new",
+            },
+        ),
+        ("'orc' is no format", {"format": "orc", "path": "new", "checkpoint": "new"}),
+        ("holds data.csv and is no archive", {"path": "occupied", "checkpoint": "new"}),
+        ("is a file", {"path": "file", "checkpoint": "new"}),
+        ("cannot be written to", {"path": "file/below", "checkpoint": "new"}),
+        ("is parquet, not delta", {"format": "delta"}),
+        ("is split by topic,date", {"partition_by": ("date",)}),
+        ("is not of the archive", {"checkpoint": "of-other", "subscribe": f"{scene.topic}-other"}),
+        ("is not of the archive", {"path": "new"}),
+        (f"has read {scene.topic}, which is not", {"subscribe": f"{scene.topic}-other"}),
+        ("no broker answered|cannot be reached", {"kafka.bootstrap.servers": "127.0.0.1:1", "path": "new"}),
+    ]
+    before = files_of(scene.folder)
+    for sentence, options in refused:
+        with pytest.raises(PipelineError, match=sentence):
+            run(scene, **options)
+        assert files_of(scene.folder) == before, options
