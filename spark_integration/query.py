@@ -84,27 +84,33 @@ def run_query(
         listener = KafkaListener([tally, shown, *files, *observers], query_name, console().print)
         stack.enter_context(_listening(spark, listener))
         stopped = stack.enter_context(stop_signals())
-
-        def run(trigger: dict[str, Any]) -> None:
-            query = configured.trigger(**trigger).start()
-            try:
-                _wait(query, stopped)
-            finally:
-                query.stop()
-                listener.wait_until_ended(str(query.runId))
-
-        try:
-            run(trigger_of(options.trigger))
-        except StreamingQueryException as failure:
-            if LACKS_PARTITIONS not in str(failure):
-                raise
-            # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
-            # them. So that batch runs by itself first.
-            run({"once": True})
-            run(trigger_of(options.trigger))
+        _run_to_the_end(configured, trigger_of(options.trigger), listener, stopped)
     if listener.failure is not None:
         raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
     return tally
+
+
+def _run_to_the_end(
+    writer: DataStreamWriter, trigger: dict[str, Any], listener: KafkaListener, stopped: threading.Event
+) -> None:
+    try:
+        _run(writer.trigger(**trigger), listener, stopped)
+    except StreamingQueryException as failure:
+        if LACKS_PARTITIONS not in str(failure):
+            raise
+        # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
+        # them. So that batch runs by itself first.
+        _run(writer.trigger(once=True), listener, stopped)
+        _run(writer.trigger(**trigger), listener, stopped)
+
+
+def _run(writer: DataStreamWriter, listener: KafkaListener, stopped: threading.Event) -> None:
+    query = writer.start()
+    try:
+        _wait(query, stopped)
+    finally:
+        query.stop()
+        listener.wait_until_ended(str(query.runId))
 
 
 def _wait(query: StreamingQuery, stopped: threading.Event) -> None:
