@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import fastavro
+from fastavro._read_py import schemaless_reader as deep_reader
 from fastavro.schema import SchemaParseException
 from pyspark.sql.types import DataType
 
 from spark_integration.errors import PipelineError
+from spark_integration.validate.avro_resolution import drop_logical_types, fill_defaults
 from spark_integration.validate.avro_types import Shapes, has_named_unions
 from spark_integration.validate.dead import DeadLetterError, shown
 from spark_integration.validate.registry import Schema
+
+# A record of one field is written as that field: fastavro reads names and unions anew for each value, unless in a record.
+VALUE = "kafkacompat_value"
+LOGICAL = '"logicalType"'
 
 
 class Parsed:
@@ -24,8 +31,19 @@ class Parsed:
         self.named: dict[str, Any] = {}
         for _, text in schema.references:
             fastavro.parse_schema(json.loads(text), named_schemas=self.named)
-        self.schema: Any = fastavro.parse_schema(json.loads(schema.text), named_schemas=self.named)
-        self.shape = Shapes(self.named, has_named_unions(self.schema)).of(self.schema)
+        record: dict[str, Any] = {
+            "type": "record",
+            "name": VALUE,
+            "fields": [{"name": VALUE, "type": json.loads(schema.text)}],
+        }
+        whole: Any = fastavro.parse_schema(record, named_schemas=self.named)
+        self.schema, self.value = whole, whole["fields"][0]["type"]
+        fill_defaults(self.named)
+        self.tells_names = any(has_named_unions(one) for one in self.named.values())
+        shapes = Shapes(self.named, self.tells_names)
+        self.shape = shapes.of(self.value)
+        # The compiled reader ends the process where values go too deep, the other one raises RecursionError.
+        self.read: Callable[..., Any] = deep_reader if shapes.is_deep else fastavro.schemaless_reader
 
 
 @lru_cache(maxsize=1024)
@@ -38,12 +56,22 @@ def parsed(schema: Schema) -> Parsed:
         raise PipelineError(f"the Avro schema {shown(schema.text)} cannot be read ({told}): correct it") from problem
 
 
+@lru_cache(maxsize=1024)
+def _written(writer: Schema, reader: Schema) -> Parsed:
+    """Return what *writer* is to values that are read by *reader*."""
+    if writer == reader or not any(LOGICAL in text for text in (writer.text, *dict(writer.references).values())):
+        return parsed(writer)
+    found, wanted = Parsed(writer), parsed(reader)
+    drop_logical_types(found.value, wanted.value, (found.named, wanted.named))
+    return found
+
+
 class Avro:
     """Decodes values by *reader*, whatever version of it they were written by."""
 
     def __init__(self, reader: Schema) -> None:
+        self._schema = reader
         self._reader = parsed(reader)
-        self._named = has_named_unions(self._reader.schema)
         self.type: DataType = self._reader.shape.type
 
     def type_of(self, writer: Schema) -> DataType:
@@ -52,12 +80,9 @@ class Avro:
 
     def decode(self, payload: bytes, writer: Schema | None) -> Any:
         """Decode a value; raises DeadLetterError."""
-        written_by = parsed(writer).schema if writer is not None else self._reader.schema
         stream = io.BytesIO(payload)
         try:
-            value = fastavro.schemaless_reader(stream, written_by, self._reader.schema, return_named_type=self._named)
-            convert = self._reader.shape.convert
-            result = convert(value) if convert is not None and value is not None else value
+            result = self._read(stream, writer)
         except fastavro.read.SchemaResolutionError as problem:
             raise DeadLetterError(
                 "does-not-fit", f"its schema cannot be read by the one asked for: {problem}"
@@ -68,6 +93,14 @@ class Avro:
         if left := len(payload) - stream.tell():
             raise DeadLetterError("malformed", f"goes on for {left} bytes behind the value of its schema")
         return result
+
+    def _read(self, stream: io.BytesIO, writer: Schema | None) -> Any:
+        reader = self._reader
+        written = _written(writer, self._schema) if writer is not None else reader
+        wanted = reader.schema if written is not reader else None
+        value = written.read(stream, written.schema, wanted, return_named_type=reader.tells_names)[VALUE]
+        convert = reader.shape.convert
+        return convert(value) if convert is not None and value is not None else value
 
 
 def _told(problem: Exception) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -98,15 +98,25 @@ PYTHON: Mapping[str, tuple[type, ...]] = {
     "array": (list,),
     "map": (dict,),
 }
-NAMED = ("record", "error", "enum", "fixed")
+PYTHON_LOGICAL: Mapping[tuple[str, str], tuple[type, ...]] = {
+    ("int", "date"): (date,),
+    ("int", "time-millis"): (time,),
+    ("long", "time-micros"): (time,),
+    ("string", "uuid"): (UUID,),
+    ("bytes", "decimal"): (Decimal,),
+    **{("long", name): (datetime,) for _, name in LOGICAL if "timestamp" in name},
+}
+RECORDS = ("record", "error")
+NAMED = (*RECORDS, "enum", "fixed")
+Fits = Callable[[Any], bool]
 
 
 def has_named_unions(schema: Any) -> bool:
-    """Whether somewhere a union has several types with names, so that fastavro has to say which one it met."""
+    """Whether somewhere a type with a name is one of several in a union, so that fastavro has to say which one it met."""
     if isinstance(schema, list):
         branches = [one for one in schema if one != "null"]
-        several = len(branches) > 1 and sum(_kind(one) in NAMED or _kind(one) not in PRIMITIVE for one in branches) > 1
-        return several or any(has_named_unions(one) for one in branches)
+        named = [one for one in branches if _kind(one) in NAMED or _kind(one) not in PYTHON]
+        return (len(branches) > 1 and bool(named)) or any(has_named_unions(one) for one in branches)
     if isinstance(schema, dict):
         inner = [field["type"] for field in schema.get("fields", ())]
         inner += [schema[name] for name in ("items", "values", "type") if isinstance(schema.get(name), (dict, list))]
@@ -119,12 +129,16 @@ def _kind(schema: Any) -> str:
 
 
 class Shapes:
-    """Makes shapes of schemas; a type that is met within itself becomes JSON text, for Spark's types end somewhere."""
+    """Makes shapes of schemas; a type that is met within itself becomes JSON text, for Spark's types end somewhere.
+
+    *is_deep* says that there was one: its values may go to any depth.
+    """
 
     def __init__(self, named: Mapping[str, Any], tells_names: bool) -> None:
         self._named = named
         self._tells_names = tells_names
         self._within: list[str] = []
+        self.is_deep = False
 
     def of(self, schema: Any) -> Shape:
         """Return the shape of a schema that fastavro has parsed."""
@@ -139,7 +153,7 @@ class Shapes:
         return _unwrapped(shape) if self._tells_names and kind in NAMED else shape
 
     def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
-        if kind in ("record", "error"):
+        if kind in RECORDS:
             return self._record(schema)
         if kind == "array":
             return array_of(self.of(schema["items"]))
@@ -152,7 +166,8 @@ class Shapes:
 
     def _record(self, schema: Mapping[str, Any]) -> Shape:
         name = schema["name"]
-        if name in self._within:
+        self.is_deep |= name in self._within
+        if name in self._within or not schema["fields"]:
             return json_text()
         self._within.append(name)
         try:
@@ -174,46 +189,57 @@ class Shapes:
     def _members(self, branches: list[Any]) -> Shape:
         """Return a struct with a field for each branch, of which one is not null (as Spark's own from_avro has it)."""
         shapes = [self.of(branch) for branch in branches]
-        fits = [self._fits(branch) for branch in branches]
+        # Python has one type for int and long, and for float and double: the wider one holds both.
+        order = sorted(enumerate(branches), key=lambda one: _kind(one[1]) in ("int", "float"))
+        tests = [(fits(self._whole(branch)), number) for fits in FITS for number, branch in order]
         kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
 
         def convert(value: Any) -> dict[str, Any]:
-            for number, (shape, fit) in enumerate(zip(shapes, fits, strict=True)):
+            for fit, number in tests:
                 if fit(value):
-                    return {f"member{number}": value if shape.convert is None else shape.convert(value)}
+                    made = shapes[number].convert
+                    return {f"member{number}": value if made is None else made(value)}
             raise ValueError(f"{shown(value)} is no branch of the union")
 
         return Shape(kind, convert)
 
-    def _fits(self, branch: Any) -> Any:
-        named = self._named[branch] if isinstance(branch, str) and branch not in PRIMITIVE else branch
-        kind = _kind(named)
-        if kind not in NAMED:
-            wanted = _python_of(kind, named)
-            return lambda value: type(value) in wanted
-        name = named["name"]
-        if self._tells_names:
-            return lambda value: (type(value) is tuple and value[0] == name) or _is_bare(value, kind, named)
-        return lambda value: _is_bare(value, kind, named)
+    def _whole(self, branch: Any) -> Mapping[str, Any]:
+        if isinstance(branch, str):
+            return {"type": branch} if branch in PRIMITIVE else self._whole(self._named[branch])
+        whole: Mapping[str, Any] = branch
+        return whole
 
 
-def _python_of(kind: str, schema: Any) -> tuple[type, ...]:
-    logical = str(schema.get("logicalType", "")) if isinstance(schema, dict) else ""
-    if logical == "decimal":
-        return (Decimal,)
-    made = LOGICAL.get((kind, logical))
-    if made is None:
-        return PYTHON[kind]
-    return {DateType: (date,), StringType: (time, UUID)}.get(type(made.type), (datetime,))
+def _is_named(schema: Mapping[str, Any]) -> Fits:
+    """Whether fastavro says that it met this type in a union."""
+    name = schema.get("name")
+    return lambda value: type(value) is tuple and value[0] == name
 
 
-def _is_bare(value: Any, kind: str, schema: Mapping[str, Any]) -> bool:
-    """Whether *value* is of a named type and fastavro did not say which: its writer knew no union there."""
-    if kind in ("record", "error"):
-        return isinstance(value, dict) and value.keys() == {field["name"] for field in schema["fields"]}
-    if kind == "enum":
-        return isinstance(value, str) and value in schema["symbols"]
-    return isinstance(value, (bytes, Decimal))
+def _is_record(schema: Mapping[str, Any]) -> Fits:
+    names = {field["name"] for field in schema.get("fields", ())}
+    return lambda value: schema["type"] in RECORDS and type(value) is dict and value.keys() == names
+
+
+def _is_plain(schema: Mapping[str, Any]) -> Fits:
+    made = PYTHON_LOGICAL.get((schema["type"], str(schema.get("logicalType"))), PYTHON.get(schema["type"], ()))
+    return lambda value: type(value) in made
+
+
+def _is_bare(schema: Mapping[str, Any]) -> Fits:
+    """Whether it may be of a type with a name, where the writer knew no union and fastavro says none."""
+    if schema["type"] == "enum":
+        return lambda value: value in schema["symbols"]
+    return lambda value: schema["type"] == "fixed" and isinstance(value, (bytes, Decimal))
+
+
+def _is_raw(schema: Mapping[str, Any]) -> Fits:
+    """Whether it may be of a logical type that its writer did not know."""
+    return lambda value: type(value) in PYTHON.get(schema["type"], ())
+
+
+# In this order a value is tried on the branches of a union.
+FITS = (_is_named, _is_record, _is_plain, _is_bare, _is_raw)
 
 
 def _unwrapped(shape: Shape) -> Shape:

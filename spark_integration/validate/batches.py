@@ -66,19 +66,20 @@ class Batches:
         before = self._state.begun(number, self._plan.registry)
         plan = before.plan if before else self._plan
         # Decoded once: were it done again for the second output, a schema that came meanwhile could move a record.
-        decoded = decode(frame.select(*COLUMNS), plan, self._known).localCheckpoint()
+        refused = before.refused if before else None
+        decoded = decode(frame.select(*COLUMNS), plan, self._known, refused).localCheckpoint()
         try:
             counts = count(decoded)
-            self._tell(counts)
+            for what in self.total.add(counts):
+                self._say(f"the records differ from the schema: {what}")
             if before is None:
                 self._refuse_drift(counts)
             now = ends(self._cluster, self._outputs)
             if before is None:
-                self._state.begin(number, Begun(plan, now))
+                self._state.begin(number, Begun(plan, now, counts.refused))
             self._write(decoded, counts, number, before.ends if before else None, now)
         finally:
             _release(decoded)
-        self.total.add(counts)
 
     def _write(self, decoded: DataFrame, counts: Counts, number: int, before: Offsets | None, now: Offsets) -> None:
         query_id = self._state.query_id
@@ -99,10 +100,6 @@ class Batches:
             if before is None:
                 self._state.forget(number)
             raise
-
-    def _tell(self, counts: Counts) -> None:
-        for what in counts.drift.keys() - self.total.drift.keys():
-            self._say(f"the records differ from the schema: {what}")
 
     def _refuse_drift(self, counts: Counts) -> None:
         if self._fail_on_drift and counts.drift:

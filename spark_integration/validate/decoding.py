@@ -14,19 +14,19 @@ from pyspark.sql.types import IntegerType, LongType, MapType, StringType, Struct
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError, shown
-from spark_integration.validate.drift import differences
+from spark_integration.validate.drift import Drift, Seen, drift_of, named
 from spark_integration.validate.formats import CONFLUENT, Format, Plan, format_of
 from spark_integration.validate.framing import unframed
-from spark_integration.validate.registry import Registry, Schema, UnknownSchemaError
+from spark_integration.validate.registry import Registry, RegistryError, Schema, UnknownSchemaError
 
-# Different differences of one Arrow batch that are told one by one.
-MOST_DIFFERENCES = 200
-OTHERS = "new other fields"
 TALLY = MapType(StringType(), LongType(), False)
 # What the rows of an Arrow batch come to; it stands in the first of them. Keys with a space at their end go on.
-ROWS, NULLS, DEAD, SCHEMA_ID, DRIFT = "rows", "nulls", "dead ", "schema ", "drift "
+ROWS, DEAD, REFUSED, DRIFT, HAS_FIELD = "rows", "dead ", "refused ", "drift ", "has "
 
 Known = Mapping[int, Schema]
+# Ids of schemas that could not be used when a batch began, and the reason for dead letters.
+Refused = Mapping[int, str]
+OF_SCHEMAS = ("unknown-schema", "unusable-schema")
 
 
 class Decoded(NamedTuple):
@@ -38,8 +38,11 @@ class Decoded(NamedTuple):
     detail: str | None = None
 
 
-def decode(frame: DataFrame, plan: Plan, known: Broadcast[Known]) -> DataFrame:
-    """Add to the records of *frame*: `decoded`, `schemaId`, `reason` and `detail` (null for a good one), `tally`."""
+def decode(frame: DataFrame, plan: Plan, known: Broadcast[Known], refused: Refused | None = None) -> DataFrame:
+    """Add to the records of *frame*: `decoded`, `schemaId`, `reason` and `detail` (null for a good one), `tally`.
+
+    *refused* is given for a batch that was begun once before: what is a dead letter for its schema's id is the same.
+    """
     added = [
         StructField("decoded", format_of(plan).type),
         StructField("schemaId", IntegerType()),
@@ -47,14 +50,14 @@ def decode(frame: DataFrame, plan: Plan, known: Broadcast[Known]) -> DataFrame:
         StructField("detail", StringType()),
         StructField("tally", TALLY),
     ]
-    return frame.mapInArrow(_decoder_of_batches(plan, known), StructType([*frame.schema.fields, *added]))
+    return frame.mapInArrow(_decoder_of_batches(plan, known, refused), StructType([*frame.schema.fields, *added]))
 
 
 def _decoder_of_batches(
-    plan: Plan, known: Broadcast[Known]
+    plan: Plan, known: Broadcast[Known], refused: Refused | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = Decoder(plan, known.value)
+        decoder = Decoder(plan, known.value, refused)
         for batch in batches:
             yield decoder.batch(batch)
 
@@ -64,20 +67,24 @@ def _decoder_of_batches(
 class Decoder:
     """Decodes the values of one task; *known* are schemas by their ids, others are asked for."""
 
-    def __init__(self, plan: Plan, known: Known) -> None:
+    def __init__(self, plan: Plan, known: Known, refused: Refused | None = None) -> None:
         self._format: Format = format_of(plan)
         self._framed = plan.wire_format == CONFLUENT
         self._registry = Registry(plan.registry) if plan.registry else None
+        self._again = refused is not None
         self._writers: dict[int, Schema | DeadLetterError] = dict(known)
-        self._differences: dict[int, list[str]] = {}
+        self._writers |= {number: _refused_before(number, reason) for number, reason in (refused or {}).items()}
+        # None where a schema does not say, and each value has to.
+        self._drifts: dict[int, Drift | None] = {}
+        self._told: set[str] = set()
         self.type = to_arrow_type(self._format.type)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with the columns that `decode` adds."""
-        drift: Counter[str] = Counter()
-        found = [self.value(value, drift) for value in batch.column("value").to_pylist()]
+        seen = Seen()
+        found = [self.value(value, seen) for value in batch.column("value").to_pylist()]
         values, found = self._column(found)
-        tally = pa.array([_tally(found, drift)] + [None] * (len(found) - 1), to_arrow_type(TALLY))
+        tally = pa.array([self._tally(found, seen)] + [None] * (len(found) - 1), to_arrow_type(TALLY))
         columns = [
             values,
             pa.array([_signed(one.schema_id) for one in found], pa.int32()),
@@ -88,20 +95,31 @@ class Decoder:
         names = ["decoded", "schemaId", "reason", "detail", "tally"]
         return pa.RecordBatch.from_arrays([*batch.columns, *columns], [*batch.schema.names, *names])
 
-    def value(self, value: bytes | None, drift: Counter[str]) -> Decoded:
+    def value(self, value: bytes | None, seen: Seen) -> Decoded:
         """Decode one; null, which deletes a key of a compacted topic, is a good value of every schema."""
         if value is None:
             return Decoded()
-        schema_id = None
+        schema_id, drift = None, Drift()
         try:
             payload, writer = value, None
             if self._framed:
                 schema_id, payload = unframed(value)
                 writer = self._writer(schema_id)
-                drift.update(self._differences.get(schema_id, ()))
-            return Decoded(self._format.decode(payload, writer, drift), schema_id)
+                drift = self._drifts.get(schema_id) or drift
+            decoded = Decoded(self._decoded(payload, writer, drift), schema_id)
         except DeadLetterError as problem:
-            return Decoded(None, schema_id, problem.reason, _text(problem.detail))
+            decoded = Decoded(None, schema_id, problem.reason, _text(problem.detail))
+        seen.add(drift, decoded.reason is None)
+        return decoded
+
+    def _decoded(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+        try:
+            return self._format.decode(payload, writer, drift)
+        except (DeadLetterError, PipelineError, MemoryError):
+            raise
+        except Exception as problem:
+            # A value that a library fails on in a way of its own would else stop the query for ever.
+            raise DeadLetterError("malformed", f"cannot be read: {type(problem).__name__} {problem}") from None
 
     def _writer(self, schema_id: int) -> Schema | None:
         if self._registry is None:
@@ -111,14 +129,19 @@ class Decoder:
             found = self._writers[schema_id] = self._ask(self._registry, schema_id)
         if isinstance(found, DeadLetterError):
             raise found
-        if schema_id not in self._differences:
+        if schema_id not in self._drifts:
             self._compare(schema_id, found)
         return found
 
     def _ask(self, registry: Registry, schema_id: int) -> Schema | DeadLetterError:
         try:
             return registry.by_id(schema_id)
-        except UnknownSchemaError:
+        except UnknownSchemaError as problem:
+            if self._again:
+                raise RegistryError(
+                    f"the schema registry {registry.url} has no schema {schema_id} any more, and a batch that it was read "
+                    "by is not done: register it again"
+                ) from problem
             return DeadLetterError("unknown-schema", f"the registry {registry.url} has no schema {schema_id}")
 
     def _compare(self, schema_id: int, writer: Schema) -> None:
@@ -127,22 +150,37 @@ class Decoder:
         except PipelineError as problem:
             self._writers[schema_id] = dead = DeadLetterError("unusable-schema", f"schema {schema_id}: {problem}")
             raise dead from None
-        self._differences[schema_id] = list(differences(kind, self._format.type)) if kind is not None else []
+        self._drifts[schema_id] = drift_of(kind, self._format.type) if kind is not None else None
 
     def _column(self, found: list[Decoded]) -> tuple[pa.Array, list[Decoded]]:
         """Make the column; where pyarrow takes not all values, find those that it does not."""
         try:
             return pa.array([one.value for one in found], self.type), found
-        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        except Exception:
             judged = [self._judged(one) for one in found]
             return pa.array([one.value for one in judged], self.type), judged
 
     def _judged(self, one: Decoded) -> Decoded:
         try:
             pa.array([one.value], self.type)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError) as problem:
+        except Exception as problem:
             return Decoded(None, one.schema_id, "does-not-fit", f"{shown(str(problem))} in {shown(one.value)}")
         return one
+
+    def _tally(self, found: list[Decoded], seen: Seen) -> list[tuple[str, int]]:
+        told: Counter[str] = Counter({ROWS: len(found)})
+        told.update(f"{DEAD}{one.reason}" for one in found if one.reason is not None)
+        told.update(f"{REFUSED}{one.schema_id} {one.reason}" for one in found if one.reason in OF_SCHEMAS)
+        told.update(f"{HAS_FIELD}{path}" for path in seen.has)
+        for what, count in seen.differs.most_common():
+            name = named(_text(what), self._told)
+            self._told.add(name)
+            told[DRIFT + name] += count
+        return list(told.items())
+
+
+def _refused_before(schema_id: int, reason: str) -> DeadLetterError:
+    return DeadLetterError(reason, f"schema {schema_id} could not be used when the batch was begun")
 
 
 def _signed(schema_id: int | None) -> int | None:
@@ -153,13 +191,3 @@ def _signed(schema_id: int | None) -> int | None:
 def _text(text: str) -> str:
     """Leave out half characters, which JSON can name and UTF-8 cannot write."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _tally(found: list[Decoded], drift: Counter[str]) -> list[tuple[str, int]]:
-    nulls = sum(one.value is None and one.reason is None for one in found)
-    told: Counter[str] = Counter({ROWS: len(found), NULLS: nulls})
-    told.update(f"{DEAD}{one.reason}" for one in found if one.reason is not None)
-    told.update(f"{SCHEMA_ID}{one.schema_id}" for one in found if one.schema_id is not None)
-    for number, (what, count) in enumerate(drift.most_common()):
-        told[DRIFT + (_text(what) if number < MOST_DIFFERENCES else OTHERS)] += count
-    return list(told.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,9 +10,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_d
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.avro import Avro
-from spark_integration.validate.drift import CHANGED
+from spark_integration.validate.drift import CHANGED, NEW, Drift
 from spark_integration.validate.json_schema import Judge
-from spark_integration.validate.json_values import Drift, holds_decimals, loads, reader_of
+from spark_integration.validate.json_values import loads, needs_digits, reader_of
 from spark_integration.validate.protobuf import Protobuf
 from spark_integration.validate.registry import RegistryOptions, Schema
 
@@ -46,7 +45,7 @@ class Format(Protocol):
         """Return the type of what another schema writes; None where that cannot be told."""
 
     def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
-        """Return a value as pyarrow takes it for the type; count in *drift* what differs. Raises DeadLetterError."""
+        """Return a value as pyarrow takes it for the type; tell *drift* what differs. Raises DeadLetterError."""
 
 
 class AvroFormat:
@@ -72,7 +71,7 @@ class ProtobufFormat:
     def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
         value, unknown = self._protobuf.decode(payload, writer)
         if writer is None:
-            drift.update(f"new value.#{number}" for number in unknown)
+            drift.differs.update(f"{NEW} value.#{number}" for number in unknown)
         return value
 
 
@@ -83,7 +82,7 @@ class JsonFormat:
         self._judge = Judge(plan.reader) if plan.reader.kind == "JSON" else None
         self.type = self._judge.type if self._judge else spark_type(plan.reader.text)
         self._read = reader_of(self.type)
-        self._exact = holds_decimals(self.type)
+        self._exact = needs_digits(self.type)
 
     def type_of(self, writer: Schema) -> DataType | None:
         return None
@@ -93,10 +92,9 @@ class JsonFormat:
         if self._judge is None:
             return self._read(value, drift)
         self._judge.check(value)
-        found: Drift = Counter()
-        read = self._read(value, found)
+        read = self._read(value, drift)
         # A column of text may stand for several types, all of which the schema allows.
-        drift.update({what: count for what, count in found.items() if not what.startswith(CHANGED)})
+        drift.differs = {what for what in drift.differs if not what.startswith(CHANGED)}
         return read
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote, urljoin
 
 import jsonschema_rs
 from pyspark.sql.types import (
@@ -31,6 +32,8 @@ SCALAR: Mapping[str, DataType] = {
     "number": DoubleType(),
     "string": StringType(),
 }
+CHOICES = ("oneOf", "anyOf")
+TYPE_WORDS = frozenset(("type", "properties", "additionalProperties", "$ref", "allOf", *CHOICES))
 FORMATS: Mapping[str, DataType] = {"date-time": TimestampType(), "date": DateType()}
 
 
@@ -60,31 +63,46 @@ def _local(references: Mapping[str, Any]) -> Any:
     """Resolve what the registry told of; nothing that a schema names is fetched from elsewhere."""
 
     def retrieve(uri: str) -> Any:
-        for name, document in references.items():
-            if uri == name or uri.endswith(f"/{name}"):
-                return document
-        raise ValueError(f"{uri} is not among the schema's references")
+        if (found := _named(references, uri)) is None:
+            raise ValueError(f"{uri} is not among the schema's references")
+        return found
 
     return retrieve
 
 
-class _Types:
-    """Finds types; what has none in Spark (several at once, or within itself) stays JSON text."""
+def _named(references: Mapping[str, Any], uri: str) -> Any:
+    found = (document for name, document in references.items() if uri == name or uri.endswith(f"/{name}"))
+    return next(found, None)
 
-    def __init__(self, document: Any, references: Mapping[str, Any]) -> None:
+
+class _Types:
+    """Finds types; what has none in Spark (several at once, or within itself) stays JSON text.
+
+    *within* are the places that lead to *document*: which document, and where in it.
+    """
+
+    def __init__(self, document: Any, references: Mapping[str, Any], within: Sequence[tuple[int, str]] = ()) -> None:
         self._document = document
         self._references = references
-        self._within: list[str] = []
+        self._within = list(within)
 
     def of(self, schema: Any) -> DataType:
         if not isinstance(schema, dict):
             return StringType()
-        if "$ref" in schema:
-            return self._referred(schema["$ref"])
-        for word in ("oneOf", "anyOf", "allOf"):
-            if word in schema and "properties" not in schema:
-                return self._one_of(schema[word])
-        return self._typed(schema)
+        if "$ref" not in schema and "allOf" not in schema:
+            return self._alone(schema)
+        own = {word: value for word, value in schema.items() if word not in ("$ref", "allOf")}
+        referred = [self._referred(schema["$ref"])] if "$ref" in schema else []
+        return _merged(referred + [self.of(one) for one in [*schema.get("allOf", ()), own] if _says_type(one)])
+
+    def _alone(self, schema: Mapping[str, Any]) -> DataType:
+        choices = [one for word in CHOICES for one in schema.get(word, ()) if _says_type(one)]
+        properties = schema.get("properties", {})
+        if choices and not properties:
+            return self._one_of(choices)
+        choices += [schema[word] for word in ("then", "else") if _says_type(schema.get(word))]
+        # A column for each property of each branch would say less than the object as it is.
+        return StringType() if any(_adds(one, properties) for one in choices) else self._typed(schema)
 
     def _typed(self, schema: Mapping[str, Any]) -> DataType:
         kinds = schema.get("type", "object" if "properties" in schema else [])
@@ -111,20 +129,62 @@ class _Types:
         return self.of(inner[0]) if len(inner) == 1 else StringType()
 
     def _referred(self, reference: str) -> DataType:
-        if reference in self._within:
-            return StringType()
-        self._within.append(reference)
-        try:
-            return self._at(reference)
-        finally:
-            self._within.pop()
-
-    def _at(self, reference: str) -> DataType:
         name, _, pointer = reference.partition("#")
-        document = self._references.get(name) if name else self._document
-        found = document
-        for step in pointer.strip("/").split("/") if pointer.strip("/") else ():
-            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        if name and document is not None:
-            return _Types(document, self._references).of(found)
-        return self.of(found)
+        document = self._called(unquote(name)) if name else self._document
+        place = id(document), pointer.strip("/")
+        if place in self._within or document is None:
+            return StringType()
+        found = _at(document, unquote(place[1]))
+        return _Types(document, self._references, [*self._within, place]).of(found)
+
+    def _called(self, name: str) -> Any:
+        """Return the document of a name: this one, a part of it that has an id of its own, or another."""
+        own = str(self._document.get("$id", "")) if isinstance(self._document, dict) else ""
+        uri = urljoin(own, name)
+        found = (one for one in _parts(self._document) if urljoin(own, str(one.get("$id", ""))).rstrip("#") == uri)
+        mine = next(found, None) if own else None
+        return mine if mine is not None else _named(self._references, uri)
+
+
+def _at(document: Any, pointer: str) -> Any:
+    """Return what a JSON pointer or an anchor leads to; None where there is nothing."""
+    anchored = next((one for one in _parts(document) if pointer and one.get("$anchor") == pointer), None)
+    found = document if anchored is None else anchored
+    for step in pointer.split("/") if pointer and anchored is None else ():
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            found = found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+        else:
+            found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Go through all objects of a schema."""
+    if isinstance(schema, dict):
+        yield schema
+    if isinstance(schema, (dict, list)):
+        for inner in schema.values() if isinstance(schema, dict) else schema:
+            yield from _parts(inner)
+
+
+def _says_type(schema: Any) -> bool:
+    return isinstance(schema, dict) and not TYPE_WORDS.isdisjoint(schema)
+
+
+def _adds(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> bool:
+    """Whether a branch may have fields that are not among those properties."""
+    more = TYPE_WORDS - {"type", "properties"}
+    return not more.isdisjoint(schema) or not schema.get("properties", {}).keys() <= properties.keys()
+
+
+def _merged(kinds: Sequence[DataType]) -> DataType:
+    """Return the type of what is of all these types at once."""
+    structs = [kind for kind in kinds if isinstance(kind, StructType)]
+    if len(structs) != len(kinds) or not structs:
+        return kinds[0] if kinds and all(kind == kinds[0] for kind in kinds) else StringType()
+    fields: dict[str, DataType] = {}
+    for field in (field for kind in structs for field in kind.fields):
+        known = fields.setdefault(field.name, field.dataType)
+        fields[field.name] = _merged([known, field.dataType])
+    return StructType([StructField(name, kind) for name, kind in fields.items()])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
+import math
+import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timezone
 from decimal import Context, Decimal
@@ -32,9 +33,8 @@ from pyspark.sql.types import (
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError, shown
+from spark_integration.validate.drift import CHANGED, MISSING, NEW, Drift
 
-# Counts differences from the schema: "new a.b", "missing a.c", "changed a.d".
-Drift = Counter[str]
 Read = Callable[[Any, Drift], Any]
 # A reader of a value that stands at a path.
 Make = Callable[[str], Read]
@@ -47,7 +47,7 @@ def loads(payload: bytes, exact: bool = False) -> Any:
     """Parse a JSON text; numbers with a fraction become floats, or Decimals if *exact*. Raises DeadLetterError."""
     try:
         return json.loads(payload, parse_float=Decimal if exact else float, parse_constant=_no_number)
-    except (ValueError, RecursionError) as problem:
+    except (ValueError, ArithmeticError, RecursionError) as problem:
         raise DeadLetterError("malformed", f"is no JSON: {problem}") from None
 
 
@@ -55,17 +55,19 @@ def _no_number(word: str) -> Any:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def holds_decimals(kind: DataType) -> bool:
-    """Whether a decimal is somewhere in that type."""
-    return '"decimal(' in kind.json()
+def needs_digits(kind: DataType) -> bool:
+    """Whether a number may go where a float would lose digits of it: into a decimal, or a text."""
+    return any(word in kind.json() for word in ('"decimal(', '"string"'))
 
 
 def reader_of(kind: DataType, path: str = "value") -> Read:
     """Return what reads a JSON value as *kind*; raises PipelineError where there is no such JSON.
 
-    It raises DeadLetterError where a value does not fit, and counts what is otherwise than the schema says.
+    It raises DeadLetterError where a value does not fit, and tells what is otherwise than the schema says.
     """
     if isinstance(kind, StructType):
+        if not kind.fields:
+            raise PipelineError(f"{path} has no fields, which Spark does not write: give it some, or make it a string")
         return _struct(kind, path)
     if isinstance(kind, ArrayType):
         return _array(reader_of(kind.elementType, f"{path}[]"), path)
@@ -81,7 +83,7 @@ def reader_of(kind: DataType, path: str = "value") -> Read:
 
 
 def _differs(path: str, kind: str, value: Any, drift: Drift) -> DeadLetterError:
-    drift[f"changed {path}"] += 1
+    drift.differs.add(f"{CHANGED} {path}")
     return DeadLetterError("does-not-fit", f"{path} is {shown(_plain(value))}, not {kind}")
 
 
@@ -92,13 +94,17 @@ def _plain(value: Any) -> Any:
 def _struct(kind: StructType, path: str) -> Read:
     fields = [(one.name, reader_of(one.dataType, f"{path}.{one.name}"), one.nullable) for one in kind.fields]
     names = {one.name for one in kind.fields}
+    paths = {f"{path}.{name}" for name in names}
 
     def read(value: Any, drift: Drift) -> Any:
         if type(value) is not dict:
             raise _differs(path, "an object", value, drift)
-        if value.keys() != names:
-            drift.update(f"new {path}.{name}" for name in value.keys() - names)
-            drift.update(f"missing {path}.{name}" for name in names - value.keys())
+        if value.keys() == names:
+            drift.has |= paths
+        else:
+            drift.has.update(f"{path}.{name}" for name in names & value.keys())
+            drift.differs.update(f"{NEW} {path}.{name}" for name in value.keys() - names)
+            drift.differs.update(f"{MISSING} {path}.{name}" for name in names - value.keys())
         found = {}
         for name, read_field, nullable in fields:
             item = value.get(name)
@@ -156,10 +162,21 @@ def _string(path: str) -> Read:
     def read(value: Any, drift: Drift) -> Any:
         if type(value) is str:
             return value
-        drift[f"changed {path}"] += 1
-        return json.dumps(value, default=float, ensure_ascii=False)
+        drift.differs.add(f"{CHANGED} {path}")
+        return _json_of(value)
 
     return read
+
+
+def _json_of(value: Any) -> str:
+    """Write JSON again, numbers with the digits that they had."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_json_of(name)}: {_json_of(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json_of, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _leaf(kind: DataType, path: str) -> Read:
@@ -202,11 +219,22 @@ def _decimal(value: Any, kind: DataType) -> Decimal:
     return number
 
 
+def _finite(layout: str) -> Callable[[Any, DataType], float]:
+    def convert(value: Any, _: DataType) -> float:
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(value)
+        struct.pack(layout, number)  # OverflowError where it is too large
+        return number
+
+    return convert
+
+
 # JSON's types that each takes, and what makes Python's value of them.
 LEAVES: Mapping[type[DataType], tuple[tuple[type, ...], Callable[[Any, DataType], Any]]] = {
     BooleanType: ((bool,), lambda value, _: value),
-    DoubleType: ((int, float, Decimal), lambda value, _: float(value)),
-    FloatType: ((int, float, Decimal), lambda value, _: float(value)),
+    DoubleType: ((int, float, Decimal), _finite("<d")),
+    FloatType: ((int, float, Decimal), _finite("<f")),
     DecimalType: ((int, float, Decimal, str), _decimal),
     BinaryType: ((str,), lambda value, _: base64.b64decode(value, validate=True)),
     DateType: ((str,), lambda value, _: date.fromisoformat(value)),

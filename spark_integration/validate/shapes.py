@@ -44,7 +44,16 @@ def map_of(content: Shape) -> Shape:
 
 def json_text() -> Shape:
     """Return the shape of what has no type of its own in Spark (a type within itself): its JSON as text."""
-    return Shape(StringType(), lambda value: json.dumps(value, default=_plain, ensure_ascii=False))
+    return Shape(StringType(), lambda value: json.dumps(_unnamed(value), default=_plain, ensure_ascii=False))
+
+
+def _unnamed(value: Any) -> Any:
+    """Leave out the names that fastavro puts before values."""
+    if isinstance(value, dict):
+        return {name: _unnamed(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_unnamed(one) for one in value]
+    return _unnamed(value[1]) if isinstance(value, tuple) else value
 
 
 def _plain(value: object) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -19,14 +20,19 @@ BATCHES = "batches"
 
 @dataclass(frozen=True)
 class Begun:
-    """A batch that began to write: how it read its records, and where the topics that it writes to ended before."""
+    """A batch that began to write: how it read its records, and where the topics that it writes to ended before.
+
+    *refused* are the ids of schemas that it could not use, with the reason: they may be registered meanwhile.
+    """
 
     plan: Plan
     ends: Offsets
+    refused: Mapping[int, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """Write it; where the registry is, and its password, are not part of it."""
-        return json.dumps({"plan": asdict(replace(self.plan, registry=None)), "ends": json_of_offsets(self.ends)})
+        plan = asdict(replace(self.plan, registry=None))
+        return json.dumps({"plan": plan, "ends": json_of_offsets(self.ends), "refused": dict(self.refused)})
 
 
 def begun_of_json(text: str, registry: RegistryOptions | None) -> Begun:
@@ -35,7 +41,8 @@ def begun_of_json(text: str, registry: RegistryOptions | None) -> Begun:
     plan = fields["plan"]
     references = tuple((name, referred) for name, referred in plan["reader"]["references"])
     reader = Schema(**{**plan["reader"], "references": references})
-    return Begun(Plan(**{**plan, "reader": reader, "registry": registry}), offsets_of_json(fields["ends"]))
+    refused = {int(number): reason for number, reason in fields.get("refused", {}).items()}
+    return Begun(Plan(**{**plan, "reader": reader, "registry": registry}), offsets_of_json(fields["ends"]), refused)
 
 
 class State:

@@ -9,28 +9,35 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.validate.decoding import DEAD, DRIFT, NULLS, ROWS
-from spark_integration.validate.drift import that_count
+from spark_integration.validate.decoding import DEAD, DRIFT, HAS_FIELD, REFUSED, ROWS
+from spark_integration.validate.drift import named, that_count
 
 
 @dataclass
 class Counts:
-    """Rows, dead letters by reason, and differences from the schema by path."""
+    """Rows, dead letters by reason, and differences from the schema by path.
+
+    *refused* are ids of schemas that the registry does not have, or that cannot be read, and the reason.
+    """
 
     rows: int = 0
     dead: Counter[str] = field(default_factory=Counter)
     drift: Counter[str] = field(default_factory=Counter)
+    refused: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def good(self) -> int:
         """Rows that are what the schema says."""
         return self.rows - self.dead.total()
 
-    def add(self, other: Counts) -> None:
-        """Add another batch."""
+    def add(self, other: Counts) -> list[str]:
+        """Add another batch; return the differences that there were none of before. All in all they are not many."""
+        before = set(self.drift)
         self.rows += other.rows
         self.dead.update(other.dead)
-        self.drift.update(other.drift)
+        for what, count in other.drift.most_common():
+            self.drift[named(what, set(self.drift))] += count
+        return [what for what in self.drift if what not in before]
 
 
 def count(decoded: DataFrame) -> Counts:
@@ -42,10 +49,14 @@ def count(decoded: DataFrame) -> Counts:
 
 def counts_of(tally: Mapping[str, int]) -> Counts:
     """Read the keys of a tally."""
-    dead, drift = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT))
-    rows = tally.get(ROWS, 0)
-    decoded = rows - tally.get(NULLS, 0) - sum(dead.values())
-    return Counts(rows, Counter(dead), Counter(that_count(drift, decoded)))
+    dead, drift, has, refused = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT, HAS_FIELD, REFUSED))
+    reasons = dict(one.split(" ") for one in refused)
+    return Counts(
+        tally.get(ROWS, 0),
+        Counter(dead),
+        Counter(that_count(drift, set(has))),
+        {int(schema_id): reason for schema_id, reason in reasons.items()},
+    )
 
 
 def _with_prefix(tally: Mapping[str, int], prefix: str) -> dict[str, int]:

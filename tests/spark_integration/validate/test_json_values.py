@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
@@ -19,6 +18,7 @@ from pyspark.sql.types import (
     DateType,
     DecimalType,
     DoubleType,
+    FloatType,
     IntegerType,
     LongType,
     MapType,
@@ -31,15 +31,15 @@ from pyspark.sql.types import (
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError
-from spark_integration.validate.json_values import Drift, holds_decimals, loads, reader_of
+from spark_integration.validate.drift import Drift, Seen, that_count
+from spark_integration.validate.json_values import loads, needs_digits, reader_of
 
 MONEY = DecimalType(10, 2)
 NOON = datetime(2026, 5, 4, 12, tzinfo=timezone.utc)
 
 
 def read(kind: DataType, text: str, drift: Drift | None = None) -> Any:
-    found = Counter() if drift is None else drift
-    return reader_of(kind)(loads(text.encode(), holds_decimals(kind)), found)
+    return reader_of(kind)(loads(text.encode(), needs_digits(kind)), drift or Drift())
 
 
 def struct(**fields: DataType) -> StructType:
@@ -57,6 +57,10 @@ def struct(**fields: DataType) -> StructType:
         (BooleanType(), "true", True),
         (StringType(), '"é\\n"', "é\n"),
         (StringType(), '{"a": [1, 2.5]}', '{"a": [1, 2.5]}'),
+        (StringType(), "12345678901234567.10", "12345678901234567.10"),
+        (StringType(), '["\\u00e9", {"b": 1e400}, true, null]', '["é", {"b": 1E+400}, true, null]'),
+        (DoubleType(), "1e-400", 0.0),
+        (FloatType(), "0.5", 0.5),
         (BinaryType(), '"AAE="', b"\0\1"),
         (DateType(), '"2026-05-04"', date(2026, 5, 4)),
         (TimestampType(), '"2026-05-04T12:00:00Z"', NOON),
@@ -86,6 +90,9 @@ def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
         (LongType(), "true", "value is True, not bigint"),
         (LongType(), '"1"', "value is '1', not bigint"),
         (ByteType(), "128", "value is 128, not tinyint"),
+        (DoubleType(), "1e400", "value is inf, not double"),
+        (FloatType(), "1e300", "value is 1e+300, not float"),
+        (FloatType(), "-1e39", "value is -1e+39, not float"),
         (BooleanType(), "1", "value is 1, not boolean"),
         (DoubleType(), '"1"', "value is '1', not double"),
         (BinaryType(), '"%"', "value is '%', not binary"),
@@ -102,11 +109,11 @@ def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
     ],
 )
 def test_values_that_do_not_fit(kind: DataType, text: str, detail: str) -> None:
-    drift: Drift = Counter()
+    drift = Drift()
     with pytest.raises(DeadLetterError) as refused:
         read(kind, text, drift)
     assert (refused.value.reason, refused.value.detail) == ("does-not-fit", detail)
-    assert list(drift) == [f"changed {detail.partition(' ')[0]}"]
+    assert list(drift.differs) == [f"changed {detail.partition(' ')[0]}"]
 
 
 def test_a_field_that_must_be_there() -> None:
@@ -116,10 +123,10 @@ def test_a_field_that_must_be_there() -> None:
             read(kind, text)
 
 
-@pytest.mark.parametrize("text", ["", "{", "NaN", "{} {}", "[" * 100_000, "1" * 5_000])
+@pytest.mark.parametrize("text", ["", "{", "NaN", "{} {}", "[" * 100_000, "1" * 5_000, '{"b":1e99999999999999999999}'])
 def test_what_is_no_json(text: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        loads(text.encode())
+        loads(text.encode(), exact=True)
     assert refused.value.reason == "malformed"
 
 
@@ -128,13 +135,53 @@ def test_bytes_that_are_no_text() -> None:
         loads(b'"\xff"')
 
 
-def test_drift_is_counted_by_path() -> None:
-    kind = struct(a=LongType(), b=struct(c=StringType()), d=ArrayType(struct(e=LongType())))
-    drift: Drift = Counter()
-    for value in ({"a": 1, "z": 2}, {"a": 1, "b": {"c": 5}, "d": [{"e": 1, "f": 1}]}, {"a": 1, "b": {}, "d": []}):
-        read(kind, json.dumps(value), drift)
-    wanted = {"new value.z", "missing value.d", "missing value.b", "missing value.b.c"}
-    assert drift == dict.fromkeys(wanted | {"changed value.b.c", "new value.d[].f"}, 1)
+def drift_of_values(kind: DataType, *values: Any) -> dict[str, int]:
+    """Return what is told of values, of which those that are no value of the type are dead letters."""
+    seen = Seen()
+    for value in values:
+        drift, good = Drift(), True
+        try:
+            read(kind, json.dumps(value), drift)
+        except DeadLetterError:
+            good = False
+        seen.add(drift, good)
+    return that_count(seen.differs, seen.has)
+
+
+LONG = LongType()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "told"),
+    [
+        (struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
+        (struct(a=LONG), [{}, {}], {"missing value.a": 2}),
+        (struct(a=LONG), [{}, {"a": None}], {}),
+        # In records that are dead letters fields may be missing as they are broken.
+        (struct(x=LONG, n=LONG), [{"n": "no"}, {"n": "no"}, {"x": 1, "n": 1}], {"changed value.n": 2}),
+        (struct(x=LONG, n=LONG), [{"n": 1}, {"x": 1, "n": "no"}], {"missing value.x": 1, "changed value.n": 1}),
+        # Once for a record, however many items it has.
+        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, *[{"i": [{"b": 1}]}] * 50], {}),
+        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, {"i": [{}]}], {"missing value.i[].b": 2}),
+        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{"b": 1}, {}]}], {}),
+        # Where the parent is not there nothing can be in it.
+        (struct(o=struct(b=LONG)), [{"o": None}, {"o": {}}, {"o": None}], {"missing value.o.b": 1}),
+        (struct(o=struct(b=LONG)), [{"o": None}], {}),
+        (
+            struct(m=MapType(StringType(), struct(b=LONG))),
+            [{"m": {"k": {"c": 1}}}],
+            {"new value.m{}.c": 1, "missing value.m{}.b": 1},
+        ),
+        (struct(a=StringType()), [{"a": 5}, {"a": "x"}], {"changed value.a": 1}),
+    ],
+)
+def test_drift_is_told_by_path_and_counted_by_record(kind: DataType, values: list[Any], told: dict[str, int]) -> None:
+    assert drift_of_values(kind, *values) == told
+
+
+def test_a_type_without_fields() -> None:
+    with pytest.raises(PipelineError, match=r"^value\.a has no fields, which Spark does not write"):
+        reader_of(struct(a=StructType([])))
 
 
 def test_a_type_that_json_cannot_hold() -> None:

@@ -1,0 +1,85 @@
+"""What fastavro's schema resolution does not do: defaults that are no JSON, and logical types that the reader does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Named = Mapping[str, Any]
+# What JSON's types are in Avro, for the default of a union.
+JSON_TYPES: Mapping[type, tuple[str, ...]] = {
+    type(None): ("null",),
+    bool: ("boolean",),
+    int: ("int", "long", "float", "double"),
+    float: ("float", "double"),
+    str: ("string", "bytes", "fixed", "enum"),
+    list: ("array",),
+    dict: ("record", "error", "map"),
+}
+
+
+def fill_defaults(named: Named) -> None:
+    """Make of all defaults in parsed schemas what their types hold: bytes of text, and records whole."""
+    for schema in named.values():
+        for field in schema.get("fields", ()):
+            if "default" in field:
+                field["default"] = _filled(field["type"], field["default"], named)
+
+
+def _filled(schema: Any, value: Any, named: Named) -> Any:
+    branches = list(_branches(schema, named))
+    kind = next((one for one in branches if one["type"] in JSON_TYPES.get(type(value), ())), branches[0])
+    if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
+        return value.encode("latin-1")
+    if kind["type"] == "array":
+        return [_filled(kind["items"], one, named) for one in value]
+    if kind["type"] == "map":
+        return {key: _filled(kind["values"], one, named) for key, one in value.items()}
+    if "fields" in kind:
+        return {one["name"]: _filled(one["type"], _given(value, one), named) for one in kind["fields"]}
+    return value
+
+
+def _given(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
+    return value[field["name"]] if field["name"] in value else field.get("default")
+
+
+def drop_logical_types(writer: Any, reader: Any, named: tuple[Named, Named]) -> None:
+    """Take out of a writer's schema the logical types where the reader has none; *named* are the types of both."""
+    _Drop(named).at(writer, reader)
+
+
+class _Drop:
+    def __init__(self, named: tuple[Named, Named]) -> None:
+        self._named = named
+        self._seen: set[tuple[int, int]] = set()
+
+    def at(self, writer: Any, reader: Any) -> None:
+        wanted = list(_branches(reader, self._named[1]))
+        for written in _branches(writer, self._named[0]):
+            if not any("logicalType" in one for one in wanted):
+                written.pop("logicalType", None)
+            for one in wanted:
+                if (id(written), id(one)) not in self._seen:
+                    self._seen.add((id(written), id(one)))
+                    self._within(written, one)
+
+    def _within(self, written: Any, wanted: Any) -> None:
+        for name in ("items", "values"):
+            if name in written and name in wanted:
+                self.at(written[name], wanted[name])
+        fields = {name: one for one in wanted.get("fields", ()) for name in (one["name"], *one.get("aliases", ()))}
+        for field in written.get("fields", ()):
+            if field["name"] in fields:
+                self.at(field["type"], fields[field["name"]]["type"])
+
+
+def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
+    """Go through the branches of a union, or what else a parsed schema stands for, as mappings with a `type`."""
+    for branch in schema if isinstance(schema, list) else [schema]:
+        if isinstance(branch, str):
+            yield named.get(branch) or {"type": branch}
+        elif isinstance(branch["type"], str) and branch["type"] not in named:
+            yield branch
+        else:
+            yield from _branches(branch["type"], named)

@@ -1,0 +1,204 @@
+"""Avro's bytes read under schema resolution: unions, defaults, logical types, types of other schemas, and what no writer writes."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, time, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_type
+
+from spark_integration.validate.avro import Avro
+from spark_integration.validate.dead import DeadLetterError
+from spark_integration.validate.registry import Schema
+from tests.spark_integration.validate.test_avro import (
+    COLOUR,
+    IDENTITY,
+    NOON,
+    POINT,
+    SPOT,
+    logical,
+    record,
+    round_trip,
+    schema,
+    written,
+)
+
+NUMBERS = ["null", "int", "long", "float", "double", "string", "boolean"]
+
+
+@pytest.mark.parametrize(
+    ("branch", "value"),
+    [(2, 5), (2, 2**40), (4, 0.5), (4, 3.141592653589793), (5, "x"), (6, True)],
+)
+def test_a_branch_of_a_union_is_the_one_that_was_written(branch: int, value: Any) -> None:
+    """Of int and long it is the long, as Python does not tell them apart."""
+    kind = record(a=NUMBERS)
+    payload = bytes([branch * 2]) + written(NUMBERS[branch], value)
+    found = Avro(schema(kind)).decode(payload, None)["a"]
+    assert found == {f"member{branch - 1}": value}
+    older = record(a=[*NUMBERS, "bytes"])
+    assert Avro(schema(kind)).decode(payload, schema(older))["a"] == found
+
+
+TWO = {"type": "fixed", "name": "Two", "size": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "held"),
+    [
+        (["bytes", TWO], b"\x02ab", {"member1": b"ab"}),
+        (["bytes", TWO], b"\x00\x04ab", {"member0": b"ab"}),
+        (["string", COLOUR], b"\x02\x02", {"member1": "BLUE"}),
+        (["string", COLOUR], b"\x00\x06RED", {"member0": "RED"}),
+        ([COLOUR, "string"], b"\x02\x06RED", {"member1": "RED"}),
+        ([logical("int", "time-millis"), logical("string", "uuid")], b"\x00\x02", {"member0": "00:00:00.001000"}),
+    ],
+)
+def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> None:
+    assert Avro(schema(record(a=kind))).decode(payload, None) == {"a": held}
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "payload", "held"),
+    [
+        (["null", "string", COLOUR], COLOUR, b"\x02", {"member0": "BLUE"}),
+        (["string", POINT, {"type": "map", "values": "int"}], POINT, b"\x02", {"member1": {"x": 1}}),
+        (
+            ["string", logical("long", "timestamp-millis")],
+            "long",
+            b"\x00",
+            {"member1": datetime(1970, 1, 1, tzinfo=timezone.utc)},
+        ),
+    ],
+)
+def test_a_reader_has_a_union_where_the_writer_has_none(reader: Any, writer: Any, payload: bytes, held: Any) -> None:
+    assert Avro(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+
+
+NESTED = {
+    "type": "record",
+    "name": "Nested",
+    "fields": [{"name": "x", "type": "int", "default": 7}, {"name": "y", "type": "bytes", "default": "\u0080"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "held"),
+    [
+        ("bytes", "\u00ff", b"\xff"),
+        (TWO, "\u00ff\u0000", b"\xff\0"),
+        (logical("bytes", "decimal", precision=4, scale=2), "\u00ff\u009c", Decimal("-1.00")),
+        (logical("fixed", "uuid", size=16, name="Id"), "\u00aa" * 16, "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"),
+        (
+            logical("fixed", "duration", size=12, name="Span"),
+            "\u0001" + "\0" * 11,
+            {"months": 1, "days": 0, "milliseconds": 0},
+        ),
+        (NESTED, {}, {"x": 7, "y": b"\x80"}),
+        (NESTED, {"x": -300}, {"x": -300, "y": b"\x80"}),
+        ({"type": "array", "items": "bytes"}, ["\u00fe", ""], [b"\xfe", b""]),
+        ({"type": "map", "values": "long"}, {"k": 2**62}, [("k", 2**62)]),
+        (["null", "int"], None, None),
+        (["string", "int"], "é", {"member0": "é", "member1": None}),
+        (COLOUR, "BLUE", "BLUE"),
+        ("double", 1.5, 1.5),
+        ("float", 0.5, 0.5),
+        ("boolean", True, True),
+        (logical("int", "date"), 1, date(1970, 1, 2)),
+    ],
+)
+def test_defaults(kind: Any, default: Any, held: Any) -> None:
+    reader = record(a=kind)
+    reader["fields"][0]["default"] = default
+    avro = Avro(schema(reader))
+    decoded = avro.decode(written(record(b="int"), {"b": 1}), schema(record(b="int")))
+    found = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
+    assert (found, type(found)) == (held, type(held))
+
+
+def test_several_types_of_other_schemas_in_one_topic() -> None:
+    """What a registry calls an event of several kinds: a union of references alone."""
+    one, two = ({"type": "record", "name": f"com.x.{name}", "fields": POINT["fields"]} for name in "AB")
+    references = (("a", json.dumps(one)), ("b", json.dumps(two)))
+    union = Schema("AVRO", '["com.x.A", "com.x.B"]', references)
+    avro = Avro(union)
+    assert avro.type.simpleString() == "struct<member0:struct<x:int>,member1:struct<x:int>>"
+    assert avro.decode(b"\x02\x0a", union) == {"member1": {"x": 5}}
+    name = Schema("AVRO", '"com.x.B"', references)
+    assert Avro(name).decode(b"\x0a", name) == {"x": 5}
+
+
+def test_a_union_within_a_referenced_schema() -> None:
+    inner = {"type": "record", "name": "In", "fields": [{"name": "u", "type": [POINT, SPOT]}]}
+    outer = Schema("AVRO", json.dumps(record(a="In")), (("in", json.dumps(inner)),))
+    assert Avro(outer).decode(b"\x02\x0a", outer) == {"a": {"u": {"member1": {"x": 5}}}}
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "value", "held"),
+    [
+        (logical("long", "timestamp-millis"), "long", NOON, int(NOON.timestamp() * 1000)),
+        (logical("int", "date"), "int", date(1970, 1, 3), 2),
+        (logical("int", "time-millis"), "long", time(0, 0, 1), 1000),
+        (logical("string", "uuid"), "string", IDENTITY, str(IDENTITY)),
+        (logical("bytes", "decimal", precision=4, scale=2), "bytes", Decimal("-1.00"), b"\x9c"),
+        ("long", logical("long", "timestamp-micros"), 1_000_000, datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc)),
+        (logical("long", "timestamp-millis"), logical("long", "timestamp-micros"), NOON, NOON),
+        (logical("int", "time-millis"), logical("long", "time-micros"), time(0, 0, 1), "00:00:01.000000"),
+        (
+            logical("bytes", "decimal", precision=4, scale=1),
+            logical("bytes", "decimal", precision=6, scale=2),
+            Decimal("1.5"),
+            Decimal("1.5"),
+        ),
+    ],
+)
+def test_a_logical_type_that_only_one_of_two_has(writer: Any, reader: Any, value: Any, held: Any) -> None:
+    payload = written(record(a=writer), {"a": value})
+    assert Avro(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+
+
+NODE = {
+    "type": "record",
+    "name": "Node",
+    "fields": [{"name": "v", "type": "int"}, {"name": "next", "type": ["null", "Node"]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        (NODE, b"\x00\x02" * 100_000),  # fastavro's compiled reader ends the process
+        (COLOUR, b"\x04"),
+        (["int", "string"], b"\x04\x02a"),
+        (logical("long", "timestamp-millis"), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+    ],
+)
+def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
+    with pytest.raises(DeadLetterError) as refused:
+        Avro(schema(kind)).decode(payload, None)
+    assert refused.value.reason == "malformed"
+
+
+def test_a_record_without_fields_is_json() -> None:
+    """Spark writes no struct without fields into files."""
+    assert round_trip({"type": "record", "name": "Empty", "fields": []}, {}) == ("string", "{}")
+
+
+def test_a_field_that_is_skipped_may_hold_itself() -> None:
+    value = {"v": 1, "next": {"v": 2, "next": None}}
+    payload = written(record(a=NODE, b="int"), {"a": value, "b": 5})
+    assert Avro(schema(record(b="int"))).decode(payload, schema(record(a=NODE, b="int"))) == {"b": 5}
+
+
+def test_a_symbol_that_the_reader_does_not_know() -> None:
+    more = {**COLOUR, "symbols": ["RED", "GREEN"]}
+    payload = written(record(a=more), {"a": "GREEN"})
+    with pytest.raises(DeadLetterError, match="GREEN not found in reader symbol list"):
+        Avro(schema(record(a=COLOUR))).decode(payload, schema(record(a=more)))
+    reader = record(a={**COLOUR, "default": "BLUE"})
+    assert Avro(schema(reader)).decode(payload, schema(record(a=more))) == {"a": "BLUE"}
