@@ -71,7 +71,8 @@ class FakeRegistry:
                     status = HTTPStatus.UNAUTHORIZED
                 if registry.fail_for_ids and "/ids/" in self.path:
                     status = HTTPStatus.SERVICE_UNAVAILABLE
-                body = json.dumps(answer if status == HTTPStatus.OK else {"error_code": status * 100}).encode()
+                error = {"error_code": (40403 if "/ids/" in self.path else 40401) if answer is None else status * 100}
+                body = json.dumps(answer if status == HTTPStatus.OK else error).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 import pytest
 
@@ -81,6 +85,46 @@ def test_a_registry_that_fails_is_no_unknown_schema() -> None:
         assert registry.asked.count(f"/schemas/ids/{number}") == 2
         registry.fail_for_ids = False
         assert Registry(RegistryOptions(registry.url)).by_id(number).text == "{}"
+
+
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (NOT_FOUND + b"\r\n<html>ingress</html>", "HTTP 404"),
+        (NOT_FOUND + b'\r\n{"error_code": 404, "message": "HTTP 404 Not Found"}', "HTTP 404"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", "IncompleteRead"),
+        (b"no status\r\n\r\n", "no status"),
+        (b"", "closed connection"),
+    ],
+)
+def test_what_stands_before_a_registry_is_no_unknown_schema(answer: bytes, told: str) -> None:
+    """A proxy's page, an answer that ends early: asked again, and in the end the registry does not answer."""
+    with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
+        Registry(RegistryOptions(url), tries=2).by_id(1)
+    assert len(asked) == 2
+
+
+@contextmanager
+def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Answer whatever is asked with these bytes; gives the address, and what was asked."""
+    asked: list[bytes] = []
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            asked.append(self.rfile.readline())
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(answer)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -152,22 +152,25 @@ def test_good_records_in_a_topic(scene: Scene) -> None:
 def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
     """What Spark stores of Avro's types."""
     kind = record(
-        ("when", {"type": "long", "logicalType": "timestamp-millis"}),
+        ("when", {"type": "long", "logicalType": "timestamp-micros"}),
+        ("local", {"type": "long", "logicalType": "local-timestamp-micros"}),
         ("price", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
         ("raw", "bytes"),
         ("tags", {"type": "map", "values": "int"}),
         ("some", ["null", "int", "string"]),
     )
     run = Validation(scene)
-    payload = avro(0, kind, {"when": 1_000, "price": Decimal(0), "raw": b"\0", "tags": {"a": 1}, "some": "x"})[5:]
+    payload = avro(
+        0, kind, {"when": 1_000_001, "local": 2, "price": Decimal(0), "raw": b"\0", "tags": {"a": 1}, "some": "x"}
+    )[5:]
     produce(scene.broker, scene.topic, 0, [payload])
     run.run(SchemaOptions(value_format="avro", schema=run.file("kind.avsc", json.dumps(kind))))
     (found,) = run.table().values()
-    assert found["when"] == datetime(1970, 1, 1, 0, 0, 1)
+    assert found["when"] == datetime(1970, 1, 1, 0, 0, 1, 1)
     assert (str(found["price"]), found["raw"], found["tags"]) == ("0.00", b"\0", {"a": 1})
     assert found["some"] == {"member0": None, "member1": "x"}
     (told,) = run.good_records().values()
-    assert told["when"] == "1970-01-01T00:00:01.000Z"
+    assert (told["when"], told["local"]) == ("1970-01-01T00:00:01.000001Z", "1970-01-01T00:00:00.000002")
     assert (told["price"], told["raw"], told["tags"]) == (0.0, "AA==", {"a": 1})
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.options import grouped, properties_of
 from spark_integration.source import read_batch
-from spark_integration.validate.dead import shown
+from spark_integration.validate.dead import DeadLetterError, shown
 from spark_integration.validate.formats import CONFLUENT, PLAIN, SPARK, Plan
+from spark_integration.validate.framing import unframed
 from spark_integration.validate.protobuf import DESCRIPTORS
 from spark_integration.validate.protoc import compile_file
 from spark_integration.validate.registry import Registry, RegistryOptions, Schema, UnknownSchemaError, registry_options
@@ -139,20 +141,30 @@ def _ddl(text: str) -> Any:
 def _inferred(spark: SparkSession, source: Mapping[str, str], options: SchemaOptions) -> Choice:
     if options.value_format != "json":
         raise PipelineError(f"{options.value_format} says nothing of its types: give --schema, or --schema-registry")
-    inferred = infer(spark, source, options.infer)
+    inferred = infer(spark, source, options.infer, framed=options.wire_format == CONFLUENT)
     return Choice(_plan(options, Schema(SPARK, inferred.json())), {}, inferred=True)
 
 
-def infer(spark: SparkSession, source: Mapping[str, str], count: int) -> StructType:
-    """Infer the type of the JSON objects among the first *count* values by Spark's own rules; raises PipelineError."""
+def infer(spark: SparkSession, source: Mapping[str, str], count: int, framed: bool = False) -> StructType:
+    """Infer the type of the JSON objects among the first *count* values by Spark's own rules; raises PipelineError.
+
+    *framed*: values begin with the header of a schema registry's serializers.
+    """
     sample = {name: value for name, value in source.items() if name not in BEGINNINGS}
     values = read_batch(spark, {**sample, "startingOffsets": "earliest"}).where(sql.col("value").isNotNull())
-    texts = [bytes(row.value).decode("utf-8", "replace") for row in values.select("value").limit(count).collect()]
+    sampled = [bytes(row.value) for row in values.select("value").limit(count).collect()]
+    texts = [text.decode("utf-8", "replace") for text in (_payloads(sampled) if framed else sampled)]
     rows = spark.sparkContext.parallelize(texts, 1)
     found: StructType = spark.read.option("mode", "DROPMALFORMED").json(rows).schema
     if not found.fields:
         raise PipelineError(f"no JSON object is among the first {count} records: give --schema")
     return found
+
+
+def _payloads(values: Sequence[bytes]) -> Iterator[bytes]:
+    for value in values:
+        with suppress(DeadLetterError):
+            yield unframed(value).payload
 
 
 def _registry(url: str | None, config: Path | None) -> RegistryOptions | None:

@@ -22,6 +22,13 @@ DETAIL = "kafkacompat-dead-letter-detail"
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 # The columns of --path.
 TABLE = ("key", "decoded as value", "schemaId", *COLUMNS[2:])
+# Microseconds, and the same text whatever the session's time zone is.
+JSON = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 PLACE = ("topic", "partition", "offset")
 
 
@@ -67,8 +74,9 @@ def write_files(good: DataFrame, outputs: Outputs, query_id: str, number: int) -
 def good_records(good: DataFrame, query_id: str) -> DataFrame:
     """Return records with the decoded value as JSON, key and headers as they were, and their origin."""
     # JSON of an array without its brackets: to_json takes no single number or text.
-    json = sql.to_json(sql.array("decoded"), {"ignoreNullFields": "false"})
-    value = sql.when(sql.col("decoded").isNotNull(), sql.substring(json, sql.lit(2), sql.length(json) - 2))
+    json = sql.to_json(sql.array("decoded"), JSON)
+    # pyspark 3.5 takes no columns in sql.substring.
+    value = sql.when(sql.col("decoded").isNotNull(), json.substr(sql.lit(2), sql.length(json) - 2))
     return _marked(with_origin(good), {QUERY: sql.lit(query_id)}).withColumn("value", value.cast("binary"))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from google.protobuf import json_format, message_factory
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.unknown_fields import UnknownFieldSet
 from pyspark.sql.types import (
     ArrayType,
@@ -61,8 +63,25 @@ def _micros(value: Any) -> int:
     return int(value.seconds) * 1_000_000 + int(value.nanos) // 1_000
 
 
-def _json(value: Any) -> str:
-    return str(json_format.MessageToJson(value, indent=None, preserving_proto_field_name=True))
+def _json_by(pool: DescriptorPool) -> Read:
+    """Return what writes a message as JSON; *pool* has the messages that an Any may hold."""
+
+    def convert(value: Any) -> str:
+        if str(value.DESCRIPTOR.full_name) == ANY and not _is_known(value, pool):
+            return json.dumps({"@type": value.type_url, "value": base64.b64encode(value.value).decode()})
+        return str(
+            json_format.MessageToJson(value, indent=None, preserving_proto_field_name=True, descriptor_pool=pool)
+        )
+
+    return convert
+
+
+def _is_known(value: Any, pool: DescriptorPool) -> bool:
+    try:
+        pool.FindMessageTypeByName(value.type_url.rpartition("/")[2])
+    except KeyError:
+        return not value.type_url
+    return True
 
 
 def _wrapped(shape: Shape) -> Shape:
@@ -82,11 +101,9 @@ WELL_KNOWN: Mapping[str, Shape] = {
     "google.protobuf.BoolValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BOOL]),
     "google.protobuf.StringValue": _wrapped(SCALAR[FieldDescriptor.TYPE_STRING]),
     "google.protobuf.BytesValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BYTES]),
-    "google.protobuf.Struct": Shape(StringType(), _json),
-    "google.protobuf.Value": Shape(StringType(), _json),
-    "google.protobuf.ListValue": Shape(StringType(), _json),
-    "google.protobuf.Any": Shape(StringType(), _json),
 }
+ANY = "google.protobuf.Any"
+AS_JSON = (ANY, "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 
 
 def file_of(schema: Schema) -> FileDescriptor:
@@ -106,18 +123,17 @@ class Protobuf:
         self._message = _message(self._file, name)
         self._class: Any = message_factory.GetMessageClass(self._message)
         self._framed = framed
-        shape = _Shapes().message(self._message)
+        shape = _Shapes(self._file.pool).message(self._message)
         self._read: Read = shape.convert or (lambda value: value)
         self.type: DataType = shape.type
-        self._names: dict[tuple[int, Schema, tuple[int, ...]], str] = {}
 
     def type_of(self, writer: Schema) -> DataType | None:
         """Return the type of this message as *writer* has it, None where it has not; raises PipelineError."""
+        pool = file_of(writer).pool
         try:
-            message = file_of(writer).pool.FindMessageTypeByName(self._message.full_name)
+            return _Shapes(pool).message(pool.FindMessageTypeByName(self._message.full_name)).type
         except KeyError:
             return None
-        return _Shapes().message(message).type
 
     def decode(self, payload: bytes, writer: Schema | None) -> tuple[Any, list[int]]:
         """Decode a value, and tell the numbers of its fields that the reader does not know; raises DeadLetterError."""
@@ -129,17 +145,19 @@ class Protobuf:
             if not message.IsInitialized():
                 raise DeadLetterError("malformed", f"lacks required fields: {message.FindInitializationErrors()}")
             return self._read(message), sorted({field.field_number for field in UnknownFieldSet(message)})
-        except (DecodeError, UnicodeDecodeError) as problem:
+        except DeadLetterError:
+            raise
+        except Exception as problem:
+            # What a message holds may have no JSON: a number that is none, a time before the year 1.
             raise DeadLetterError("malformed", f"is no {self._message.full_name}: {problem}") from None
 
     def _check_message(self, writer: Schema | None, indexes: tuple[int, ...]) -> None:
         file = file_of(writer) if writer is not None else self._file
-        try:
-            name = str(at(file, indexes).full_name)
-        except IndexError:
-            raise DeadLetterError("malformed", f"names message {list(indexes)}, which its schema lacks") from None
-        if name != self._message.full_name:
-            raise DeadLetterError("other-message", f"holds {name}, not {self._message.full_name}")
+        names = [str(one.full_name) for one in at(file, indexes)]
+        if not names:
+            raise DeadLetterError("malformed", f"names message {list(indexes)}, which its schema lacks")
+        if self._message.full_name not in names:
+            raise DeadLetterError("other-message", f"holds {names[0]}, not {self._message.full_name}")
 
 
 def _message(file: FileDescriptor, name: str | None) -> Descriptor:
@@ -156,15 +174,17 @@ def _message(file: FileDescriptor, name: str | None) -> Descriptor:
 class _Shapes:
     """Makes shapes of messages; one that is met within itself becomes JSON text, for Spark's types end somewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, pool: DescriptorPool) -> None:
         self._within: list[str] = []
+        self._text = Shape(StringType(), _json_by(pool))
 
     def message(self, message: Descriptor) -> Shape:
         name = str(message.full_name)
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
-        if name in self._within:
-            return Shape(StringType(), _json)
+        # Spark writes no struct without fields.
+        if name in AS_JSON or name in self._within or not message.fields:
+            return self._text
         self._within.append(name)
         try:
             fields = [(field.name, *self._field(field)) for field in message.fields]

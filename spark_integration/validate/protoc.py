@@ -45,19 +45,23 @@ def messages(file: FileDescriptor) -> list[Descriptor]:
     return list(file.message_types_by_name.values())
 
 
-def at(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
-    """Return the message at that path of indexes; raises IndexError."""
-    found = messages(file)
-    message = _pick(found, indexes[0])
-    for index in indexes[1:]:
-        message = _pick(list(message.nested_types), index)
+def at(file: FileDescriptor, indexes: tuple[int, ...]) -> list[Descriptor]:
+    """Return the messages that this path of indexes may stand for; none where the file has none there.
+
+    Confluent's Java serializer counts what the .proto declares, those for Python and Go count the entries of maps as well.
+    """
+    found = (_path(messages(file), indexes, entries) for entries in (False, True))
+    return [one for one in found if one is not None]
+
+
+def _path(among: list[Descriptor], indexes: tuple[int, ...], entries: bool) -> Descriptor | None:
+    message = None
+    for index in indexes:
+        if not 0 <= index < len(among):
+            return None
+        message = among[index]
+        among = [one for one in message.nested_types if entries or not one.GetOptions().map_entry]
     return message
-
-
-def _pick(found: list[Descriptor], index: int) -> Descriptor:
-    if not 0 <= index < len(found):
-        raise IndexError(index)
-    return found[index]
 
 
 def _put(folder: Path, name: str, text: str) -> None:

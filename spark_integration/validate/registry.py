@@ -7,6 +7,7 @@ as long as its process lives.
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import ssl
 import threading
@@ -25,6 +26,8 @@ FIRST_PAUSE_S = 0.5
 PASSING = {HTTPStatus.TOO_MANY_REQUESTS} | {
     status for status in HTTPStatus if status >= HTTPStatus.INTERNAL_SERVER_ERROR
 }
+# What registries answer with 404 where a subject, a version or a schema is unknown; a proxy's 404 says nothing of that.
+UNKNOWN = (40401, 40402, 40403)
 REFUSING = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 # In the words of Confluent's Python client.
 PROPERTIES = (
@@ -136,7 +139,7 @@ class Registry:
             except urllib.error.HTTPError as problem:
                 failure: Exception = problem
                 self._judge(problem, path)
-            except (OSError, ValueError) as problem:
+            except (OSError, ValueError, http.client.HTTPException) as problem:
                 failure = problem
         raise RegistryError(
             f"the schema registry {self.url} does not answer ({_told(failure)}): see that it runs, then run this again"
@@ -148,14 +151,22 @@ class Registry:
             return json.loads(answer.read())
 
     def _judge(self, problem: urllib.error.HTTPError, path: str) -> None:
-        if problem.code in PASSING:
-            return
-        if problem.code == HTTPStatus.NOT_FOUND:
+        if problem.code == HTTPStatus.NOT_FOUND and _error_code(problem) in UNKNOWN:
             raise UnknownSchemaError(f"the schema registry {self.url} has no {path}: register it, or name another")
+        if problem.code in PASSING or problem.code == HTTPStatus.NOT_FOUND:
+            return
         told = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
         raise RegistryError(
             f"the schema registry {self.url} does not answer {path} ({told}): look at --schema-registry-config"
         )
+
+
+def _error_code(problem: urllib.error.HTTPError) -> Any:
+    try:
+        answer = json.loads(problem.read())
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    return answer.get("error_code") if isinstance(answer, dict) else None
 
 
 def _authorization(properties: Mapping[str, str]) -> dict[str, str]:
@@ -183,5 +194,7 @@ def _quoted(subject: str) -> str:
 
 
 def _told(failure: Exception) -> str:
+    if isinstance(failure, urllib.error.HTTPError):
+        return f"HTTP {failure.code}"
     reason = getattr(failure, "reason", None)
-    return str(reason or failure)
+    return str(reason or failure or type(failure).__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -105,7 +106,7 @@ def test_another_version_is_read_by_numbers() -> None:
 def test_message_indexes(indexes: bytes, name: str) -> None:
     """Zigzag varints, 0 alone for the first message."""
     value, _ = Protobuf(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
-    assert isinstance(value, dict)
+    assert value is not None
     other = Protobuf(proto(NEW), None, framed=True)
     with pytest.raises(DeadLetterError) as refused:
         other.decode(indexes, proto(ALL))
@@ -141,6 +142,89 @@ def test_schemas_of_other_subjects() -> None:
     text = 'syntax = "proto3"; import "parts/part.proto"; message Whole { Part part = 1; }'
     schema = Schema("PROTOBUF", text, (("parts/part.proto", part),))
     assert Protobuf(schema, "Whole", framed=True).type.simpleString() == "struct<part:struct<a:int>>"
+
+
+MAPS = """
+syntax = "proto3";
+message Outer { map<string, int32> m = 1; message One { int32 x = 1; } message Two { int32 x = 1; } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("indexes", "name", "fits"),
+    [
+        (b"\4\0\0", "Outer.One", True),  # as Java counts
+        (b"\4\0\2", "Outer.One", True),  # as Python and Go do
+        (b"\4\0\2", "Outer.Two", True),
+        (b"\4\0\4", "Outer.Two", True),
+        (b"\4\0\0", "Outer.Two", False),
+        (b"\4\0\4", "Outer.One", False),
+    ],
+)
+def test_message_indexes_beside_maps(indexes: bytes, name: str, fits: bool) -> None:
+    protobuf = Protobuf(proto(MAPS), name, framed=True)
+    if fits:
+        assert protobuf.decode(indexes + b"\x08\x05", proto(MAPS)) == ({"x": 5}, [])
+    else:
+        with pytest.raises(DeadLetterError, match="holds Outer"):
+            protobuf.decode(indexes, proto(MAPS))
+
+
+HOLDS_ANY = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/any.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/timestamp.proto";
+message Event { google.protobuf.Any a = 1; google.protobuf.Struct s = 2; Event inner = 3; google.protobuf.Timestamp t = 4; }
+message Part { int32 x = 1; }
+message Empty { }
+message Holder { Empty e = 1; map<string, Empty> m = 2; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ({"@type": "type.googleapis.com/shop.Part", "x": 5}, '{"@type": "type.googleapis.com/shop.Part", "x": 5}'),
+        ({}, "{}"),
+    ],
+)
+def test_any_of_a_message_of_the_schema(told: dict[str, Any], text: str) -> None:
+    descriptor = file_of(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    message: Any = message_factory.GetMessageClass(descriptor)()
+    json_format.ParseDict({"a": told}, message, descriptor_pool=descriptor.file.pool)
+    decoded = held(Protobuf(proto(HOLDS_ANY), None, framed=False), message.SerializeToString())
+    assert json.loads(decoded["a"]) == json.loads(text)
+
+
+def test_any_of_an_unknown_message() -> None:
+    url = b"x.y/other.Thing"
+    content = b"\x0a" + bytes([len(url)]) + url + b"\x12\x02\xff\x00"
+    payload = b"\x0a" + bytes([len(content)]) + content
+    decoded = held(Protobuf(proto(HOLDS_ANY), None, framed=False), payload)
+    assert json.loads(decoded["a"]) == {"@type": "x.y/other.Thing", "value": "/wA="}
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_message_that_json_cannot_hold(inner: bool) -> None:
+    """NaN in a Struct, and a time that is none within a type within itself."""
+    descriptor = file_of(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    message: Any = message_factory.GetMessageClass(descriptor)()
+    if inner:
+        message.inner.inner.t.seconds = 2**62
+    else:
+        message.s.fields["a"].number_value = float("nan")
+    with pytest.raises(DeadLetterError) as refused:
+        Protobuf(proto(HOLDS_ANY), None, framed=False).decode(message.SerializeToString(), None)
+    assert refused.value.reason == "malformed"
+
+
+def test_a_message_without_fields_is_json() -> None:
+    protobuf = Protobuf(proto(HOLDS_ANY), "shop.Holder", framed=False)
+    assert protobuf.type.simpleString() == "struct<e:string,m:map<string,string>>"
+    assert held(protobuf, b"\x0a\x00\x12\x05\x0a\x01k\x12\x00") == {"e": "{}", "m": [("k", "{}")]}
+    assert held(Protobuf(proto(HOLDS_ANY), "shop.Empty", framed=False), b"") == "{}"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+"""What one value does to its batch: it is decoded or a dead letter, and what it differs in is told once and not without bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+
+from spark_integration.errors import PipelineError
+from spark_integration.validate import batches
+from spark_integration.validate.batches import Batches
+from spark_integration.validate.decoding import Decoder
+from spark_integration.validate.drift import MOST_DIFFERENCES, OTHERS, Seen
+from spark_integration.validate.formats import SPARK, Plan
+from spark_integration.validate.registry import Registry, RegistryError, RegistryOptions, Schema, UnknownSchemaError
+from spark_integration.validate.state import Begun, begun_of_json
+from spark_integration.validate.tally import Counts, counts_of
+
+REGISTRY = RegistryOptions("http://127.0.0.1:9")
+AVRO = Schema("AVRO", '"long"')
+
+
+def json_plan(kind: StructType) -> Plan:
+    return Plan("json", "plain", Schema(SPARK, kind.json()))
+
+
+def tallied(decoder: Decoder, *values: bytes | None) -> tuple[list[Any], Counts]:
+    """Return the reasons of an Arrow batch of values, and what it comes to."""
+    batch = decoder.batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
+    return batch.column("reason").to_pylist(), counts_of(dict(batch.column("tally")[0].as_py()))
+
+
+def reasons_of(decoder: Decoder, *values: bytes | None) -> list[Any]:
+    return [decoder.value(value, Seen()).reason for value in values]
+
+
+def test_a_value_that_a_library_fails_on_is_malformed() -> None:
+    """Each of them raised something of its own, and stopped the query for ever."""
+    properties = {name: {"type": "integer"} for name in "abc"}
+    judge = Decoder(Plan("json", "plain", Schema("JSON", json.dumps({"properties": properties}))), {})
+    assert reasons_of(judge, b'{"a": 1, "\\ud83d": 1}', b'{"a": 1}') == ["malformed", None]
+    text = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    assert reasons_of(text, b'{"b":1e99999999999999999999}', b'{"a": 1}') == [None, None]
+
+
+def test_numbers_that_no_column_holds() -> None:
+    decoder = Decoder(json_plan(StructType([StructField("a", DoubleType())])), {})
+    assert tallied(decoder, b'{"a": 1e400}', b'{"a": 1}')[0] == ["does-not-fit", None]
+
+
+def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What speaks of the registry or of memory ends the batch."""
+    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    for problem in (PipelineError("no"), MemoryError()):
+        monkeypatch.setattr(decoder._format, "decode", raising(problem))
+        with pytest.raises(type(problem)):
+            decoder.value(b"{}", Seen())
+
+
+def raising(problem: Exception) -> Callable[..., Any]:
+    def fail(*_: Any) -> Any:
+        raise problem
+
+    return fail
+
+
+def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
+    """Objects that are keyed by ids bring new paths with each record; a key may be long."""
+    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    total = Counts()
+    told: list[str] = []
+    for first in range(0, 1000, 100):
+        values = [json.dumps({"b": 1, f"{number} {'x' * 10_000}": 1}).encode() for number in range(first, first + 100)]
+        told += total.add(tallied(decoder, *values)[1])
+    assert len(told) == len(set(told)) == len(total.drift)
+    assert len(total.drift) <= MOST_DIFFERENCES + 2
+    assert (total.drift["new value.b"], total.drift["missing value.a"]) == (1000, 1000)
+    assert total.drift[OTHERS] == 1000 - (len(total.drift) - 3)
+    assert max(map(len, told)) < 300
+
+
+def test_runs_of_many_tasks_are_told_together() -> None:
+    total = Counts()
+    for task in range(5):
+        one = tallied(
+            Decoder(json_plan(StructType([StructField("a", LongType())])), {}),
+            *(json.dumps({"a": 1, f"{task}-{number}": 1}).encode() for number in range(150)),
+        )[1]
+        total.add(one)
+    assert sum(total.drift.values()) == 750
+    assert total.drift[OTHERS] == 750 - MOST_DIFFERENCES
+
+
+def framed(schema_id: int, payload: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4, "big") + payload
+
+
+def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registered between a kill and the restart it would make a good record of what has a dead letter already."""
+    known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
+    monkeypatch.setattr(Registry, "by_id", lambda _, number: registered(known, number))
+    plan = Plan("avro", "confluent", AVRO, None, REGISTRY)
+    values = [framed(1, b"\x02"), framed(77, b"\x02"), framed(78, b"\x02"), framed(4_000_000_000, b"")]
+    reasons, counts = tallied(Decoder(plan, {}), *values)
+    assert reasons == [None, "unknown-schema", "unusable-schema", "unknown-schema"]
+    begun = begun_of_json(Begun(plan, {}, counts.refused).as_json(), REGISTRY)
+    known[77] = known[78] = known[4_000_000_000] = AVRO
+    assert reasons_of(Decoder(plan, {77: AVRO}, begun.refused), *values) == reasons
+    assert reasons_of(Decoder(plan, {}), *values) == [None, None, None, "malformed"]
+    # And what was known is no dead letter the second time.
+    del known[1]
+    with pytest.raises(RegistryError, match="has no schema 1 any more"):
+        Decoder(plan, {}, begun.refused).value(values[0], Seen())
+
+
+def registered(known: Mapping[int, Schema], number: int) -> Schema:
+    if number not in known:
+        raise UnknownSchemaError(str(number))
+    return known[number]
+
+
+def test_a_key_in_brackets_is_told_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rich took it for the end of a style that never began, and the query stopped for ever."""
+    from spark_integration.console import console
+
+    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    counts = tallied(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
+    monkeypatch.setattr(batches, "decode", lambda *_: cast("Any", Checkpointed()))
+    monkeypatch.setattr(batches, "count", lambda _: counts)
+    monkeypatch.setattr(batches, "_release", lambda _: None)
+    unused = cast("Any", None)
+    plan = json_plan(StructType([StructField("a", LongType())]))
+    made = Batches(plan, unused, unused, unused, {}, cast("Any", NoState()), True, console().print)
+    with pytest.raises(PipelineError, match=r"differ from the schema: new value\.\["):
+        made(cast("Any", Checkpointed()), 0)
+    told = sorted(capsys.readouterr().err.splitlines())
+    assert told == [f"the records differ from the schema: new value.{key}" for key in ("[/x]", "[red]")]
+
+
+class Checkpointed:
+    """A frame of which nothing is asked."""
+
+    def select(self, *_: Any) -> Checkpointed:
+        return self
+
+    def localCheckpoint(self) -> Checkpointed:
+        return self
+
+
+class NoState:
+    """A batch that never began."""
+
+    def begun(self, *_: Any) -> None:
+        return None
