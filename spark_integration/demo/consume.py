@@ -6,12 +6,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 
 from spark_integration.demo.flights import PARTITIONS, TOPIC
+from spark_integration.errors import PipelineError
 
 MEMBERS = 3
 GIVE_UP_SECONDS = 30.0
@@ -39,7 +41,7 @@ class Counts:
 
 @dataclass
 class Group:
-    """What the three members share: they start to read together, count, and end together."""
+    """What the three members share: they start to read together, count, and end together; one that fails ends all."""
 
     bootstrap: str
     counts: Counts
@@ -47,10 +49,17 @@ class Group:
     shares: dict[str, int] = field(default_factory=dict)
     done: threading.Event = field(default_factory=threading.Event)
     all_committed: threading.Barrier = field(default_factory=lambda: threading.Barrier(MEMBERS))
+    failures: list[Exception] = field(default_factory=list)
 
     @property
     def is_balanced(self) -> bool:
         return len(self.shares) == MEMBERS and sum(self.shares.values()) == PARTITIONS
+
+    def fail(self, problem: Exception) -> None:
+        """End all members; those that wait for this one to commit wait no longer."""
+        self.failures.append(problem)
+        self.done.set()
+        self.all_committed.abort()
 
 
 class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -70,29 +79,46 @@ class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Counts:
-    """Consume until *expected* flights have come, or none came for half a minute; offsets are committed."""
+    """Consume until *expected* flights have come, or none came for half a minute; offsets are committed.
+
+    Raises PipelineError where a member fails.
+    """
     group = Group(bootstrap, Counts(), advance)
     names = [f"member {number}" for number in range(1, MEMBERS + 1)]
     members = [threading.Thread(target=_member, args=(group, name)) for name in names]
     for member in members:
         member.start()
-    _wait(group.counts, expected)
+    _wait(group, expected)
     group.done.set()
     for member in members:
         member.join()
+    if group.failures:
+        raise PipelineError(f"a consumer failed ({group.failures[0]!r}): see that the broker runs") from group.failures[
+            0
+        ]
     return group.counts
 
 
-def _wait(counts: Counts, expected: int) -> None:
+def _wait(group: Group, expected: int) -> None:
+    counts = group.counts
     last, changed_at = 0, time.monotonic()
-    pause = threading.Event()
     while counts.total < expected and time.monotonic() < changed_at + GIVE_UP_SECONDS:
-        pause.wait(0.1)
+        if group.done.wait(0.1):
+            return
         if counts.total != last:
             last, changed_at = counts.total, time.monotonic()
 
 
 def _member(group: Group, name: str) -> None:
+    try:
+        _read(group, name)
+    except threading.BrokenBarrierError:
+        pass  # another member has failed, and is told of
+    except Exception as problem:
+        group.fail(problem)
+
+
+def _read(group: Group, name: str) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=group.bootstrap,
         group_id="demo",
@@ -102,13 +128,13 @@ def _member(group: Group, name: str) -> None:
         heartbeat_interval_ms=500,
         max_poll_records=5000,
     )
-    consumer.subscribe([TOPIC], listener=HoldUntilBalanced(consumer, group, name))
-    while not group.done.is_set():
-        if group.is_balanced and consumer.paused():
-            consumer.resume(*consumer.paused())
-        for records in consumer.poll(timeout_ms=POLL_MS).values():
-            group.counts.add(name, [record.key.decode() for record in records])
-            group.advance(len(records))
-    consumer.commit()
-    group.all_committed.wait()  # who leaves starts a rebalance, in which the others could not commit
-    consumer.close()
+    with closing(consumer):
+        consumer.subscribe([TOPIC], listener=HoldUntilBalanced(consumer, group, name))
+        while not group.done.is_set():
+            if group.is_balanced and consumer.paused():
+                consumer.resume(*consumer.paused())
+            for records in consumer.poll(timeout_ms=POLL_MS).values():
+                group.counts.add(name, [record.key.decode() for record in records])
+                group.advance(len(records))
+        consumer.commit()
+        group.all_committed.wait()  # who leaves starts a rebalance, in which the others could not commit

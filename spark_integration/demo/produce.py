@@ -5,24 +5,45 @@ By itself: ``python -m spark_integration.demo.produce --bootstrap-server 127.0.0
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_integration.demo.flights import PARTITIONS, TOPIC, Flight, load
+from spark_integration.errors import PipelineError
+
+SECONDS = 60
+# What librdkafka says of a broker that is not there is told once, in a sentence.
+SILENT = logging.getLogger(f"{__name__}.librdkafka")
+SILENT.disabled = True
 
 
 def create_topic(bootstrap: str) -> None:
-    """Create the topic of the demo."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
+    """Create the topic of the demo; raises PipelineError where it is there already, or no broker answers."""
+    admin = AdminClient({"bootstrap.servers": bootstrap}, logger=SILENT)
+    try:
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)], operation_timeout=SECONDS)[TOPIC].result(SECONDS)
+    except (KafkaException, TimeoutError) as problem:
+        error = problem.args[0] if problem.args and isinstance(problem, KafkaException) else None
+        if error is not None and error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            raise PipelineError(
+                f"there is a topic {TOPIC!r} already: delete it to produce the flights anew"
+            ) from problem
+        told = error.str() if error is not None else "no answer"
+        raise PipelineError(
+            f"{bootstrap} did not create the topic {TOPIC!r} ({told}): is a broker running?"
+        ) from problem
 
 
 def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
-    """Produce all flights; return how many the broker acknowledged. ``advance`` hears of each as it is."""
+    """Produce all flights; return how many the broker acknowledged. ``advance`` hears of each as it is.
+
+    Raises PipelineError where one is refused, or they are not all acknowledged in time.
+    """
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -37,7 +58,7 @@ def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], 
     def delivered(error: Any, _: Any) -> None:
         nonlocal acknowledged
         if error is not None:
-            raise KafkaException(error)
+            raise PipelineError(f"a flight was not written to {TOPIC!r} ({error.str()}): is the broker running?")
         acknowledged += 1
         advance(1)
 
@@ -51,7 +72,10 @@ def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], 
             except BufferError:
                 producer.poll(0.1)
         producer.poll(0)
-    producer.flush(60)
+    if left := producer.flush(SECONDS):
+        raise PipelineError(
+            f"{bootstrap} has not acknowledged {left:,} of {len(flights):,} flights within {SECONDS} s: is it running?"
+        )
     return acknowledged
 
 
@@ -60,9 +84,12 @@ def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], 
 def main(bootstrap_server: str) -> None:
     """Create the topic and produce the flights into it."""
     flights = load()
-    create_topic(bootstrap_server)
-    with click.progressbar(length=len(flights), label=f"Producing to '{TOPIC}'") as bar:
-        count = produce(bootstrap_server, flights, bar.update)
+    try:
+        create_topic(bootstrap_server)
+        with click.progressbar(length=len(flights), label=f"Producing to '{TOPIC}'") as bar:
+            count = produce(bootstrap_server, flights, bar.update)
+    except PipelineError as problem:
+        raise click.ClickException(str(problem)) from problem
     click.echo(f"{count:,} flights are in '{TOPIC}'")
 
 

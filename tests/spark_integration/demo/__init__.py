@@ -1,0 +1,1 @@
+"""The demo without a broker and without Spark."""
