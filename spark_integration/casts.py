@@ -10,4 +10,5 @@ def try_cast(column: Column, kind: str) -> Column:
 
     pyspark 3.5 has no `Column.try_cast`; its `cast` does the same unless a user switches ANSI mode on.
     """
-    return column.try_cast(kind) if hasattr(column, "try_cast") else column.cast(kind)
+    # A column itself has every name in 3.5: that of a field.
+    return column.try_cast(kind) if hasattr(Column, "try_cast") else column.cast(kind)
