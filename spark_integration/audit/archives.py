@@ -76,7 +76,7 @@ def archive_place(
     covered = {one: intervals for one, intervals in manifest.covered.items() if one.topic in wanted}
     frame = _within(_records(spark, path, manifest, format, gone).where(sql.col("topic").isin(*wanted)), covered)
     edges = [*edges_of(covered), *commit_edges(manifest, wanted)]
-    # The next batch of an archive that grows may hold what its partitions are behind each other.
+    # Its partitions do not end at the same moment: what one is behind may come with the next batch.
     cuts = Cuts(before=[one for one, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered))
     records = noted(frame, fields, with_contents=with_contents).withColumn("visible", sql.lit(True))
     place = placed(spark, ARCHIVE, records, edges, cuts)
