@@ -98,7 +98,7 @@ def test_an_inferred_schema_is_kept(scene: Scene) -> None:
     run.run(SchemaOptions())
     produce(scene.broker, scene.topic, 1, [b'{"a": "text"}', b'{"a": 3, "new": 1}'])
     summary = run.run(SchemaOptions())
-    assert summary.drift == {"changed value.a": 1, "new value.new": 1, "missing value.b": 2}
+    assert summary.drift == {"changed value.a": 1, "new value.new": 1, "missing value.b": 1}
     assert run.table() == {
         (0, 0): {"a": 1.0, "b": {"c": "x"}},
         (0, 1): {"a": 2.5, "b": None},
@@ -108,6 +108,16 @@ def test_an_inferred_schema_is_kept(scene: Scene) -> None:
         (0, 2): "malformed",
         (1, 0): "does-not-fit",
     }
+
+
+@pytest.mark.spark
+def test_a_schema_is_inferred_behind_the_header_of_a_registry(scene: Scene) -> None:
+    """Whose serializers put a 0 and an id before JSON, too."""
+    run = Validation(scene)
+    produce(scene.broker, scene.topic, 0, [b"\0\0\0\0\1" + b'{"a": 1}', b"none", None])
+    run.run(SchemaOptions(wire_format="confluent"))
+    assert run.table() == {(0, 0): {"a": 1}, (0, 2): None}
+    assert {place: letter[3] for place, letter in run.letters().items()} == {(0, 1): "no-schema-id"}
 
 
 @pytest.mark.spark

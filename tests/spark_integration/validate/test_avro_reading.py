@@ -184,6 +184,20 @@ def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
     assert refused.value.reason == "malformed"
 
 
+def test_a_value_may_be_deep() -> None:
+    found = Avro(schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
+    text, depth = json.loads(found["next"]), 1
+    while text is not None:
+        text, depth = text["next"], depth + 1
+    assert depth == 101
+
+
+def test_unions_within_a_type_within_itself_have_no_names() -> None:
+    kind = {**NODE, "fields": [NODE["fields"][0], {"name": "next", "type": ["null", POINT, "Node"]}]}
+    found = Avro(schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
+    assert found == {"v": 0, "next": {"member1": '{"v": 1, "next": {"x": 5}}'}}
+
+
 def test_a_record_without_fields_is_json() -> None:
     """Spark writes no struct without fields into files."""
     assert round_trip({"type": "record", "name": "Empty", "fields": []}, {}) == ("string", "{}")
