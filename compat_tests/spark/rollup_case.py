@@ -22,6 +22,7 @@ class Case:
 
     def __init__(self, spark: Any, broker: Broker, topic: str, folder: Path, **options: Any) -> None:
         create_topic(broker, topic, 2)
+        options = {name: one.format(topic=topic) if isinstance(one, str) else one for name, one in options.items()}
         self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
         self.settings = Rollup(
             **{

@@ -67,14 +67,15 @@ class Model:
     partly_late: int = 0
     groups: dict[Key, list[Event]] = field(default_factory=dict)
 
-    def batch(self, events: Iterable[Event]) -> None:
-        """Take the events of one run, in which there is one batch."""
+    def batch(self, events: Iterable[Event], late_until_ms: int | None = None) -> None:
+        """Take the events of one batch; *late_until_ms* is the watermark of the one before, if no run ended between them."""
+        over_ms = self.watermark_ms if late_until_ms is None else late_until_ms
         latest = self.watermark_ms + self.delay_ms
         for one in events:
             time_ms = int(datetime.fromisoformat(one["time"].replace("Z", "+00:00")).timestamp() * 1000)
             latest = max(latest, time_ms)
             windows = list(self._windows(time_ms))
-            open_ = [start for start in windows if start + self.window_ms > self.watermark_ms]
+            open_ = [start for start in windows if start + self.window_ms > over_ms]
             self.late += not open_
             self.partly_late += 0 < len(open_) < len(windows)
             for start in open_:

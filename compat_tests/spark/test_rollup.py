@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker
+from compat_tests.confluent import create_topic
 from compat_tests.spark.rollup_case import Case, with_options
 from compat_tests.spark.rollups import (
     MINUTE_MS,
@@ -24,6 +25,7 @@ from compat_tests.spark.rollups import (
     records_of,
 )
 from compat_tests.spark.scene import fill
+from spark_integration.rollup.events import LAST_MS
 
 
 @pytest.fixture
@@ -95,6 +97,21 @@ def test_the_record_timestamp_and_no_dimensions(case: Case) -> None:
     }
 
 
+@pytest.mark.spark
+@with_options(time_field=None, dimensions="", measures="count", retention="1 day", dead_topic="{topic}-dead")
+def test_a_record_timestamp_that_is_no_year(case: Case) -> None:
+    """It is a dead letter, as such a time in a value is: else it would move the watermark there for ever."""
+    case.topic = f"{case.topic}-of-any-time"
+    create_topic(case.broker, case.topic, message_timestamp_after_max_ms=str(2**63 - 1))
+    for timestamp in (START_MS, LAST_MS + 1, START_MS + 30 * MINUTE_MS):
+        fill(case.broker, case.topic, {0: ["{}"]}, timestamp=timestamp)
+    done = case.run()
+    assert (done.rows, done.dead_rows, done.watermark) == (3, 1, "2026-01-01T10:25:00.000Z")
+    (dead,) = records_of(case.broker, case.settings.dead_topic or "")
+    assert dict(dead.headers())["kafkacompat-dead-letter-reason"] == b"no-time"
+    assert in_topic(case.broker, case.settings.topic)[0][(iso(START_MS),)]["count"] == 1
+
+
 BROKEN = ["", "no JSON", "[1]", '{"time": "2026', "null", '"text"']
 TIMELESS = [
     '{"time": null}',
@@ -103,6 +120,7 @@ TIMELESS = [
     '{"time": "12345"  , "time2": 1}',
     '{"time": 1e30}',
     '{"time": {"a": 1}}',
+    '{"time": "9999-12-31T23:59:59-12:00"}',
 ]
 
 
@@ -113,9 +131,10 @@ def test_dead_letters(case: Case) -> None:
     case.run([event(0)])
     case.produce([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
     done = case.run([event(1), event(30)])
-    assert (done.rows, done.dead_rows) == (13, 11)
+    assert (done.rows, done.dead_rows) == (14, 12)
     assert case.results() == case.model.results(closed=True)
     found = records_of(case.broker, f"{case.topic}-dead")
+    assert sorted(message.value().decode() for message in found) == sorted([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
     reasons = {message.value().decode(): dict(message.headers())["kafkacompat-dead-letter-reason"] for message in found}
     assert reasons == dict.fromkeys(BROKEN, b"malformed") | dict.fromkeys(TIMELESS[:3] + TIMELESS[4:], b"no-time")
     there = {(one.partition(), one.offset()): one.value() for one in records_of(case.broker, case.topic, 2)}

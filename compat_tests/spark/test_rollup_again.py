@@ -14,7 +14,9 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.rollup_case import Case, with_options
-from compat_tests.spark.rollups import MINUTE_MS, START_MS, event, in_table, in_topic, iso, random_events
+from compat_tests.spark.rollups import MINUTE_MS, START_MS, event, in_table, in_topic, iso, random_events, records_of
+from spark_integration.errors import PipelineError
+from spark_integration.rollup import pipeline
 
 pytestmark = pytest.mark.spark
 
@@ -30,17 +32,19 @@ def more_options(request: pytest.FixtureRequest) -> dict[str, Any]:
     return dict(getattr(request, "param", {}))
 
 
+BROKEN = ["no JSON", '{"time": "never"}']
 STEPS = [
     ("table", "ParquetTable.put"),
     ("batches", "send"),
     ("ledger", "Ledger.write"),
     ("table", "ParquetTable.drop"),
+    ("batches", "dead_letters"),
 ]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("module", "step"), STEPS, ids=[step for _, step in STEPS])
-@with_options(retention="30 minutes")
+@with_options(retention="30 minutes", dead_topic="{topic}-dead")
 def test_a_run_that_ends_anywhere_is_done_again(
     case: Case, monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str
 ) -> None:
@@ -48,6 +52,7 @@ def test_a_run_that_ends_anywhere_is_done_again(
     first = [*random_events(random.Random(7), 60, 20), event(20)]
     case.run(first)
     events = [event(14), *random_events(random.Random(8), 20, 50), event(70)]
+    case.produce(BROKEN)
     failures = fail_at(monkeypatch, module, step, when)
     with pytest.raises(Exception, match="as planned"):
         case.run(events)
@@ -60,7 +65,9 @@ def test_a_run_that_ends_anywhere_is_done_again(
     table = in_table(case.folder / "table")
     assert {key: value for key, value in table.items() if value["window_end"] > iso(horizon_ms)} == last
     account = case.account()
-    assert (account["rows"], account["late_rows"]) == (len(first) + len(events), case.model.late)
+    assert (account["rows"], account["dead_rows"]) == (len(first) + len(events) + len(BROKEN), len(BROKEN))
+    assert account["late_rows"] == case.model.late > 0
+    assert {message.value().decode() for message in records_of(case.broker, f"{case.topic}-dead")} == set(BROKEN)
     assert account["windows_written"] - account["tombstones"] == len(last)
     assert len(buried) == account["tombstones"]
 
@@ -118,6 +125,25 @@ def test_refusals(case: Case) -> None:
     assert not case.folder.exists()
     case.settings = replace(case.settings, any_cleanup_policy=True)
     case.run([event(1)])
+
+
+def test_a_start_that_fails_claims_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka may refuse a topic, or Spark a column: the corrected command is another one."""
+    right = case.settings
+    case.settings = replace(right, dimensions="kind")
+    for step in ("make_topics", "rolled_up"):
+        monkeypatch.setattr(pipeline, step, refusing)
+        assert case.refusal() == "not this one"
+        monkeypatch.undo()
+    assert not (case.folder / "checkpoint").exists()
+    assert not (case.folder / "table").exists()
+    case.settings = right
+    case.run([event(0), event(20)])
+    assert case.results() == case.model.results(closed=True)
+
+
+def refusing(*_: Any) -> None:
+    raise PipelineError("not this one")
 
 
 def test_what_was_rolled_up_is_gone(case: Case) -> None:

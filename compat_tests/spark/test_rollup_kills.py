@@ -13,11 +13,12 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
 from compat_tests.spark.copies import Run, held, kill_in_the_middle, kills
-from compat_tests.spark.rollups import MEASURES, MINUTE_MS, Event, Model, event, in_table, in_topic, random_events
+from compat_tests.spark.rollups import MEASURES, MINUTE_MS, Model, event, in_table, in_topic, random_events, records_of
 
 pytestmark = pytest.mark.spark
 
-EVENTS, A_BATCH = 300, 30
+A_BATCH = 30
+RETENTION_MS = 20 * MINUTE_MS
 
 
 @dataclass
@@ -32,6 +33,10 @@ class Job:
     def results(self) -> str:
         return f"{self.topic}-results"
 
+    @property
+    def dead(self) -> str:
+        return f"{self.topic}-dead"
+
     def words(self, *more: str) -> list[str]:
         words = {
             "--bootstrap-server": self.broker.bootstrap,
@@ -42,7 +47,9 @@ class Job:
             "--path": str(self.folder / "table"),
             "--time-field": "time",
             "--window": "1 minute",
-            "--watermark": "10 minutes",
+            "--watermark": "5 minutes",
+            "--retention": "20 minutes",
+            "--dead-topic": self.dead,
             "--dimensions": "place.country",
             "--measures": MEASURES,
         }
@@ -61,12 +68,24 @@ class Job:
         return account
 
 
-def events_in_time(dice: random.Random) -> list[Event]:
-    """Return events of an hour, each at most two minutes out of its place: none is late."""
-    return [
-        {**one, "time": event(number / EVENTS * 60 + dice.uniform(0, 2))["time"]}
-        for number, one in enumerate(random_events(dice, EVENTS, 60))
-    ]
+def values_of(dice: random.Random, count: int) -> list[str]:
+    """Return events of an hour, some of them late, and some values that are none."""
+    events = random_events(dice, count, 60)
+    for number, one in enumerate(events):
+        late = 15 if number % 9 == 8 else 0
+        one["time"] = event(number / count * 60 + dice.uniform(0, 2) - late)["time"]
+    return [f"broken {number}" if number % 11 == 5 else json.dumps(one) for number, one in enumerate(events)]
+
+
+def model_of(values: list[str]) -> Model:
+    """Return what the batches come to: an event is late by the watermark of the batch before its own."""
+    model, late_until_ms = Model(), 0
+    for begin in range(0, len(values), A_BATCH):
+        watermark_ms = model.watermark_ms
+        batch = [json.loads(one) for one in values[begin : begin + A_BATCH] if one.startswith("{")]
+        model.batch(batch, late_until_ms)
+        late_until_ms = watermark_ms
+    return model
 
 
 @pytest.mark.parametrize(("mode", "format"), [("append", "parquet"), ("update", "delta")])
@@ -77,16 +96,19 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     dice = random.Random(seed)
     random.seed(seed)
     job = Job(broker, name, tmp_path)
-    create_topic(broker, name, 2)
-    events = events_in_time(dice)
-    produce(broker, name, [json.dumps(one) for one in events])
-    model = Model(delay_ms=10 * MINUTE_MS)
-    model.batch(events)
+    create_topic(broker, name, 1)
+    # Two batches for each kill, so that each can fall in the middle.
+    values = values_of(dice, A_BATCH * (2 * kills() + 4))
+    produce(broker, name, values)
+    model, batches = model_of(values), len(values) // A_BATCH
+    assert model.late > kills()
+    horizon_ms = model.watermark_ms - RETENTION_MS
+    all_results, results = (model.results(closed=mode == "append", from_ms=one) for one in (0, horizon_ms))
     # Delta reads its own log by 50 tasks otherwise.
     few_tasks = ("--conf", "spark.databricks.delta.snapshotPartitions=2")
     words = job.words("--mode", mode, "--format", format, *few_tasks)
-    results = model.results(closed=mode == "append")
-    ends: list[tuple[Callable[[], int], int]] = [(job.accounts, EVENTS // A_BATCH), (job.told, len(results))]
+    gone = all_results.keys() - results.keys()
+    ends: list[tuple[Callable[[], int], int]] = [(job.accounts, batches), (job.told, len(all_results) + len(gone))]
     for number in range(kills()):
         done, all_of_it = ends[number % 2]
         # The first kills leave something for the later ones.
@@ -95,7 +117,18 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     last = Run(tmp_path / "last", *words, "--json")
     assert last.wait() == 0, last.stderr[-3000:]
     told, buried = in_topic(broker, job.results)
-    assert told == in_table(tmp_path / "table") == results
-    assert not buried
+    assert told == results
+    assert buried == gone
+    # Of Parquet whole days go, and this is one.
+    assert in_table(tmp_path / "table") == (all_results if format == "parquet" else results)
+    broken = {offset: value for offset, value in enumerate(values) if not value.startswith("{")}
+    assert dead_letters(broker, job.dead) == broken
     account = job.account()
-    assert (account["rows"], account["late_rows"], account["dead_rows"]) == (EVENTS, 0, 0)
+    assert (account["rows"], account["late_rows"], account["dead_rows"]) == (len(values), model.late, len(broken))
+    assert (account["tombstones"], account["horizon_ms"]) == (len(gone), horizon_ms)
+
+
+def dead_letters(broker: Broker, topic: str) -> dict[int, str]:
+    """Return the dead letters by the offsets that they came from; a batch that was killed may have written them before."""
+    found = records_of(broker, topic)
+    return {int(dict(one.headers())["kafkacompat-origin-offset"]): one.value().decode() for one in found}

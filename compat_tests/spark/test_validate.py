@@ -193,7 +193,9 @@ def test_delta(scene: Scene) -> None:
     assert first.wait() == 0, first.stderr
     assert json.loads(first.stdout)["reasons"] == {"malformed": 1}
     # The first batch is to be run again, as if the commit had been the last thing that was not done.
-    (Path(run.stream.checkpoint_location) / "commits" / "0").unlink()
+    commits = Path(run.stream.checkpoint_location) / "commits"
+    for name in ("0", ".0.crc"):
+        (commits / name).unlink()
     produce(scene.broker, scene.topic, 0, [b'{"id": 2, "more": "x"}'])
     second = run.command(run.file("b.ddl", "id bigint, more string"), "--path", run.path, "--format", "delta")
     assert second.wait() == 0, second.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.spark.copies import Run, held, kill_some_times
+from compat_tests.spark.copies import Run, held, kill_some_times, kills
 from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
 from compat_tests.spark.validation import Validation, avro, key_of, produce, record
@@ -63,7 +63,8 @@ def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
     for partition in range(3):
         produce(scene.broker, scene.topic, partition, values)
     arguments = run.arguments("--schema", str(run.file("a.ddl", "id bigint")), "--path", run.path, "--topic", run.good)
-    arguments += ["--maxOffsetsPerTrigger", "4500"]
+    # Two batches for each kill, so that each can fall in the middle.
+    arguments += ["--maxOffsetsPerTrigger", str(3 * each // (2 * kills() + 4))]
 
     def done() -> int:
         return held(scene.broker, run.good) + held(scene.broker, run.bad)

@@ -15,7 +15,8 @@ UNITS_MS = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-_PART = re.compile(rf"(\d+)\s*({'|'.join(UNITS_MS)})s?")
+# As Spark reads it: a space behind the number, and behind the unit.
+_PART = re.compile(rf"(\d+)\s+({'|'.join(UNITS_MS)})s?\b")
 
 
 def duration_ms(text: str, option: str) -> int:

@@ -66,8 +66,12 @@ def _parsed(paths: Iterable[Path]) -> Column:
 
 
 def _time(path: Path | None) -> Column:
-    if path is None:
-        return sql.col("timestamp")
+    """Return the time of an event; null where there is none, or one of another year than those of four digits."""
+    time = sql.col("timestamp") if path is None else _told(path)
+    return sql.when(sql.unix_millis(time).between(FIRST_MS, LAST_MS), time)
+
+
+def _told(path: Path) -> Column:
     text = value_at(path)
     number = try_cast(try_cast(text, "double"), "bigint")
     told = sql.when(number.isNotNull(), sql.timestamp_millis(_within_bounds(number)))

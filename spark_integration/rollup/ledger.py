@@ -81,15 +81,20 @@ class Ledger:
 
     def claim(self, rollup: Rollup, table: Files) -> None:
         """Make checkpoint and table those of this rollup, or refuse: they belong together, and to the same options."""
+        mine = self.check(rollup, table)
+        if not self._files.exists(OPTIONS):
+            self._files.write_new(OPTIONS, json.dumps(mine))
+        if not table.exists(MARKER):
+            table.write_new(MARKER, json.dumps({"id": mine["id"]}))
+
+    def check(self, rollup: Rollup, table: Files) -> Description:
+        """Refuse a checkpoint or a table of another rollup; return what the checkpoint is of. Nothing is written."""
         # The same words mean another folder where they are said in another one.
         wanted = {**rollup.fixed(), "path": table.uri}
         mine = self._description(wanted)
         self._refuse_other_options(wanted, mine)
         self._refuse_other_table(table, mine)
-        if not self._files.exists(OPTIONS):
-            self._files.write_new(OPTIONS, json.dumps(mine))
-        if not table.exists(MARKER):
-            table.write_new(MARKER, json.dumps({"id": mine["id"]}))
+        return mine
 
     def _refuse_other_table(self, table: Files, mine: Description) -> None:
         if not table.exists(MARKER):

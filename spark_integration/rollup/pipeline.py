@@ -18,7 +18,7 @@ from spark_integration.files import Files
 from spark_integration.options import SessionOptions, session_options, source_options, stream_options
 from spark_integration.query import StreamOptions, run_query
 from spark_integration.rollup.batches import Batches
-from spark_integration.rollup.events import rolled_up
+from spark_integration.rollup.events import FIRST_MS, LAST_MS, rolled_up
 from spark_integration.rollup.ledger import Account, Ledger
 from spark_integration.rollup.measures import FUNCTIONS
 from spark_integration.rollup.settings import FORMATS, MODES, Rollup
@@ -58,13 +58,16 @@ def rollup(spark: SparkSession, source: Mapping[str, str], settings: Rollup, str
     _check(settings, stream)
     ledger = Ledger(spark, stream.checkpoint_location)
     with Cluster(spark, source) as cluster:
+        folder = Files(spark, settings.path)
         check_topics(cluster, settings, source, ledger.begun)
-        ledger.claim(settings, Files(spark, settings.path))
+        ledger.check(settings, folder)
+        results = rolled_up(read_stream(spark, source), settings)
         make_topics(cluster, settings)
+        # With the last thing that can be refused behind it: what is claimed belongs to these options for ever.
+        ledger.claim(settings, folder)
         before = ledger.latest()
         table = TABLES[settings.format](spark, settings)
         batches = Batches(spark, source, settings, table, stream.checkpoint_location)
-        results = rolled_up(read_stream(spark, source), settings)
         writer = results.writeStream.foreachBatch(batches).outputMode(settings.mode)
         try:
             tally = run_query(spark, writer, stream, name="rollup", cluster=cluster)
@@ -93,7 +96,8 @@ def _summary(rollup: Rollup, before: Account, after: Account, batches: int) -> R
 def _iso(milliseconds: int | None) -> str | None:
     if milliseconds is None:
         return None
-    return (EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    within = max(FIRST_MS, min(milliseconds, LAST_MS))
+    return (EPOCH + timedelta(milliseconds=within)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @pipeline("rollup")

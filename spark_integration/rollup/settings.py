@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_integration.errors import PipelineError
+from spark_integration.names import LEGAL
 from spark_integration.rollup.durations import Windows, duration_ms, windows_of
 from spark_integration.rollup.measures import Measure, measures_of
-from spark_integration.rollup.paths import Path, column_name, path_of
+from spark_integration.rollup.paths import Path, column_name, path_of, schema_of
 
 # Columns that every rollup has, in this order; `date` is that of `window_start` in UTC and is in the table alone.
 WINDOW_COLUMNS = ("window_start", "window_end")
 TABLE_COLUMNS = ("date", "batch")
+# What Spark calls the window while it counts.
+RESERVED = (*WINDOW_COLUMNS, *TABLE_COLUMNS, "window")
 MODES = ("append", "update")
 FORMATS = ("parquet", "delta")
 # The options that a checkpoint stands for: with others, what it has kept would be wrong.
@@ -69,9 +72,11 @@ class Rollup:
             )
         if self.partitions < 1:
             raise PipelineError(f"--partitions {self.partitions} is no number of partitions: give 1 or more")
-        if twice := _twice(
-            [*WINDOW_COLUMNS, *TABLE_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
-        ):
+        for topic in filter(None, (self.topic, self.dead_topic)):
+            if not LEGAL.fullmatch(topic):
+                raise PipelineError(f"{topic!r} is no topic's name: give letters, digits, . _ and -")
+        schema_of(self.paths)
+        if twice := _twice([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
             raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
 
     @cached_property

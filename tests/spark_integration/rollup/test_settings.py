@@ -8,8 +8,10 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.events import FIRST_MS, LAST_MS
 from spark_integration.rollup.measures import Measure, measures_of
 from spark_integration.rollup.paths import column_name, path_of, schema_of
+from spark_integration.rollup.pipeline import _iso
 from spark_integration.rollup.settings import Rollup
 
 FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 minutes")
@@ -22,7 +24,7 @@ FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 
         ("5 minutes", 300_000),
         ("1 hour 30 minutes", 5_400_000),
         ("250 milliseconds", 250),
-        ("2weeks", 1_209_600_000),
+        ("2 weeks", 1_209_600_000),
         ("0 seconds", 0),
     ],
 )
@@ -30,7 +32,10 @@ def test_lengths_of_time(text: str, milliseconds: int) -> None:
     assert duration_ms(text, "window") == milliseconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "minutes", "1 month", "-5 minutes", "5 minutes or so", "1.5 hours"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "minutes", "1 month", "-5 minutes", "5 minutes or so", "1.5 hours", "5minutes", "1 hour30 minutes"],
+)
 def test_what_is_no_length_of_time(text: str) -> None:
     with pytest.raises(PipelineError, match=r"--retention .* is no length of time"):
         duration_ms(text, "retention")
@@ -106,6 +111,19 @@ def test_columns() -> None:
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (None, None),
+        (0, "1970-01-01T00:00:00.000Z"),
+        (LAST_MS + 1, "9999-12-31T23:59:59.999Z"),
+        (FIRST_MS - 1, "0001-01-01T00:00:00.000Z"),
+    ],
+)
+def test_times_are_told_by_years_of_four_digits(milliseconds: int | None, text: str | None) -> None:
+    assert _iso(milliseconds) == text
+
+
+@pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"mode": "update"}, "which Parquet cannot"),
@@ -119,6 +137,12 @@ def test_columns() -> None:
         ({"retention": "soon"}, "--retention 'soon' is no length of time"),
         ({"time_field": "a[1]"}, "is no path"),
         ({"partitions": 0}, "--partitions 0 is no number"),
+        ({"dimensions": "user", "measures": "max(user.age)"}, "user is asked for as a value, and user.age within it"),
+        ({"window": "5minutes"}, "--window '5minutes' is no length of time"),
+        ({"dimensions": "window"}, "two columns would be called window"),
+        ({"measures": "count as window"}, "two columns would be called window"),
+        ({"topic": "a/b"}, "'a/b' is no topic's name"),
+        ({"dead_topic": ".."}, "'..' is no topic's name"),
     ],
 )
 def test_refused_before_anything_is_asked(options: dict[str, str], told: str) -> None:
