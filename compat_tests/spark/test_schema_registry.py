@@ -12,6 +12,7 @@ import pytest
 
 from compat_tests.spark.schema_registry import FakeRegistry
 from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.validate import registry
 from spark_integration.validate.registry import (
     Registry,
     RegistryError,
@@ -100,8 +101,11 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
         (b"", "closed connection"),
     ],
 )
-def test_what_stands_before_a_registry_is_no_unknown_schema(answer: bytes, told: str) -> None:
+def test_what_stands_before_a_registry_is_no_unknown_schema(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
+) -> None:
     """A proxy's page, an answer that ends early: asked again, and in the end the registry does not answer."""
+    monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
     with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
         Registry(RegistryOptions(url), tries=2).by_id(1)
     assert len(asked) == 2
@@ -120,7 +124,7 @@ def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
             self.wfile.write(answer)
 
     with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}", asked
         server.shutdown()
