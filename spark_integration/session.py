@@ -152,6 +152,8 @@ def _local_settings() -> dict[str, str]:
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.sql.warehouse.dir": str(cache() / "warehouse"),
+        # Delta reads its own log by 50 tasks otherwise.
+        "spark.databricks.delta.snapshotPartitions": "2",
     }
 
 

@@ -23,9 +23,6 @@ from spark_integration.errors import PipelineError
 from spark_integration.manifest import Commit, DataFile, read_manifest
 from spark_integration.session import start_session
 
-# Delta reads its own log by 50 tasks otherwise.
-FEW_TASKS = {"spark.databricks.delta.snapshotPartitions": "2"}
-
 
 @dataclass(frozen=True)
 class Address:
@@ -98,9 +95,7 @@ CASES: tuple[Callable[[Scene, str], None], ...] = (added_later, killed_behind_it
 def main(form: str, bootstrap: str, topic: str, folder: str) -> None:
     """Try every case, each with a topic and a folder of its own."""
     broker = cast(Any, Address(bootstrap))
-    spark = start_session(
-        "archive-tables", master="local[2]", memory="768m", packages=[form], shuffle_partitions=2, configs=FEW_TASKS
-    )
+    spark = start_session("archive-tables", master="local[2]", memory="768m", packages=[form], shuffle_partitions=2)
     for case in CASES:
         print(case.__name__, flush=True)
         (path := Path(folder) / case.__name__).mkdir()

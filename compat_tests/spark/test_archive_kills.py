@@ -49,8 +49,6 @@ class Runs:
             "512m",
         ]
         self._command += ["--path", str(self.path), "--checkpointLocation", str(self.checkpoint), "--format", form]
-        # Delta reads its own log by 50 tasks otherwise.
-        self._command += ["--conf", "spark.databricks.delta.snapshotPartitions=2"]
 
     @contextmanager
     def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:

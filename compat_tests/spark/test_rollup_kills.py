@@ -104,9 +104,7 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     assert model.late > kills()
     horizon_ms = model.watermark_ms - RETENTION_MS
     all_results, results = (model.results(closed=mode == "append", from_ms=one) for one in (0, horizon_ms))
-    # Delta reads its own log by 50 tasks otherwise.
-    few_tasks = ("--conf", "spark.databricks.delta.snapshotPartitions=2")
-    words = job.words("--mode", mode, "--format", format, *few_tasks)
+    words = job.words("--mode", mode, "--format", format)
     gone = all_results.keys() - results.keys()
     ends: list[tuple[Callable[[], int], int]] = [(job.accounts, batches), (job.told, len(all_results) + len(gone))]
     for number in range(kills()):
