@@ -156,6 +156,9 @@ class Shapes:
         if kind in RECORDS:
             return self._record(schema)
         if kind == "array":
+            if not self._takes_bytes(schema["items"]):
+                # A count of them is all there is to read, and fastavro would make a list of as many.
+                raise ValueError("it has an array whose items take no bytes")
             return array_of(self.of(schema["items"]))
         if kind == "map":
             return map_of(self.of(schema["values"]))
@@ -174,6 +177,17 @@ class Shapes:
             return struct_of([(field["name"], self.of(field["type"])) for field in schema["fields"]])
         finally:
             self._within.pop()
+
+    def _takes_bytes(self, schema: Any) -> bool:
+        if isinstance(schema, list):
+            return True
+        whole = self._whole(schema)
+        kind = whole["type"]
+        if kind in RECORDS:
+            return any(self._takes_bytes(field["type"]) for field in whole["fields"])
+        if kind == "fixed":
+            return bool(whole["size"])
+        return kind != "null" if isinstance(kind, str) and kind not in self._named else self._takes_bytes(kind)
 
     def _union(self, schema: list[Any]) -> Shape:
         branches = [one for one in schema if one != "null"]

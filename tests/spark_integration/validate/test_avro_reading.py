@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_type
 
+from spark_integration.errors import PipelineError
 from spark_integration.validate.avro import Avro
 from spark_integration.validate.dead import DeadLetterError
 from spark_integration.validate.registry import Schema
@@ -182,6 +183,22 @@ def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
         Avro(schema(kind)).decode(payload, None)
     assert refused.value.reason == "malformed"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "null"},
+        {"type": "fixed", "name": "Zero", "size": 0},
+        {**record(), "name": "Empty"},
+        {**record(a="null"), "name": "Empty"},
+    ],
+)
+def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
+    """Two bytes would be a list of any length."""
+    with pytest.raises(PipelineError, match="has an array whose items take no bytes"):
+        Avro(schema(record(a={"type": "array", "items": items})))
 
 
 def test_a_value_may_be_deep() -> None:
