@@ -115,11 +115,13 @@ def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge]
         {
             "previous": _latest("reach").over(before),
             "rank": sql.count(sql.when(sql.col("kind") == RECORD, 1)).over(until),
-            "archived_ms": sql.nullif(_latest("archived_ms").over(until), sql.lit(UNKNOWN)),
+            "archived_ms": _latest("archived_ms").over(until),
             "unit": _latest("unit").over(until),
         }
     )
-    return Place(name, ordered.persist(), cuts)
+    # Spark 3.5 has no nullif of what is not resolved yet.
+    archived = sql.when(sql.col("archived_ms") != UNKNOWN, sql.col("archived_ms"))
+    return Place(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
 
 
 def _latest(column: str) -> Column:

@@ -31,6 +31,8 @@ STYLE = {
     # Names are no formulas.
     "text.parse_math": False,
 }
+# Its vocabularies have addresses of their own.
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 PLOTS_SHOWN = 20
 NAME_LENGTH = 30
 
@@ -101,7 +103,7 @@ def _svg(plot: tuple[Lines, str]) -> str:
         for text, name in zip(legend.get_texts(), lines, strict=True):
             text.set_text(_shortened(name))
         out = io.StringIO()
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        figure.savefig(out, format="svg", transparent=True, metadata=NO_METADATA)
     svg = out.getvalue()
     return svg[svg.index("<svg") :].replace(TEXT, "currentColor")
 

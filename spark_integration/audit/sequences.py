@@ -59,7 +59,8 @@ def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -
     earlier = by_offset.rowsBetween(Window.unboundedPreceding, -1)
     neighbour, sequence = sql.lag("sequence").over(by_sequence), sql.col("sequence")
     before = neighbour if first_sequence is None else sql.coalesce(neighbour, sql.lit(first_sequence - 1))
-    distance = sql.coalesce(sql.try_subtract(sequence, "before"), sql.lit(FARTHEST))
+    reach = sql.least(sql.col("before"), sql.lit(0)) + FARTHEST
+    distance = sql.when(sequence <= reach, sequence - sql.col("before")).otherwise(FARTHEST)
     where = sql.struct(sql.col("partition").alias("in_partition"), "at", "rank")
     visible_sequence = sql.when(sql.col("visible"), sql.col("sequence"))
     told = {

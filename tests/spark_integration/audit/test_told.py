@@ -101,6 +101,7 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     assert "currentColor" in text and "#010203" not in text
     assert "prefers-color-scheme: dark" in text
     assert not re.search(r'(src|href)="[^#]', text)
+    assert set(re.findall(r"https?://[^/\s\"]*", text)) <= {"http://www.w3.org", "https://matplotlib.org"}
 
 
 def test_a_report_of_nothing() -> None:
