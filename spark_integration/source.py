@@ -10,17 +10,18 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
 
-HEADERS = {"includeHeaders": "true"}
+# Spark's readers ask for the two ends of a partition after each poll, which would be every 500 records.
+DEFAULTS = {"includeHeaders": "true", "kafka.max.poll.records": "5000"}
 
 
 def read_stream(spark: SparkSession, source: Mapping[str, str]) -> DataFrame:
     """Return a streaming frame of the records, headers included (columns: Spark Kafka guide)."""
-    return spark.readStream.format("kafka").options(**{**HEADERS, **source}).load()
+    return spark.readStream.format("kafka").options(**{**DEFAULTS, **source}).load()
 
 
 def read_batch(spark: SparkSession, source: Mapping[str, str]) -> DataFrame:
     """Return a frame of the records that are there now, headers included (columns: Spark Kafka guide)."""
-    return spark.read.format("kafka").options(**{**HEADERS, **source}).load()
+    return spark.read.format("kafka").options(**{**DEFAULTS, **source}).load()
 
 
 def topics_of(cluster: Cluster, source: Mapping[str, str]) -> list[str]:
