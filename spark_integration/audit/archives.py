@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from spark_integration.archive.intervals import within
 from spark_integration.archive.reading import read_archive, records_of, sizes
 from spark_integration.audit.fields import Fields
 from spark_integration.audit.places import ARCHIVE, COMMIT, UNKNOWN, Cuts, Edge, Place, edges_of, noted, placed
@@ -74,7 +75,8 @@ def archive_place(
     manifest, gone = manifest_and_gone(spark, path)
     wanted = _wanted(manifest, topics, path)
     covered = {one: intervals for one, intervals in manifest.covered.items() if one.topic in wanted}
-    frame = _within(_records(spark, path, manifest, format, gone).where(sql.col("topic").isin(*wanted)), covered)
+    # A table may have got what this manifest does not name yet.
+    frame = within(_records(spark, path, manifest, format, gone), covered)
     edges = [*edges_of(covered), *commit_edges(manifest, wanted)]
     # Its partitions do not end at the same moment: what one is behind may come with the next batch.
     cuts = Cuts(before=[one for one, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered))
@@ -107,14 +109,6 @@ def _wanted(manifest: Manifest, topics: Collection[str], path: str) -> set[str]:
             f"the archive in {path} has no topic {min(topics)}: it holds {', '.join(sorted(there))}; correct --path"
         )
     return set(topics) or there
-
-
-def _within(frame: DataFrame, covered: Mapping[TopicPartition, Iterable[Interval]]) -> DataFrame:
-    """Leave out what a table has and no commit of the manifest names yet."""
-    rows = [(*one, *interval) for one, intervals in covered.items() for interval in intervals]
-    known = frame.sparkSession.createDataFrame(rows, "topic string, partition int, from_offset bigint, until bigint")
-    joined = frame.join(sql.broadcast(known), ["topic", "partition"])
-    return joined.where("offset >= from_offset and offset < until").drop("from_offset", "until")
 
 
 def _gone(spark: SparkSession, path: str, manifest: Manifest) -> dict[str, list[Unit]]:

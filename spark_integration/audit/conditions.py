@@ -34,11 +34,13 @@ class Condition:
         if self.kind is not None:
             return [counted(self.kind, found[self.kind])] if found.get(self.kind) else []
         rows = [row for row in latency if self.stage in (None, row["stage"])]
+        if not rows:
+            return [f"{self.text}: nothing was measured"]
         return [
             f"{self.text}: {row[self.figure]:,} ms from {row['stage'].replace('-', ' to ')} in {row['topic']}"
             for row in rows
             if row[self.figure] > self.limit_ms
-        ] + [f"{self.text}: nothing was measured"] * (not rows)
+        ]
 
 
 def conditions(text: str) -> list[Condition]:
