@@ -24,6 +24,8 @@ ORIGIN = "kafkacompat-origin-"
 Header = tuple[str, "bytes | None"]
 Content = tuple["bytes | None", "bytes | None", tuple[Header, ...]]
 RUN_SECONDS = 600
+# Of a producer: its queue takes what a test has, however often it kills.
+ANY_NUMBER: dict[str, Any] = {"queue.buffering.max.messages": 0}
 
 
 class Record(NamedTuple):
@@ -114,7 +116,7 @@ def produce(broker: Broker, topic: str, records: Sequence[Content], partitions: 
         if error is not None:
             refused.append(error)
 
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **ANY_NUMBER, **settings})
     for number, (key, value, headers) in enumerate(records):
         producer.produce(topic, value, key, partition=number % partitions, headers=list(headers), on_delivery=delivered)
         producer.poll(0)

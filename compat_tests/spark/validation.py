@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
-from compat_tests.spark.copies import Run
+from compat_tests.spark.copies import ANY_NUMBER, Run
 from compat_tests.spark.scene import Scene
 from spark_integration.query import StreamOptions
 from spark_integration.validate import ValidateSummary, command, validate
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 
 def produce(broker: Broker, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
     """Produce values with a key and headers each, which tell the value's number."""
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, **ANY_NUMBER})
     for number, value in enumerate(values):
         producer.produce(topic, value, key_of(number), partition, headers=headers_of(number))
     assert producer.flush(60) == 0

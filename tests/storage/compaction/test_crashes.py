@@ -25,6 +25,9 @@ from tests.storage.support import NOW_MS, Store, create, headers, read, reopen, 
 SEGMENT_BYTES = 300
 """Room for some of the log's segments: they become three."""
 
+RECOVERY_POINT = 16
+"""What is before it is on the disk for certain."""
+
 MAP_BYTES = 5 * 24
 """Room for some of the keys: it takes two passes, of which the second begins where the first has just put segments in place."""
 
@@ -32,7 +35,7 @@ TRANSACTION = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
 
 
 def build() -> tuple[MemoryFiles, Store, Log]:
-    """A log of seven segments, all on the disk."""
+    """A log of eight segments, all on the disk."""
     store = memory_store()
     files = store.files
     assert isinstance(files, MemoryFiles)
@@ -46,6 +49,10 @@ def build() -> tuple[MemoryFiles, Store, Log]:
         if number == 4:
             put(log, ("k1", None))
         roll(log)
+        if number == 4:
+            # Too large to be joined with another, and nothing but its offset is left.
+            put(log, ("a", "x" * (SEGMENT_BYTES - 100)))
+            roll(log)
     log.flush()
     put(log, ("a", "last"))
     log.flush()
@@ -72,7 +79,7 @@ def states() -> list[list[Left]]:
 
     log.swap_segments = watched  # type: ignore[assignment, method-assign]
     compact(store, log)
-    assert len(seen) == 6
+    assert len(seen) == 7
     return seen
 
 
@@ -112,7 +119,7 @@ def check(files: MemoryFiles, recovery_point: int) -> int:
     return STATES.index(found[0])
 
 
-@pytest.mark.parametrize("recovery_point", [0, 15])
+@pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
     files, store, log = build()
     crashed = watch(files, lambda: compact(store, log), lambda: [files.killed()])
@@ -121,7 +128,7 @@ def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int)
     assert set(seen) == set(range(len(STATES)))
 
 
-@pytest.mark.parametrize("recovery_point", [0, 15])
+@pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
     """Names may have changed on the disk in any order since their folder was synced last."""
     files, store, log = build()
@@ -133,7 +140,7 @@ def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
     files, store, log = build()
     for left_over in watch(files, lambda: compact(store, log), lambda: list(map(files.after, OneName.each(0)))):
         for each in crashed_in_the_start(left_over, log.directory):
-            check(each, 15)
+            check(each, RECOVERY_POINT)
 
 
 def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
@@ -141,7 +148,7 @@ def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles
     store = Store(files, "/logs")
 
     def start() -> None:
-        reopen(store, recovery_point=15, segment_bytes=SEGMENT_BYTES, **COMPACTED)
+        reopen(store, recovery_point=RECOVERY_POINT, segment_bytes=SEGMENT_BYTES, **COMPACTED)
         files.open(f"{directory}/{0:020d}.log.cleaned", create=True).close()
         files.sync_directory(directory)
 
