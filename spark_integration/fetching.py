@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from xml.sax.saxutils import quoteattr
 
 from spark_integration.errors import PipelineError
 from spark_integration.maven import build_once
-from spark_integration.packages import RELEASES, Installation, coordinates, folder_of, installed, minor
+from spark_integration.packages import RELEASES, Installation, coordinates, folder_of, minor
 
 FETCH_SECONDS = 600
 
@@ -63,15 +62,18 @@ def java_release(text: str) -> int:
     return int(found.group(1))
 
 
-def check_java(installation: Installation) -> int:
-    """Return the release of Java; raises PipelineError when there is none, or one that this Spark cannot run on."""
-    path = java()
-    told = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=60)
-    release = java_release(told.stderr)
+def java_version() -> str:
+    """Return what Spark's java says of itself; raises PipelineError when there is none."""
+    return subprocess.run([java(), "-version"], capture_output=True, text=True, timeout=60).stderr
+
+
+def check_java(installation: Installation, version: str) -> int:
+    """Return the release of a Java that says *version* of itself; raises PipelineError when this Spark cannot run on it."""
+    release = java_release(version)
     fitting = RELEASES[minor(installation.spark)].java
     if release not in fitting:
         raise PipelineError(
-            f"Spark {installation.spark} runs on Java {fitting.start} to {fitting.stop - 1}, and {path} is "
+            f"Spark {installation.spark} runs on Java {fitting.start} to {fitting.stop - 1}, and {java()} is "
             f"Java {release}: install a JDK 17 and set JAVA_HOME to it"
         )
     return release
@@ -151,17 +153,3 @@ def complaint(output: str) -> str:
     bad = re.compile(r"\[ERROR\]|not found|unresolved|exception", re.IGNORECASE)
     line = next(filter(bad.search, plain.splitlines()), "it gives no reason")
     return re.sub(r"^\s*(\[ERROR\]|:+)?\s*|\s*-> \[Help \d+\]\s*$", "", line).strip()[:300]
-
-
-def main(packages: Sequence[str]) -> int:
-    """Fetch the jars of packages for the installed Spark; return the exit code."""
-    try:
-        jar_folders(installed(), packages)
-    except PipelineError as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

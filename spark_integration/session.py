@@ -15,8 +15,9 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from spark_integration.class_data import class_data_of, java_options
 from spark_integration.errors import PipelineError
-from spark_integration.fetching import check_java, jar_folders
+from spark_integration.fetching import check_java, jar_folders, java_version
 from spark_integration.packages import PACKAGES, Installation, cache, configs_of, coordinates, installed
 
 LOOPBACK = "127.0.0.1"
@@ -87,14 +88,16 @@ def _start(
 ) -> SparkSession:
     check_words(master, memory)
     installation = installed()
-    java = check_java(installation)
+    version = java_version()
+    java = check_java(installation, version)
     folders = jar_folders(installation, packages)
+    class_data = class_data_of(version, installation, folders)
     _end_idle_jvm(folders)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in merged(settings_of(master, memory, packages, folders), configs).items():
+    for key, value in merged(settings_of(master, memory, packages, folders, java_options(class_data)), configs).items():
         builder = builder.config(key, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
@@ -112,6 +115,12 @@ def _end_idle_jvm(folders: Sequence[Path]) -> None:
     class_path = str(gateway.jvm.java.lang.System.getProperty("java.class.path"))
     if all(f"{folder}/" in class_path for folder in folders):
         return
+    end_jvm()
+
+
+def end_jvm() -> None:
+    """End the JVM of this process, whose session has been stopped, and wait until it is gone."""
+    gateway: Any = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()
@@ -125,11 +134,14 @@ def _account(
     return f"{what} from {folders[0].parent}, {master}, {memory}"
 
 
-def settings_of(master: str, memory: str, packages: Sequence[str], folders: Sequence[Path]) -> dict[str, str]:
+def settings_of(
+    master: str, memory: str, packages: Sequence[str], folders: Sequence[Path], java_options: Sequence[str] = ()
+) -> dict[str, str]:
     """Return Spark's settings for a master, with the jars of *folders* and what their *packages* need."""
+    logging = f"-Dlog4j2.configurationFile={(PACKAGE / 'log4j2.properties').as_uri()}"
     settings = {
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(PACKAGE / 'log4j2.properties').as_uri()}",
+        "spark.driver.extraJavaOptions": " ".join([logging, *java_options]),
         "spark.driver.extraClassPath": ":".join(f"{folder}/*" for folder in folders),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

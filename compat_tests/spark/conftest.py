@@ -9,9 +9,18 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker
+from compat_tests.java_tools import SHORT_LIVED
 from compat_tests.spark import observations
 from compat_tests.spark.scene import Scene
 from spark_integration.session import start_session
+
+
+@pytest.fixture(scope="package", autouse=True)
+def short_lived_jvms() -> Iterator[None]:
+    """Have Spark's scripts start JVMs that are soon over."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
+        yield
 
 
 @pytest.fixture(scope="package")

@@ -24,6 +24,7 @@ from compat_tests.spark.copies import (
     contents,
     held,
     kill_some_times,
+    kills,
     numbered,
     of_contents,
     produce,
@@ -241,7 +242,7 @@ class TestGoingOn:
     def test_killed_at_any_moment_it_goes_on(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, rate: int | None
     ) -> None:
-        target, count = make_broker(), 120_000
+        target, count = make_broker(), 40_000 * kills()
         create_topic(broker, name, 3)
         produce(broker, name, numbered(count), 3)
         path = archived(spark, broker, name, tmp_path)

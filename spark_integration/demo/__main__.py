@@ -17,9 +17,9 @@ from spark_integration.demo.consume import Counts, consume
 from spark_integration.demo.delays import Result, run_query
 from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load
 from spark_integration.demo.produce import create_topic, produce
-from spark_integration.demo.server import StartError, serving
 from spark_integration.errors import PipelineError
 from spark_integration.maven import BUILD, MissingProgramError, program
+from spark_integration.serving import serving
 from spark_integration.session import start_session
 
 FOLDER = BUILD / "demo"
@@ -110,7 +110,7 @@ def main() -> int:
         with console.status("Reading the flights ..."):
             flights = load()
         counts = run(console, flights)
-    except (StartError, MissingProgramError, PipelineError) as problem:
+    except (MissingProgramError, PipelineError) as problem:
         console.print(f"[red]{problem}")
         return 1
     for what, count in counts.items():

@@ -11,7 +11,16 @@ import pytest
 
 from spark_integration import fetching
 from spark_integration.errors import PipelineError
-from spark_integration.fetching import check_java, complaint, ivy_file, jar_folders, java, java_release, pom
+from spark_integration.fetching import (
+    check_java,
+    complaint,
+    ivy_file,
+    jar_folders,
+    java,
+    java_release,
+    java_version,
+    pom,
+)
 from spark_integration.packages import Installation
 
 WANTED = ("org.apache.kafka:kafka-clients:3.9.1", "org.apache.commons:commons-pool2:2.12.0")
@@ -108,12 +117,12 @@ def test_java_that_does_not_fit_is_told(
         fetching, "java", lambda: str(make_program(tmp_path, "java", f"echo 'version \"{version}\"' >&2"))
     )
     if fits:
-        assert check_java(spark) == java_release(f'version "{version}"')
+        assert check_java(spark, java_version()) == java_release(f'version "{version}"')
         return
     with pytest.raises(
         PipelineError, match=rf"Spark 4.0.0 runs on Java 17 to 22, and .* is Java {version[:2]}: install"
     ):
-        check_java(spark)
+        check_java(spark, java_version())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""`kafkacompat spark prepare` as users run it: what it keeps is what the next session starts with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat_tests.brokers import ROOT
+from spark_integration.fetching import jar_folders
+from spark_integration.packages import installed
+
+pytestmark = pytest.mark.spark
+
+SECONDS = 300
+# Of more than ten thousand that Spark loads.
+MANY = 5_000
+
+
+def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def kept(log: Path) -> int:
+    """Return how many classes a JVM took from the file, as its log of loaded classes tells."""
+    return sum("shared objects file (top)" in line for line in log.read_text().splitlines())
+
+
+def test_the_next_session_starts_with_the_classes_of_the_last(tmp_path: Path) -> None:
+    [folder] = jar_folders(installed(), ["kafka"])
+    shutil.copytree(folder, tmp_path / "kafkacompat" / "spark" / folder.name)
+    script = (
+        "import sys; from spark_integration.session import start_session; start_session('x', configs={'spark.driver."
+    )
+    script += "extraJavaOptions': f'-Xlog:class+load:file={sys.argv[1]}'}).range(10).count()"
+
+    run(tmp_path, "-c", script, str(tmp_path / "before"))
+    assert kept(tmp_path / "before") == 0
+    done = run(tmp_path, "-m", "kafkacompat", "spark", "prepare", "--json")
+    file = Path(json.loads(done.stdout)["class_data"])
+    assert file.is_relative_to(tmp_path)
+    run(tmp_path, "-c", script, str(tmp_path / "after"))
+    assert kept(tmp_path / "after") > MANY
+
+    made = file.stat()
+    run(tmp_path, "-m", "kafkacompat", "spark", "prepare")
+    assert file.stat() == made
