@@ -17,6 +17,7 @@ from spark_integration.archive import archive, read_archive
 from spark_integration.class_data import can_be_kept, class_data_of, keeping_options
 from spark_integration.command import pipeline
 from spark_integration.console import Summary, console
+from spark_integration.errors import PipelineError
 from spark_integration.fetching import check_java, jar_folders, java_version
 from spark_integration.maven import build_once
 from spark_integration.names import Names
@@ -64,6 +65,8 @@ def _keep_classes(packages: Sequence[str], file: Path) -> None:
         finally:
             spark.stop()
             end_jvm()
+    if not file.exists():
+        raise PipelineError(f"Java has not kept its classes in {file.parent.parent}: is there room for 200 MB?")
 
 
 def _work(spark: SparkSession, bootstrap: str, folder: Path, format: str) -> None:
