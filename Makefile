@@ -69,6 +69,7 @@ spark-compare: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.spark --compare $(addprefix --release=,$(RELEASE))
 
 spark-kills: $(VENV)/.jars
+	@for package in delta iceberg; do $(BIN)/kafkacompat spark prepare --package $$package || exit; done
 	@KAFKACOMPAT_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
 
 compare: $(VENV)/.jars

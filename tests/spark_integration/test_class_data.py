@@ -36,7 +36,7 @@ def test_java_is_told_of_a_file_that_is_there() -> None:
     file.parent.mkdir(parents=True)
     file.touch()
     assert java_options(file)[0] == f"-XX:SharedArchiveFile={file}"
-    assert keeping_options(file)[0] == f"-XX:ArchiveClassesAtExit={file}"
+    assert f"-XX:ArchiveClassesAtExit={file}" in keeping_options(file)
 
 
 @pytest.mark.parametrize(("version", "can"), [("1.8.0_402", False), ("11.0.2", False), ("13", True), ("17.0.15", True)])
