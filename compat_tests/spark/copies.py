@@ -200,7 +200,9 @@ class Run:
             raise
 
 
-def kill_in_the_middle(folder: Path, arguments: Sequence[str], done: Callable[[], int], most: int, count: int) -> None:
+def kill_in_the_middle(
+    folder: Path, arguments: Sequence[str], done: Callable[[], int], most: int, count: float
+) -> None:
     """Start a pipeline and kill it once a random share of *most* is done; it was at work then, and not at its end."""
     before = done()
     wanted = random.randint(before + 1, max(before + 1, most))

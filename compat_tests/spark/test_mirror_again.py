@@ -28,10 +28,12 @@ from compat_tests.spark.copies import (
 from compat_tests.waiting import until
 from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
+from spark_integration.mirror import batches
 from spark_integration.mirror.offset_map import entry_of
 from spark_integration.origin import with_origin
 from spark_integration.sink import write_batch
 from spark_integration.source import read_batch
+from spark_integration.written import written
 
 pytestmark = pytest.mark.spark
 
@@ -104,6 +106,25 @@ def test_without_its_map_nothing_is_written_twice(
     assert_copied(broker, name, target, name)
     for offset_map in ("map-map", "map-other", "map-third"):
         assert_pairs_hold(target, offset_map, name)
+
+
+def test_begun_anew_it_reads_once_what_the_target_has(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each batch for itself would take as many times as long as there are batches."""
+    target, looks = make_broker(), []
+
+    def counted(*arguments: Any) -> Any:
+        looks.append(arguments)
+        return written(*arguments)
+
+    create_topic(broker, name, 2)
+    produce(broker, name, numbered(60), 2)
+    mirrored(spark, broker, target, tmp_path / "before", subscribe=name)
+    monkeypatch.setattr(batches, "written", counted)
+    anew = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger="10")
+    assert (anew.batches, anew.records_written, len(looks)) == (6, 0, 1)
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
 def make_anew(broker: Broker, topic: str) -> None:

@@ -58,9 +58,10 @@ def mirror(
     with closing(Side(spark, source, offset_map)) as read, closing(Side(spark, target, offset_map)) as wrote:
         wrote.map.make(wrote.cluster)
         batches = Batches(spark, read, wrote, names, stream.checkpoint_location, "subscribePattern" not in source)
-        batches.know(topics, finished_offsets(spark, stream.checkpoint_location) or {})
-        writer = read_stream(spark, {**PATIENCE, **source}).writeStream.foreachBatch(batches)
-        tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
+        with closing(batches):
+            batches.know(topics, finished_offsets(spark, stream.checkpoint_location) or {})
+            writer = read_stream(spark, {**PATIENCE, **source}).writeStream.foreachBatch(batches)
+            tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
     made = batches.made
     left_out = ", ".join(sorted(batches.left_out)) or None
     return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map, left_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -48,6 +49,36 @@ def links_of(cluster: str, topic: Topic, there: Topic) -> list[Link]:
     ]
 
 
+class There:
+    """What the target held of the records of some links when this run came to them.
+
+    It is read once and kept until no batch needs it: a run that begins anew has all its batches look for theirs there. What
+    this run itself writes is none of what its later batches read.
+    """
+
+    def __init__(self) -> None:
+        self.links: set[Link] = set()
+        self._read: list[DataFrame] = []
+        self._frames: list[DataFrame] = []
+
+    def add(self, links: Iterable[Link], read: DataFrame, there: DataFrame) -> None:
+        """Keep what was *read* of more links, and what of it counts as *there*."""
+        self.links.update(links)
+        self._read.append(read)
+        self._frames.append(there)
+
+    def between(self, begin: int, end: int) -> DataFrame:
+        """Return what is there of the source's offsets from *begin* to *end*."""
+        there = functools.reduce(DataFrame.unionByName, self._frames)
+        return there.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
+
+    def forget(self) -> None:
+        """Let all of it go."""
+        for frame in self._read:
+            frame.unpersist()
+        self.links, self._read, self._frames = set(), [], []
+
+
 class Batches:
     """Writes each micro-batch (a foreachBatch function).
 
@@ -68,6 +99,7 @@ class Batches:
         self._reached: dict[Link, int] = {}
         # The last offset of the source that was found in the target.
         self._found: dict[Link, int] = {}
+        self._there = There()
         self.made = Made()
         self.written = 0
 
@@ -80,6 +112,10 @@ class Batches:
         links = {self._links[one]: offset for one, offset in moved.items() if one.topic not in self._ours()}
         if links:
             self._write(frame, {link: begin[link.source_partition] for link in links}, links)
+
+    def close(self) -> None:
+        """Let go of what was kept for its batches."""
+        self._there.forget()
 
     def _see(self, begin: Offsets, moved: Iterable[TopicPartition]) -> None:
         """Know all that the batch reads: a broker may lag behind that which told Spark of a topic or partition."""
@@ -99,7 +135,7 @@ class Batches:
 
     def _write(self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int]) -> None:
         before = self._ends(end)
-        rows = self._left(frame.where(self._is_ours()), begin, before)
+        rows = self._left(frame.where(self._is_ours()), begin, end, before)
         write_batch(with_origin(rows, self._source.id).withColumn("topic", self._names.column()), self._target.options)
         after = self._ends(end)
         self.written += sum(after[link] - before[link] for link in end)
@@ -119,17 +155,26 @@ class Batches:
         """Return the topics of the source that mirrors made."""
         return {self._source.map.topic, *self.left_out}
 
-    def _left(self, frame: DataFrame, begin: Mapping[Link, int], ends: Mapping[Link, int]) -> DataFrame:
+    def _left(
+        self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int], ends: Mapping[Link, int]
+    ) -> DataFrame:
         """Leave out what an earlier run has written; where it was stopped is only known by looking."""
         low = {link: self._pairs.low(link, offset) for link, offset in begin.items()}
         doubtful = [link for link in begin if self._reached.get(link) != begin[link] and low[link] < ends[link]]
         if not doubtful:
+            self._there.forget()
             return frame
-        earliest = self._target.cluster.offsets([link.target_partition for link in doubtful], Spec.EARLIEST)
-        first = {one.target_partition: max(low[one], earliest[one.target_partition]) for one in doubtful}
-        last = {one.target_partition: ends[one] for one in doubtful}
-        there = written(self._spark, self._target.options, first, last, self._source.id)
-        return in_order(unwritten(frame, self._in_order(there)), max(1, len(begin)))
+        if new := [link for link in doubtful if link not in self._there.links]:
+            self._look({link: low[link] for link in new}, ends)
+        there = self._there.between(min(begin.values()), max(end.values()))
+        return in_order(unwritten(frame, there), max(1, len(begin)))
+
+    def _look(self, low: Mapping[Link, int], ends: Mapping[Link, int]) -> None:
+        earliest = self._target.cluster.offsets([link.target_partition for link in low], Spec.EARLIEST)
+        first = {link.target_partition: max(low[link], earliest[link.target_partition]) for link in low}
+        last = {link.target_partition: ends[link] for link in low}
+        there = written(self._spark, self._target.options, first, last, self._source.id).persist()
+        self._there.add(low, there, self._in_order(there))
 
     def _in_order(self, there: DataFrame) -> DataFrame:
         """Leave out what stands before records that it comes behind: whoever wrote those began anew and was stopped."""
