@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from spark_integration.archive.intervals import within
 from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
 from spark_integration.origin import origin_columns
 from spark_integration.sink import PARTITION
@@ -16,6 +17,7 @@ from spark_integration.source import read_batch
 PLACE = ("topic", "partition", "offset")
 # With its time: the records of a topic that was deleted and made anew have the same places.
 RECORD = (*PLACE, "timestamp")
+MAX_OFFSET = 2**63 - 1
 
 
 def written(
@@ -42,16 +44,20 @@ def between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets, end
     return read_batch(spark, source)
 
 
-def unwritten(frame: DataFrame, there: DataFrame) -> DataFrame:
-    """Return the rows of *frame* from the first on, in each partition, that is not in *there* (both have `RECORD`).
+def first_missing(frame: DataFrame, there: DataFrame) -> Offsets:
+    """Return the offset of the first row of each partition of *frame* that is not in *there* (both have `RECORD`)."""
+    missing = frame.select(*RECORD).join(there, list(RECORD), "left_anti")
+    rows = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first")).collect()
+    return {TopicPartition(row.topic, row.partition): row["first"] for row in rows}
+
+
+def unwritten(frame: DataFrame, first: Offsets) -> DataFrame:
+    """Return the rows of *frame* from the first missing one of their partition on.
 
     Not just those that are missing: a producer that gives a record up may have written the next ones, and a reader
     that keeps the last value of a key must find them once more behind it.
     """
-    missing = frame.select(*RECORD).join(there, list(RECORD), "left_anti")
-    first = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first_missing"))
-    found = frame.join(sql.broadcast(first), list(PARTITION))
-    return found.where(sql.col("offset") >= sql.col("first_missing")).drop("first_missing")
+    return within(frame, {one: [(offset, MAX_OFFSET)] for one, offset in first.items()})
 
 
 def _assignment(offsets: Mapping[TopicPartition, int]) -> str:

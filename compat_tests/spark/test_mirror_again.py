@@ -108,6 +108,20 @@ def test_without_its_map_nothing_is_written_twice(
         assert_pairs_hold(target, offset_map, name)
 
 
+@pytest.mark.parametrize("batch", ["10", "7", "60"])
+def test_behind_a_record_that_is_missing_all_are_written_again(
+    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, batch: str
+) -> None:
+    """However many batches they come in: else who keeps the last value of a key would end with an old one."""
+    target = make_broker()
+    create_topic(broker, name, 1)
+    create_topic(target, name, 1)
+    produce(broker, name, numbered(60), 1)
+    write(spark, broker, target, name, range(15), range(16, 60))
+    mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
+    assert origins(contents(target, name))[0] == [*range(15), *range(16, 60), *range(15, 60)]
+
+
 def test_begun_anew_it_reads_once_what_the_target_has(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from spark_integration.offsets import Offsets, TopicPartition
 from spark_integration.origin import came_through, with_origin
 from spark_integration.sink import PARTITION, in_order, write_batch
 from spark_integration.topics import APPEARS_S, POLL_S, Made, copied_configs, make_topics
-from spark_integration.written import unwritten, written
+from spark_integration.written import first_missing, unwritten, written
 
 # How long a cluster may be away, as for Kafka's producers (delivery.timeout.ms); then the mirror ends with an error.
 PATIENCE = {f"{KAFKA}default.api.timeout.ms": "120000"}
@@ -52,8 +52,7 @@ def links_of(cluster: str, topic: Topic, there: Topic) -> list[Link]:
 class There:
     """What the target held of the records of some links when this run came to them.
 
-    It is read once and kept until no batch needs it: a run that begins anew has all its batches look for theirs there. What
-    this run itself writes is none of what its later batches read.
+    It is read once and kept until no batch needs it: a run that begins anew has all its batches look for theirs there.
     """
 
     def __init__(self) -> None:
@@ -99,6 +98,8 @@ class Batches:
         self._reached: dict[Link, int] = {}
         # The last offset of the source that was found in the target.
         self._found: dict[Link, int] = {}
+        # Of which this run writes all from some record on, whatever of it the target has.
+        self._behind: set[Link] = set()
         self._there = There()
         self.made = Made()
         self.written = 0
@@ -160,14 +161,18 @@ class Batches:
     ) -> DataFrame:
         """Leave out what an earlier run has written; where it was stopped is only known by looking."""
         low = {link: self._pairs.low(link, offset) for link, offset in begin.items()}
-        doubtful = [link for link in begin if self._reached.get(link) != begin[link] and low[link] < ends[link]]
+        known = {link for link in begin if link in self._behind or self._reached.get(link) == begin[link]}
+        doubtful = [link for link in begin if link not in known and low[link] < ends[link]]
         if not doubtful:
             self._there.forget()
             return frame
         if new := [link for link in doubtful if link not in self._there.links]:
             self._look({link: low[link] for link in new}, ends)
         there = self._there.between(min(begin.values()), max(end.values()))
-        return in_order(unwritten(frame, there), max(1, len(begin)))
+        first = first_missing(frame, there)
+        self._behind.update(link for link in doubtful if link.source_partition in first)
+        all_of_it = {link.source_partition: begin[link] for link in begin if link not in doubtful}
+        return in_order(unwritten(frame, {**first, **all_of_it}), max(1, len(begin)))
 
     def _look(self, low: Mapping[Link, int], ends: Mapping[Link, int]) -> None:
         earliest = self._target.cluster.offsets([link.target_partition for link in low], Spec.EARLIEST)

@@ -25,7 +25,7 @@ from spark_integration.replay.pace import write_paced
 from spark_integration.replay.selection import Selection, milliseconds_of
 from spark_integration.sink import PARTITION, in_order, write_batch
 from spark_integration.topics import Made, make_topics
-from spark_integration.written import unwritten, written
+from spark_integration.written import first_missing, unwritten, written
 
 KEEP, BY_KEY = "keep", "key"
 
@@ -78,7 +78,7 @@ def replay(
         begin, end = _held(cluster, there)
         left = selected
         if begin and not again:
-            rows = unwritten(rows, written(spark, target, begin, end))
+            rows = unwritten(rows, first_missing(rows, written(spark, target, begin, end)))
             left = _counts(rows)
         done, made = 0, Made()
         if left and not dry_run:
