@@ -1,4 +1,4 @@
-"""Spark's classes as a JVM has them in memory (JEP 350), kept beside the jars: with them Spark starts in half the time.
+"""Spark's classes as a JVM has them in memory (JEP 350), kept beside the jars: with them a short run of Spark takes 60 % of its time.
 
 Such a file fits one Java and one class path. With any other, Java goes on as if the file were not there.
 """

@@ -21,7 +21,7 @@ from spark_integration.errors import PipelineError
 from spark_integration.fetching import check_java, jar_folders, java_version
 from spark_integration.maven import build_once
 from spark_integration.names import Names
-from spark_integration.packages import PACKAGES, installed, of_format
+from spark_integration.packages import PACKAGES, installed
 from spark_integration.query import StreamOptions
 from spark_integration.replay import replay
 from spark_integration.serving import serving
@@ -51,7 +51,7 @@ def prepare(packages: Sequence[str] = ()) -> PrepareSummary:
     file: Path | None = None
     if can_be_kept(version):
         file = class_data_of(version, installation, folders)
-        build_once(file.parent, lambda partial: _keep_classes(wanted, partial / file.name))
+        build_once(file.parent, lambda partial: _keep_classes(wanted[1:], partial / file.name))
     return PrepareSummary(installation.spark, ", ".join(wanted), None if file is None else str(file))
 
 
@@ -60,13 +60,13 @@ def _keep_classes(packages: Sequence[str], file: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as bootstrap:
         spark = start_session("kafkacompat prepare", packages=packages, configs=options, say=console().print)
         try:
-            for format in ("parquet", *(name for name in packages if of_format(name))):
+            for format in ("parquet", *packages):
                 _work(spark, bootstrap, Path(folder) / format, format)
         finally:
             spark.stop()
             end_jvm()
     if not file.exists():
-        raise PipelineError(f"Java has not kept its classes in {file.parent.parent}: is there room for 200 MB?")
+        raise PipelineError(f"Java has not kept its classes in {file.parent.parent}: is there room for 250 MB?")
 
 
 def _work(spark: SparkSession, bootstrap: str, folder: Path, format: str) -> None:
@@ -90,8 +90,8 @@ def _work(spark: SparkSession, bootstrap: str, folder: Path, format: str) -> Non
     help="What sessions are to have beside the Kafka source; many times.",
 )
 def command(packages: tuple[str, ...]) -> PrepareSummary:
-    """Fetch the jars that fit the installed pyspark, and keep Spark's classes: it starts in half the time from now on.
+    """Fetch the jars that fit the installed pyspark, and keep Spark's classes: it starts sooner from now on.
 
-    For images of machines, and where Spark is started often. Takes half a minute and 160 MB for each set of packages.
+    For images of machines, and where Spark is started often. Takes most of a minute and 200 MB for each set of packages.
     """
     return prepare(packages)

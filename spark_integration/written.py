@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.intervals import within
+from spark_integration.intervals import within
 from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
 from spark_integration.origin import origin_columns
 from spark_integration.sink import PARTITION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +78,6 @@ def test_a_new_checkpoint_behind_a_kill(
     assert_pairs_hold(target, "map-c", name)
 
 
-def test_who_was_stopped_as_it_wrote_again_goes_on_there(
-    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
-) -> None:
-    """Else who keeps the last value of each key ends with an old one."""
-    target = make_broker()
-    create_topic(broker, name, 1)
-    create_topic(target, name, 1)
-    produce(broker, name, numbered(40), 1)
-    write(spark, broker, target, name, range(30), range(5, 12))
-    again = mirrored(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="16")
-    assert again.records_written == 28
-    assert origins(contents(target, name)) == {0: [*range(30), *range(5, 40)]}
-
-
 def test_without_its_map_nothing_is_written_twice(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
@@ -108,18 +95,39 @@ def test_without_its_map_nothing_is_written_twice(
         assert_pairs_hold(target, offset_map, name)
 
 
-@pytest.mark.parametrize("batch", ["10", "7", "60"])
+GAP = (range(15), range(16, 60))
+FROM_THE_GAP_ON = [*range(15), *range(16, 60), *range(15, 60)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "there", "wanted"),
+    [
+        ("10", GAP, FROM_THE_GAP_ON),
+        ("7", GAP, FROM_THE_GAP_ON),
+        ("60", GAP, FROM_THE_GAP_ON),
+        # Who wrote again was stopped there.
+        ("16", (range(30), range(5, 12)), [*range(30), *range(5, 60)]),
+    ],
+)
 def test_behind_a_record_that_is_missing_all_are_written_again(
-    broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, batch: str
+    broker: Broker,
+    make_broker: MakeBroker,
+    spark: Any,
+    name: str,
+    tmp_path: Path,
+    batch: str,
+    there: Sequence[range],
+    wanted: list[int],
 ) -> None:
     """However many batches they come in: else who keeps the last value of a key would end with an old one."""
     target = make_broker()
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
     produce(broker, name, numbered(60), 1)
-    write(spark, broker, target, name, range(15), range(16, 60))
-    mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
-    assert origins(contents(target, name))[0] == [*range(15), *range(16, 60), *range(15, 60)]
+    write(spark, broker, target, name, *there)
+    again = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
+    assert origins(contents(target, name)) == {0: wanted}
+    assert again.records_written == len(wanted) - sum(map(len, there))
 
 
 def test_begun_anew_it_reads_once_what_the_target_has(

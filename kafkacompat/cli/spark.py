@@ -17,7 +17,7 @@ PIPELINES = {
     "rollup": "Windows over events into a compacted topic and a table.",
     "validate": "Records into typed columns, and what does not fit into a topic of its own.",
     "redrive": "Put repaired dead letters back.",
-    "prepare": "Fetch what Spark needs, and let it start in half the time from now on.",
+    "prepare": "Fetch what Spark needs, and let it start sooner from now on.",
 }
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration.archive.intervals import outside
 from spark_integration.archive.layout import records_of
 from spark_integration.archive.ledger import Ledger
 from spark_integration.checkpoint import planned_batch
 from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
+from spark_integration.intervals import outside
 from spark_integration.manifest import UNKNOWN_IDS, Interval, OffsetRange, without
 from spark_integration.offsets import Offsets, TopicPartition
 

@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration.archive.intervals import spans
 from spark_integration.archive.layout import SCHEMA, in_order
 from spark_integration.archive.ledger import staging
 from spark_integration.files import Files
+from spark_integration.intervals import spans
 from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span, covered_by
 from spark_integration.offsets import TopicPartition
 

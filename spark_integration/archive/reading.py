@@ -8,10 +8,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration.archive.intervals import within
 from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.errors import PipelineError
 from spark_integration.files import Files
+from spark_integration.intervals import within
 from spark_integration.manifest import Manifest, read_manifest
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.intervals import Intervals, near, spans, within
 from spark_integration.archive.layout import SCHEMA, in_order
 from spark_integration.archive.parquet import counted, forget
 from spark_integration.files import Files
+from spark_integration.intervals import Intervals, near, spans, within
 from spark_integration.manifest import Commit, DataFile, covered_by
 
 MARK = "kafkacompat-archive-commit"

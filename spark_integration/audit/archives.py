@@ -9,11 +9,11 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.intervals import within
 from spark_integration.archive.reading import read_archive, records_of, sizes
 from spark_integration.audit.fields import Fields
 from spark_integration.audit.places import ARCHIVE, COMMIT, UNKNOWN, Cuts, Edge, Place, edges_of, noted, placed
 from spark_integration.errors import PipelineError
+from spark_integration.intervals import within
 from spark_integration.manifest import Interval, Manifest, joined, read_manifest, without
 from spark_integration.offsets import TopicPartition
 

@@ -7,10 +7,10 @@ import pytest
 from spark_integration.archive.batches import moved, overlap
 from spark_integration.archive.command import size_of
 from spark_integration.archive.compaction import due_files, joined_ranges, sums
-from spark_integration.archive.intervals import near
 from spark_integration.archive.layout import check_partition_by
 from spark_integration.archive.parquet import counted
 from spark_integration.errors import PipelineError
+from spark_integration.intervals import near
 from spark_integration.manifest import DataFile, OffsetRange, Span
 from spark_integration.offsets import TopicPartition
 

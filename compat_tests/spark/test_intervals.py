@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.intervals import near, outside, spans, within
+from spark_integration.intervals import near, outside, spans, within
 from spark_integration.manifest import Span
 from spark_integration.offsets import TopicPartition
 
