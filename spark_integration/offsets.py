@@ -17,6 +17,8 @@ class TopicPartition(NamedTuple):
 
 
 Offsets = dict[TopicPartition, int]
+# No record has it: batches that name it as their end go as far as there are records.
+MAX_OFFSET = 2**63 - 1
 
 
 def offsets_of_json(text: str) -> Offsets:

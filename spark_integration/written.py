@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from spark_integration.intervals import within
-from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
+from spark_integration.offsets import MAX_OFFSET, Offsets, TopicPartition, json_of_offsets
 from spark_integration.origin import origin_columns
 from spark_integration.sink import PARTITION
 from spark_integration.source import read_batch
@@ -17,7 +17,6 @@ from spark_integration.source import read_batch
 PLACE = ("topic", "partition", "offset")
 # With its time: the records of a topic that was deleted and made anew have the same places.
 RECORD = (*PLACE, "timestamp")
-MAX_OFFSET = 2**63 - 1
 
 
 def written(

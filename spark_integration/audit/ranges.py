@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_integration.audit.places import Cuts
 from spark_integration.cluster import Cluster, Spec
 from spark_integration.errors import PipelineError
-from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets, offsets_of_json
+from spark_integration.offsets import MAX_OFFSET, Offsets, TopicPartition, json_of_offsets, offsets_of_json
 from spark_integration.options import STRATEGIES
 from spark_integration.source import topics_of
 
@@ -30,7 +30,7 @@ class Range(NamedTuple):
 
 
 Ranges = dict[TopicPartition, Range]
-EVERYTHING = Range(0, 2**63 - 1)
+EVERYTHING = Range(0, MAX_OFFSET)
 
 
 def resolve(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
