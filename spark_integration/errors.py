@@ -80,7 +80,8 @@ KNOWN: Sequence[Known] = (
         "Spark has no Kafka source: let spark_integration.session start it",
     ),
     Known(
-        r"(?:FAILED_READ_FILE[^\n]*?|CANNOT_READ_FILE_FOOTER[^\n]*?)file:? (?:\[?)([a-z0-9]+:/[^\s\]]+?)\.? ",
+        # Spark 3.5 has words where later ones have a name for it.
+        r"(?:FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|error while reading)[^\n]*?file:? \[?([a-z0-9]+:/[^\s\]]+?)\.? ",
         "{0} cannot be read as it is damaged: restore it from a copy",
     ),
     Known(

@@ -112,13 +112,17 @@ def test_aborted_transactions_are_absent(scene: Scene) -> None:
     assert {str(row.value, "utf-8")[0] for row in held(scene).select("value").collect()} == {"1", "3", "5"}
 
 
+def sql_configs(scene: Scene) -> set[tuple[str, str]]:
+    return {(row.key, row.value) for row in scene.session.sql("SET").collect()}
+
+
 @pytest.mark.spark
 def test_small_files_are_merged(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 40, 2)
     before = run(scene, maxOffsetsPerTrigger="16", files=FileOptions(tasks=1)).files
     early = held(scene)
-    configs = scene.session.conf.getAll
+    configs = sql_configs(scene)
     assert before == len(list((scene.folder / "archive").rglob("part-*.parquet"))) >= 16
     produce_all_kinds(scene.broker, scene.topic, 4, 2, first=40)
     run(scene, files=FileOptions(merge_files=3))
@@ -129,7 +133,7 @@ def test_small_files_are_merged(scene: Scene) -> None:
     assert sentence_of(problem.value)
     run(scene)
     assert_the_same(scene)
-    assert scene.session.conf.getAll == configs
+    assert sql_configs(scene) == configs
 
 
 @pytest.mark.spark

@@ -35,7 +35,7 @@ def test_a_file_that_is_missing_or_damaged_is_found(scene: Scene, damage: Callab
     run(scene)
     file = next((scene.folder / "archive").rglob("part-*.parquet"))
     damage(file)
-    with pytest.raises(Exception, match=r"missing|damaged|FAILED_READ_FILE") as problem:
+    with pytest.raises(Exception, match=r"missing|damaged|FAILED_READ_FILE|error while reading file") as problem:
         held(scene).collect()
     sentence = sentence_of(problem.value)
     assert file.name in sentence
