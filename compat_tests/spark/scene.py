@@ -153,7 +153,9 @@ class Query:
 
     def ranges(self) -> list[dict[str, Any]]:
         """Return of each micro-batch the offsets that it began and ended at, by topic and partition."""
-        sources = {entry["batchId"]: entry["sources"][0] for entry in self.progress() if entry["batchDuration"] >= 0}
+        # Spark 3.5 does not tell how long a batch took.
+        told = [entry for entry in self.progress() if entry.get("batchDuration", 0) >= 0]
+        sources = {entry["batchId"]: entry["sources"][0] for entry in told}
         return [
             {"from": sources[number]["startOffset"], "to": sources[number]["endOffset"]}
             for number in sorted(sources)
