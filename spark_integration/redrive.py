@@ -17,6 +17,7 @@ from spark_integration.command import pipeline, spark_session
 from spark_integration.console import Summary, job_bar
 from spark_integration.errors import PipelineError, sentence_of
 from spark_integration.files import Files
+from spark_integration.frames import persisted
 from spark_integration.offsets import Offsets, json_of_offsets, offsets_of_json
 from spark_integration.options import SessionOptions, cluster_options, session_options
 from spark_integration.origin import HEADERS_TYPE, TOPIC, origin_columns
@@ -77,8 +78,7 @@ def _redriven(
     topics = cluster.require([to] if to and origins else origins)
     rows_written = 0
     if topics:
-        with job_bar(spark, "redrive"):
-            done = book.redriven(target)
+        with job_bar(spark, "redrive"), persisted(book.redriven(target)) as done:
             book.begin(cluster.offsets(cluster.partitions(topics), Spec.LATEST))
             left = letters.where("chosen").join(done, list(LETTER), "left_anti")
             rows = in_order(left, sum(topic.partitions for topic in topics.values())).localCheckpoint()
@@ -186,10 +186,17 @@ class Ledger:
         done = self._spark.createDataFrame([], LETTER_TYPE)
         for number in self._files.numbers("done"):
             done = done.unionByName(self._spark.read.schema(LETTER_TYPE).parquet(self._files.path(f"done/{number}")))
-        for number in self._files.numbers("begun"):
-            begin = offsets_of_json(self._files.read(f"begun/{number}"))
+        if begin := self._begun():
             done = done.unionByName(_found(self._spark, target, begin))
         return done.distinct()
+
+    def _begun(self) -> Offsets:
+        """Return for each partition where it ended when the first of the runs began that did not come to their end."""
+        begin: Offsets = {}
+        for number in self._files.numbers("begun"):
+            for partition, offset in offsets_of_json(self._files.read(f"begun/{number}")).items():
+                begin[partition] = min(offset, begin.get(partition, offset))
+        return begin
 
     def begin(self, ends: Offsets) -> None:
         """Say where the topics end that a run is about to write to."""

@@ -19,6 +19,7 @@ from spark_integration.audit.places import ARCHIVE, RECORD, TOPIC, Place
 from spark_integration.audit.producers import producers_of, topics_of
 from spark_integration.audit.ranges import Ranges
 from spark_integration.errors import PipelineError
+from spark_integration.frames import persisted
 
 # Offsets without a record, before they are explained.
 HOLE = "hole"
@@ -82,9 +83,8 @@ class Work:
     ) -> None:
         """Compare an archive with the topics record by record."""
         comparison = compared(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
-        found = as_findings(comparison._asdict()).persist()
-        self.found.add(ARCHIVE, found)
-        found.unpersist()
+        with persisted(as_findings(comparison._asdict())) as found:
+            self.found.add(ARCHIVE, found)
 
     def release(self) -> None:
         """Let Spark forget what it kept."""
@@ -97,11 +97,10 @@ class Work:
         rows = topics_of(place, offsets)
         self._check_fields(rows)
         self.topics += rows
-        findings = self._findings(place, compacted_topics).persist()
-        self.found.add(place.name, findings)
-        if fields.sequence or fields.producer:
-            self.producers += producers_of(place, findings, self.judging.limit)
-        findings.unpersist()
+        with persisted(self._findings(place, compacted_topics)) as findings:
+            self.found.add(place.name, findings)
+            if fields.sequence or fields.producer:
+                self.producers += producers_of(place, findings, self.judging.limit)
         self.latency += latency.rows(place, by_field=fields.event_time is not None)
 
     def _findings(self, place: Place, compacted_topics: Collection[str]) -> DataFrame:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
-from pyspark.storagelevel import StorageLevel
 
+from spark_integration.frames import persisted
 from spark_integration.sink import PARTITION
 
 NUMBER = "number"
@@ -39,17 +39,14 @@ def write_paced(
     Returns how many were written. It is sorted once and kept by the executors meanwhile, in memory as far as they go.
     """
     blocks = by_time(frame, math.ceil(count / BLOCK_RECORDS))
-    numbered = blocks.withColumn(NUMBER, sql.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
     done = 0
-    try:
+    with persisted(blocks.withColumn(NUMBER, sql.monotonically_increasing_id())) as numbered:
         counts = _block_counts(numbered)
         for first, end in paced(sum(counts), rate, stopped.wait):
             piece = numbered.where(_within(spans(counts, first, end)))
             # From several blocks it would be several tasks, which know no order of each other.
             write(piece.repartition(1).sortWithinPartitions(NUMBER))
             done = end
-    finally:
-        numbered.unpersist()
     return done
 
 

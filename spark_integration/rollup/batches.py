@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +10,7 @@ from pyspark.sql import functions as sql
 
 from spark_integration.checkpoint import Planned, planned_batch
 from spark_integration.errors import PipelineError
+from spark_integration.frames import persisted
 from spark_integration.rollup.events import REASON, counts, events
 from spark_integration.rollup.ledger import Account, Ledger
 from spark_integration.rollup.settings import Rollup
@@ -54,7 +54,7 @@ class Batches:
         horizon_ms = self._horizon_ms(before, planned)
         counted = self._count(before, planned)
         # One computation for both sinks: they get the same values to the last digit.
-        with _kept(results) as rows:
+        with persisted(results) as rows:
             current = rows if horizon_ms is None else rows.where(~over(horizon_ms))
             written = current.count()
             if written:
@@ -94,7 +94,7 @@ class Batches:
         if horizon_ms is None or there is None:
             return 0
         old = there.where(over(horizon_ms))
-        with _kept(old if done_ms is None else old.where(~over(done_ms))) as rows:
+        with persisted(old if done_ms is None else old.where(~over(done_ms))) as rows:
             count: int = rows.count()
             if count:
                 send(tombstones(rows, self._rollup), self._source, self._rollup.topic)
@@ -103,12 +103,3 @@ class Batches:
     def _drop(self, account: Account) -> None:
         if account.horizon_ms is not None:
             self._table.drop(account.horizon_ms)
-
-
-@contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    kept = frame.persist()
-    try:
-        yield kept
-    finally:
-        kept.unpersist()

@@ -9,6 +9,7 @@ import pytest
 from spark_integration import redrive
 from spark_integration.cluster import Topic
 from spark_integration.errors import PipelineError
+from spark_integration.offsets import Offsets, TopicPartition
 from spark_integration.redrive import Ledger
 
 
@@ -50,3 +51,38 @@ def test_a_ledger_is_of_one_topic_whatever_its_name(monkeypatch: pytest.MonkeyPa
         PipelineError, match=r"is of another topic letters than that on a:1, .*: give another --ledger$"
     ):
         Ledger(spark, "/ledger", LETTERS._replace(topic_id="2")).check("a:1")
+
+
+class Frame:
+    """A frame in the place of Spark's, of which nothing is asked here."""
+
+    def unionByName(self, _: Frame) -> Frame:
+        return self
+
+    def distinct(self) -> Frame:
+        return self
+
+
+class Session:
+    def createDataFrame(self, *_: Any) -> Frame:
+        return Frame()
+
+
+def test_what_killed_runs_wrote_is_read_once_from_where_the_first_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, read = Memory(), list[Offsets]()
+
+    def found(_spark: Any, _target: Any, begin: Offsets) -> Frame:
+        read.append(begin)
+        return Frame()
+
+    monkeypatch.setattr(redrive, "Files", lambda *_: memory)
+    monkeypatch.setattr(redrive, "_found", found)
+    a, b = TopicPartition("a", 0), TopicPartition("b", 0)
+    spark: Any = Session()
+    book = Ledger(spark, "/ledger", LETTERS)
+    book.redriven({})
+    assert read == []
+    for begin in ({a: 100}, {a: 200, b: 5}, {b: 7}):
+        book.begin(begin)
+    book.redriven({})
+    assert read == [{a: 100, b: 5}]
