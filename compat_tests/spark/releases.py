@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from configparser import ConfigParser
 from pathlib import Path
 
+from spark_integration import packages
 from spark_integration.maven import BUILD, build_once
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("spark", "test")
+EXTRAS = ("spark", "test", "demo")
 INSTALL_SECONDS = 900
 # The oldest and the newest that the extra `spark` allows, and the newest of what lies between.
 RELEASES = ("3.5.8", "4.1.3", "4.2.1")
@@ -27,6 +28,12 @@ def python_of(release: str) -> Path:
     target = BUILD / "spark" / f"{release}-{digest}"
     build_once(target, lambda partial: _install(partial, release))
     return target / "bin" / "python"
+
+
+def tables() -> list[str]:
+    """Return the formats of tables that there are jars of for the Spark of this Python."""
+    release = packages.RELEASES[packages.minor(packages.installed().spark)]
+    return [package for package in release.packages if package != "kafka"]
 
 
 def requirements() -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 from pyspark.sql import functions as sql
 
+from compat_tests.spark.releases import tables
 from spark_integration.archive import archive, read_archive
-from spark_integration.packages import RELEASES, installed, minor
 from spark_integration.query import StreamOptions
 from spark_integration.session import start_session
 
@@ -59,9 +59,7 @@ def archived(spark: Any, source: dict[str, str], folder: Path, format: str) -> l
 
 def main(bootstrap: str, topic: str) -> None:
     """Write, read and archive in every format that this release has, and print what was seen."""
-    installation = installed()
-    tables = [package for package in RELEASES[minor(installation.spark)].packages if package != "kafka"]
-    spark: Any = start_session("round-trip", master="local[2]", packages=tables)
+    spark: Any = start_session("round-trip", master="local[2]", packages=tables())
     target = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     spark.range(RECORDS).select(*written()).write.format("kafka").options(**target).save()
@@ -73,7 +71,7 @@ def main(bootstrap: str, topic: str) -> None:
         seen = {
             "spark": spark.version,
             "batch": rows_of(batch),
-            "archives": {format: archived(spark, source, Path(folder), format) for format in ["parquet", *tables]},
+            "archives": {format: archived(spark, source, Path(folder), format) for format in ["parquet", *tables()]},
             "doubled": sum(row.number for row in doubled.collect()),
         }
     spark.stop()

@@ -23,6 +23,7 @@ from compat_tests.brokers import ROOT, Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.archives import in_topics, produce_all_kinds
 from compat_tests.spark.copies import kills
+from compat_tests.spark.releases import tables
 from compat_tests.waiting import pause, until
 from spark_integration.manifest import COMMITS, Commit, commit_of_json
 
@@ -100,7 +101,7 @@ def finish(runs: Runs) -> None:
         assert process.wait(LIMIT_SECONDS) == 0, runs.output()
 
 
-@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize("form", ["parquet", *tables()])
 def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, form: str) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print("seed", seed)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructField, StructType
 
+from spark_integration.casts import arrow_type
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError, shown
 from spark_integration.validate.drift import Drift, Seen, drift_of, named
@@ -77,14 +77,14 @@ class Decoder:
         # None where a schema does not say, and each value has to.
         self._drifts: dict[int, Drift | None] = {}
         self._told: set[str] = set()
-        self.type = to_arrow_type(self._format.type)
+        self.type = arrow_type(self._format.type)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with the columns that `decode` adds."""
         seen = Seen()
         found = [self.value(value, seen) for value in batch.column("value").to_pylist()]
         values, found = self._column(found)
-        tally = pa.array([self._tally(found, seen)] + [None] * (len(found) - 1), to_arrow_type(TALLY))
+        tally = pa.array([self._tally(found, seen)] + [None] * (len(found) - 1), arrow_type(TALLY))
         columns = [
             values,
             pa.array([_signed(one.schema_id) for one in found], pa.int32()),

@@ -1,10 +1,11 @@
-"""A cast that gives null, by both of Spark's ways."""
+"""What the releases of Spark do by calls of their own."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from pyspark.sql.types import DataType, TimestampType
 
 from spark_integration import casts
 
@@ -28,3 +29,17 @@ class OfSpark4(OfSpark3):
 def test_what_the_release_has(monkeypatch: pytest.MonkeyPatch, column: Any, way: str) -> None:
     monkeypatch.setattr(casts, "Column", type(column))
     assert casts.try_cast(column, "bigint") == f"{way} to bigint"
+
+
+def since_4_2(_: DataType, timezone: str | None = None) -> str:
+    return f"in {timezone}"
+
+
+def before_4_2(_: DataType) -> str:
+    return "in UTC by itself"
+
+
+@pytest.mark.parametrize(("way", "told"), [(since_4_2, "in UTC"), (before_4_2, "in UTC by itself")])
+def test_a_point_in_time_is_utc_s(monkeypatch: pytest.MonkeyPatch, way: Any, told: str) -> None:
+    monkeypatch.setattr(casts, "to_arrow_type", way)
+    assert casts.arrow_type(TimestampType()) == told
