@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 ROOT = Path(__file__).resolve().parent.parent
-CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
 
 class Broker(ABC):
@@ -180,7 +180,11 @@ class KafkaBroker(Broker):
         }
         lines = [f"{name}={value}\n" for name, value in properties.items()]
         self._properties_file().write_text("".join(lines))
-        run_java("kafka.tools.StorageTool", ["format", "-t", CLUSTER_ID, "-c", str(self._properties_file())])
+        run_java("kafka.tools.StorageTool", ["format", "-t", self._cluster_id(), "-c", str(self._properties_file())])
+
+    def _cluster_id(self) -> str:
+        """Return a UUID as Kafka writes it; two brokers are two clusters."""
+        return urlsafe_b64encode(self.port.to_bytes(16, "big")).rstrip(b"=").decode()
 
     def command(self) -> Sequence[str]:
         return java_command("kafka.Kafka", [str(self._properties_file())], jvm=self.JVM, heap="1g")

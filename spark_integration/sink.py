@@ -15,6 +15,8 @@ PRODUCER = {
     "kafka.batch.size": str(512 * 1024),
     "kafka.linger.ms": "5",
 }
+# Of what is written as JSON: the same text whatever the session's time zone is, and a field for each column even where it is null.
+JSON = {"timeZone": "UTC", "ignoreNullFields": "false"}
 PARTITION = ("topic", "partition")
 COLUMNS = ("key", "value", "headers", "topic", "partition")
 

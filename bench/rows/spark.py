@@ -138,9 +138,9 @@ ROWS = [
     Row(
         "spark-replay",
         "Spark: an archive replayed",
-        f"{KIND} that archive into an empty topic by `kafkacompat spark replay`. The broker stores 350 MB in a few seconds: on "
-        "a virtual machine that returns unused memory to its host, copying them into pages that it has to be given again "
-        "took half of the broker's time, and a tenth where it had kept them. It is part of the figures of both.",
+        f"{KIND} that archive into an empty topic by `kafkacompat spark replay`. The broker stores 350 MB in a few seconds: "
+        "copying them into the page cache took a tenth of its time in one run and half of it in another, probably where the "
+        "virtual machine had to be given the pages again. It is part of the figures of both.",
         measure_replay,
         throughput_goals(1.0, 0.5),
     ),
