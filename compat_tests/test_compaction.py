@@ -28,6 +28,7 @@ from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
 from kafkacompat.wire.compression import Codec
@@ -317,9 +318,9 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
     files = OsFiles()
-    directory = LogDirectory.open(
-        files, str(data_folder), node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw", new_directory_id=bytes(16)
-    )
+    cluster_id = cluster_of(files, [str(data_folder)], node_id=1)
+    assert cluster_id is not None
+    directory = LogDirectory.open(files, str(data_folder), node_id=1, cluster_id=cluster_id, new_directory_id=bytes(16))
     (found,) = [each for each in directory.partitions() if each.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
     log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)

@@ -18,6 +18,7 @@ from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.record_batch import batches, read_header, read_records
 
@@ -56,9 +57,9 @@ def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
     files = OsFiles()
-    directory = LogDirectory.open(
-        files, str(path), node_id=1, cluster_id="4L6g3nShT-eMCtK--X86sw", new_directory_id=bytes(range(16))
-    )
+    cluster_id = cluster_of(files, [str(path)], node_id=1)
+    assert cluster_id is not None
+    directory = LogDirectory.open(files, str(path), node_id=1, cluster_id=cluster_id, new_directory_id=bytes(range(16)))
     (stored,) = [each for each in directory.partitions() if each.topic == TOPIC]
     assert stored.topic_id != ZERO_UUID
     return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)

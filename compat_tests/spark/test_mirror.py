@@ -250,10 +250,10 @@ class TestRefusals:
     def test_nothing_is_made(
         self, broker: Broker, spark: Any, name: str, tmp_path: Path, wrong: dict[str, str], names: Names, told: str
     ) -> None:
-        topic = f"refused-{abs(hash(told))}"
-        create_topic(broker, topic, 1)
+        create_topic(broker, name, 1)
+        until(lambda: name in topics(broker))  # Kafka answers a moment before its brokers know the topic
         before = topics(broker)
-        source = {key: value.replace("{topic}", topic) for key, value in wrong.items()}
+        source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):
             mirrored(spark, broker, broker, tmp_path / "c", names, **source)
         assert topics(broker) == before
