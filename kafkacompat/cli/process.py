@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.cli.allocator import keep_freed_memory
 from kafkacompat.cli.garbage import FullCollections
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def run(config: BrokerConfig) -> int:
 
     What keeps the broker from starting is one sentence on standard error.
     """
+    keep_freed_memory()
     reactor = _install_reactor()
     from kafkacompat.broker import Broker
 
