@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker
+from compat_tests.conftest import MakeBroker
 from compat_tests.java_tools import SHORT_LIVED
 from compat_tests.spark import observations
 from compat_tests.spark.scene import Scene
@@ -32,8 +33,13 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def scene(request: pytest.FixtureRequest, spark: Any, broker: Broker, name: str, tmp_path: Path) -> Iterator[Scene]:
-    """A part of the broker and of the session that no other test uses; what was noted goes to `--observations`."""
+def scene(
+    request: pytest.FixtureRequest, spark: Any, broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
+) -> Iterator[Scene]:
+    """A part of the broker and of the session that no other test uses; what was noted goes to `--observations`.
+
+    Brokers of a test's own end behind its queries, which wait a minute for one that is gone.
+    """
     scene = Scene(spark, broker, name, tmp_path)
     yield scene
     for query in scene.queries:
