@@ -149,7 +149,7 @@ class Query:
 
     def progress(self) -> list[dict[str, Any]]:
         """Return what Spark reported of each trigger, in its own words."""
-        return [json.loads(entry.json()) for entry in self.query._jsq.recentProgress()]
+        return progress_of(self.query)
 
     def ranges(self) -> list[dict[str, Any]]:
         """Return of each micro-batch the offsets that it began and ended at, by topic and partition."""
@@ -161,6 +161,11 @@ class Query:
             for number in sorted(sources)
             if number in self.batches
         ]
+
+
+def progress_of(query: Any) -> list[dict[str, Any]]:
+    """Return what Spark reported of a query's triggers; every release of pyspark makes something else of it."""
+    return [json.loads(entry.json()) for entry in query._jsq.recentProgress()]
 
 
 def rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:

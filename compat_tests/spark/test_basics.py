@@ -13,6 +13,7 @@ from pyspark.sql import functions as sql
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
+from compat_tests.spark.scene import progress_of
 
 
 def create_topic(broker: Broker, topic: str, partitions: int) -> None:
@@ -98,8 +99,7 @@ def run_to_the_end(spark: Any, broker: Broker, topic: str, folder: Path) -> list
     )
     assert query.awaitTermination(120)
     assert query.exception() is None
-    progress: list[dict[str, Any]] = [json.loads(entry.json) for entry in query.recentProgress]
-    return progress
+    return progress_of(query)
 
 
 def test_stream_goes_on_from_its_checkpoint(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
