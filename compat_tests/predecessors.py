@@ -23,6 +23,9 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
+from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.log_directory import LogDirectory
+from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -105,6 +108,14 @@ def image_of_a_kill(broker: Broker, target: Path) -> Path:
         return Path(shutil.copytree(broker.data_folder, target))
     finally:
         os.kill(broker.pid, signal.SIGCONT)
+
+
+def opened(data_folder: Path) -> LogDirectory:
+    """Open what a node 1 left behind with our storage layer, as the broker does."""
+    files, path = OsFiles(), str(data_folder)
+    cluster_id = cluster_of(files, [path], node_id=1)
+    assert cluster_id is not None, f"{path} says of no cluster that it belongs to it"
+    return LogDirectory.open(files, path, node_id=1, cluster_id=cluster_id, new_directory_id=bytes(16))
 
 
 def _admin(bootstrap: str) -> AdminClient:

@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump
+from compat_tests.predecessors import opened
 from compat_tests.processes import children, cpu_seconds, is_alive
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
@@ -27,8 +28,6 @@ from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
 from kafkacompat.wire.compression import Codec
@@ -317,14 +316,11 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
 
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
-    files = OsFiles()
-    cluster_id = cluster_of(files, [str(data_folder)], node_id=1)
-    assert cluster_id is not None
-    directory = LogDirectory.open(files, str(data_folder), node_id=1, cluster_id=cluster_id, new_directory_id=bytes(16))
+    directory = opened(data_folder)
     (found,) = [each for each in directory.partitions() if each.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
     log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
-    while compact_once(files, log):
+    while compact_once(OsFiles(), log):
         directory.save_cleaner_offset(log)
     directory.close([log])
 

@@ -11,14 +11,13 @@ from confluent_kafka import Producer
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import KafkaBroker
 from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
-from compat_tests.predecessors import image_of_a_kill
+from compat_tests.predecessors import image_of_a_kill, opened
 from kafkacompat.storage.files import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.meta_properties import cluster_of
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.record_batch import batches, read_header, read_records
 
@@ -56,10 +55,7 @@ def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path
 
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
-    files = OsFiles()
-    cluster_id = cluster_of(files, [str(path)], node_id=1)
-    assert cluster_id is not None
-    directory = LogDirectory.open(files, str(path), node_id=1, cluster_id=cluster_id, new_directory_id=bytes(range(16)))
+    directory = opened(path)
     (stored,) = [each for each in directory.partitions() if each.topic == TOPIC]
     assert stored.topic_id != ZERO_UUID
     return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)

@@ -15,10 +15,22 @@ PRODUCER = {
     "kafka.batch.size": str(512 * 1024),
     "kafka.linger.ms": "5",
 }
-# Of what is written as JSON: the same text whatever the session's time zone is, and a field for each column even where it is null.
-JSON = {"timeZone": "UTC", "ignoreNullFields": "false"}
 PARTITION = ("topic", "partition")
 COLUMNS = ("key", "value", "headers", "topic", "partition")
+
+
+def json_options(fraction_digits: int) -> dict[str, str]:
+    """Return Spark's options for records of JSON, with times to so many digits of a second.
+
+    They give the same text whatever the session's time zone is, and a field for each column even where it is null.
+    """
+    time = "yyyy-MM-dd'T'HH:mm:ss." + "S" * fraction_digits
+    return {
+        "timeZone": "UTC",
+        "ignoreNullFields": "false",
+        "timestampFormat": time + "XXX",
+        "timestampNTZFormat": time,
+    }
 
 
 def write_batch(frame: DataFrame, target: Mapping[str, str]) -> None:

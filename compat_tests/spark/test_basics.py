@@ -7,18 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import NewPartitions
 from pyspark.sql import functions as sql
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
+from compat_tests.confluent import admin_of, create_topic
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.scene import progress_of
-
-
-def create_topic(broker: Broker, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
 
 
 def produce(broker: Broker, topic: str, numbers: range, **options: Any) -> None:
@@ -108,8 +104,7 @@ def test_stream_goes_on_from_its_checkpoint(broker: Broker, spark: Any, name: st
     produce(broker, name, range(1000))
     first = run_to_the_end(spark, broker, name, tmp_path)
     assert sum(batch["numInputRows"] for batch in first) == 1000
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    admin.create_partitions([NewPartitions(name, 3)])[name].result(30)
+    admin_of(broker).create_partitions([NewPartitions(name, 3)])[name].result(30)
     produce(broker, name, range(1000, 1500))
     produce(broker, name, range(1500, 1600), partition=2)
     second = run_to_the_end(spark, broker, name, tmp_path)

@@ -1,8 +1,8 @@
 """How much freed memory the process keeps for the next request.
 
 glibc gives the end of the heap back to the kernel when a large request is done, and asks for it again with the next one: a
-request of 512 KiB then costs some 200 page faults, more time than all else that is done for it. Both limits that glibc moves by
-itself are set here (mallopt(3)), once for the process.
+request of 512 KiB then costs some 200 page faults, which took about as much CPU time as all else that is done for it. Both limits
+that glibc moves by itself are set here (mallopt(3)), once for the process.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ from spark_integration.errors import PipelineError
 from spark_integration.origin import HEADERS_TYPE, with_origin
 from spark_integration.rollup.events import REASON
 from spark_integration.rollup.settings import Rollup
-from spark_integration.sink import JSON, write_batch
+from spark_integration.sink import json_options, write_batch
 from spark_integration.source import topics_of
 
 POLICY = "cleanup.policy"
 # As `validate` has it.
 REASON_HEADER = "kafkacompat-dead-letter-reason"
 # Windows begin and end at milliseconds.
-RESULT_JSON = {**JSON, "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"}
+JSON = json_options(fraction_digits=3)
 
 
 def upserts(rows: DataFrame, rollup: Rollup) -> DataFrame:
@@ -89,4 +89,4 @@ def make_topics(cluster: Cluster, rollup: Rollup) -> None:
 
 
 def _json(names: Iterable[str]) -> Column:
-    return sql.to_json(sql.struct(*names), RESULT_JSON)
+    return sql.to_json(sql.struct(*names), JSON)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from spark_integration.cluster import Cluster, Spec
 from spark_integration.offsets import Offsets
 from spark_integration.origin import HEADERS_TYPE, origin_columns, with_origin
-from spark_integration.sink import JSON, in_order, write_batch
+from spark_integration.sink import in_order, json_options, write_batch
 from spark_integration.written import between
 
 FORMATS = ("parquet", "delta")
@@ -23,11 +23,7 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timesta
 # The columns of --path.
 TABLE = ("key", "decoded as value", "schemaId", *COLUMNS[2:])
 # Values have microseconds.
-VALUE_JSON = {
-    **JSON,
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+JSON = json_options(fraction_digits=6)
 PLACE = ("topic", "partition", "offset")
 
 
@@ -73,7 +69,7 @@ def write_files(good: DataFrame, outputs: Outputs, query_id: str, number: int) -
 def good_records(good: DataFrame, query_id: str) -> DataFrame:
     """Return records with the decoded value as JSON, key and headers as they were, and their origin."""
     # JSON of an array without its brackets: to_json takes no single number or text.
-    json = sql.to_json(sql.array("decoded"), VALUE_JSON)
+    json = sql.to_json(sql.array("decoded"), JSON)
     # pyspark 3.5 takes no columns in sql.substring.
     value = sql.when(sql.col("decoded").isNotNull(), json.substr(sql.lit(2), sql.length(json) - 2))
     return _marked(with_origin(good), {QUERY: sql.lit(query_id)}).withColumn("value", value.cast("binary"))
