@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat_tests.java_tools import run_java
 from kafkacompat.cli.decoders import offsets_decoder
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.dump import dump
 from kafkacompat.storage.inspection.rows import PROBLEM, Decoder, DumpOptions, Row, plain_text
 

@@ -23,9 +23,9 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.meta_properties import cluster_of
+from kafkacompat.storage.directory.log_directory import LogDirectory
+from kafkacompat.storage.directory.meta_properties import cluster_of
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,

@@ -125,10 +125,10 @@ def test_no_start_waits_for_what_the_first_consumer_needs(
     start = modules[: modules.index("kafkacompat.wire.apis.metadata")]
     assert "kafkacompat.broker" in start
     assert {name for name in start if name.startswith(("kafkacompat.groups.", "kafkacompat.transactions."))} == {
-        "kafkacompat.groups.internal_topic",
+        "kafkacompat.coordination.internal_topic",
         "kafkacompat.groups.offsets_topic",
-        "kafkacompat.groups.partition_events",
-        "kafkacompat.groups.replicated_log",
+        "kafkacompat.coordination.partition_events",
+        "kafkacompat.coordination.replicated_log",
         "kafkacompat.transactions.topic",
     }
     assert "kafkacompat.transactions.coordinator" not in modules

@@ -24,9 +24,9 @@ from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import pause, until
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
-from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.directory.checkpoints import CLEANER_OFFSETS
+from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse

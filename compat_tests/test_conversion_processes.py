@@ -146,7 +146,7 @@ def test_it_imports_nothing_that_it_does_not_need() -> None:
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert {"kafkacompat.storage.compaction.cleaner", "kafkacompat.storage.validation"} <= imported
+    assert {"kafkacompat.storage.compaction.cleaner", "kafkacompat.storage.intake.validation"} <= imported
     assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []
 
 

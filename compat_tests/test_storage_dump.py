@@ -18,11 +18,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from compat_tests.brokers import KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
 from compat_tests.waiting import until
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.log import Log, RollNeededError
+from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.log.log import Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.transaction_marker import Marker
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from spark_integration.maven import BUILD

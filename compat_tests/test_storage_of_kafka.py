@@ -12,12 +12,12 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import KafkaBroker
 from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
 from compat_tests.predecessors import image_of_a_kill, opened
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.directory.log_directory import LogDirectory
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.record_batch import batches, read_header, read_records
 

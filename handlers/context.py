@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kafkacompat.coordinators import Coordinators
     from kafkacompat.metadata.controller import Controller
     from kafkacompat.metadata.image import ImageHolder
-    from kafkacompat.replication.fetch_sessions import FetchSessions
-    from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.partitions.fetch_sessions import FetchSessions
+    from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.releases import Release
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.replication.directories import Directory
+from kafkacompat.partitions.directories import Directory
 from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_log_dirs import (
     DescribeLogDirsPartition,

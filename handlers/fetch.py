@@ -27,12 +27,12 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
-from kafkacompat.replication.converted_fetch import fetch_converted
-from kafkacompat.replication.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
-from kafkacompat.replication.fetching import FetchedPartition, FetchLimits, fetch, release_all
-from kafkacompat.replication.partition import Partition
-from kafkacompat.replication.partition_read import PartitionRead
-from kafkacompat.storage import transaction_index
+from kafkacompat.partitions.converted_fetch import fetch_converted
+from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.partition_read import PartitionRead
+from kafkacompat.storage.segment import transaction_index
 from kafkacompat.timers import go_through
 from kafkacompat.wire.apis.fetch import (
     AbortedTransaction,

@@ -24,8 +24,8 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.log import FoundRecord
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.log.log import FoundRecord
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

@@ -22,12 +22,12 @@ from twisted.internet.defer import Deferred, DeferredList
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.produce_answer import accepted, answer, refused
 from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
-from kafkacompat.replication.held_appends import Appended, settle
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.produced import take_messages_at_once, taken_in
-from kafkacompat.storage.validation import TooMuchError, check_batch
-from kafkacompat.storage.verification import Guard
+from kafkacompat.partitions.held_appends import Appended, settle
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.intake.produced import take_messages_at_once, taken_in
+from kafkacompat.storage.intake.validation import TooMuchError, check_batch
+from kafkacompat.storage.log.log import AppendResult
+from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
     PartitionProduceResponse,

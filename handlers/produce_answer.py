@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafkacompat.handlers.context import UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import topic_text
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.log import AppendResult
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,

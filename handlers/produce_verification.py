@@ -12,8 +12,8 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.verification import NOT_VERIFIED, Guard
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import HEADER_SIZE, MAGIC_V2, BatchHeader, read_header

@@ -14,17 +14,17 @@ from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import LogProducer
+from kafkacompat.coordination.writer import COORDINATOR_ERRORS
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.coordinator_log import LogProducer
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-from kafkacompat.groups.writer import COORDINATOR_ERRORS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.offset_commit import offset_to_commit
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.handlers.produce_verification import VERIFICATION
 from kafkacompat.metadata.image import MetadataImage, TopicImage
-from kafkacompat.storage.verification import NOT_VERIFIED, Guard
+from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
 from kafkacompat.wire.apis.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import in_order
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import in_turns
 from kafkacompat.transactions.markers import MarkerCodes
 from kafkacompat.wire.apis.write_txn_markers import (

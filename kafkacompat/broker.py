@@ -24,28 +24,28 @@ from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
 from kafkacompat.metadata.store import StoreError
-from kafkacompat.replication.cleaning import MOST_CLEANERS, LogCleaner
-from kafkacompat.replication.directories import Directories, Directory
-from kafkacompat.replication.fetch_sessions import FetchSessions
-from kafkacompat.replication.finding import check_new_directories, find_partitions
-from kafkacompat.replication.housekeeping import Housekeeping
-from kafkacompat.replication.replica_manager import ReplicaManager
-from kafkacompat.replication.scrubbing import Scrubbing
-from kafkacompat.replication.takeover import Takeover, may_go_back, owning_cluster
+from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.fetch_sessions import FetchSessions
+from kafkacompat.partitions.finding import check_new_directories, find_partitions
+from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
 from kafkacompat.server.listener import ListenError, Server
-from kafkacompat.storage.files import OsFiles, raise_open_file_limit
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.segment_file import SegmentCache
+from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
+from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
+from kafkacompat.upkeep.housekeeping import Housekeeping
+from kafkacompat.upkeep.scrubbing import Scrubbing
+from kafkacompat.upkeep.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.wire.primitives import uuid_text
 from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
-    from kafkacompat.storage.segment_file import FileRegion
+    from kafkacompat.storage.segment.segment_file import FileRegion
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.internal_topic import InternalTopic
+from kafkacompat.coordination.internal_topic import InternalTopic
+from kafkacompat.coordination.partition_events import CoordinatorEvents, GroupPartitionEvents
+from kafkacompat.coordination.replicated_log import ReplicatedLog
 from kafkacompat.groups.offsets_topic import new_offsets_topic
-from kafkacompat.groups.partition_events import CoordinatorEvents, GroupPartitionEvents
-from kafkacompat.groups.replicated_log import ReplicatedLog
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metadata.topic_changes import NewTopic
-    from kafkacompat.replication.replica_manager import ReplicaManager
+    from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.timers import Clock
     from kafkacompat.transactions.coordinator import TransactionCoordinator
 

@@ -9,7 +9,7 @@ import click
 
 from kafkacompat.cli.columns import visible, write_columns, write_json
 from kafkacompat.cli.decoders import cluster_metadata_decoder, offsets_decoder, transaction_log_decoder
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.dump import dump as dump_file
 from kafkacompat.storage.inspection.dump import known_files
 from kafkacompat.storage.inspection.rows import Decoder, DumpOptions, plain_text

@@ -17,8 +17,8 @@ from kafkacompat.cli.log_verify import (
     progress_bar,
     show_findings,
 )
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.filesystem import DirectoryLockedError, Files
+from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from kafkacompat.cli.columns import write_columns
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.inspection.rows import Row

@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple, TypeAlias
 
 from kafkacompat.conversion.spool import Spool
-from kafkacompat.storage.log import Log
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.conversion import Converted, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.workers.processes import Call

@@ -14,9 +14,9 @@ from twisted.python.failure import Failure
 
 from kafkacompat.conversion.down import ConvertedRecords, Job, Key, Outcome, Unconverted
 from kafkacompat.conversion.spool import Spool
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import batches, read_header
 from kafkacompat.workers.processes import Call, Workers, stopped

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.segment_file import FileRegion, SegmentFile
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
 from kafkacompat.wire.primitives import Buffer
 
 FILE_BYTES = 1024 * 1024

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.shard import Registry
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.state import DEAD, STABLE
 from kafkacompat.groups.deletion import Deletion
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.member import Member
-from kafkacompat.groups.shard import Registry
-from kafkacompat.groups.state import DEAD, STABLE
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroupMember
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode

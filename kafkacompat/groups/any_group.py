@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from kafkacompat.groups.offsets import OffsetTable
 
 if TYPE_CHECKING:
-    from kafkacompat.groups.coordinator_log import Record
-    from kafkacompat.groups.shard import Shard
+    from kafkacompat.coordination.coordinator_log import Record
+    from kafkacompat.coordination.shard import Shard
     from kafkacompat.wire.errors import ErrorCode
 
 

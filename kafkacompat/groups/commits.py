@@ -12,16 +12,16 @@ from typing import NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import LogProducer
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.shard import Registry, Shard
 from kafkacompat.groups.any_group import AnyGroup, Identity
-from kafkacompat.groups.coordinator_log import LogProducer
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.memory_budget import MemoryBudget
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.state import PREPARING_REBALANCE, STABLE
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetTable
-from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import offset_record
 from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.shard import Registry, Shard
-from kafkacompat.groups.state import PREPARING_REBALANCE, STABLE
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 

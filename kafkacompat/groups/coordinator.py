@@ -13,8 +13,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import CoordinatorLog, LogProducer
+from kafkacompat.coordination.leadership import Leadership
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.outbox import Outbox
+from kafkacompat.coordination.shard import Registry, Shard
+from kafkacompat.coordination.writer import Writer
 from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
 from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.joining import JoinAnswer, Joiner, Joining
+from kafkacompat.groups.classic.membership import Membership, SyncAnswer
+from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
 from kafkacompat.groups.consumer.classic_members import LeaveAnswer
 from kafkacompat.groups.consumer.group import ConsumerGroup
@@ -22,20 +32,10 @@ from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer
 from kafkacompat.groups.consumer.progress import Client
 from kafkacompat.groups.consumer.service import ConsumerGroups
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.coordinator_log import CoordinatorLog, LogProducer
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.expiration import Expiration
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.joining import JoinAnswer, Joiner, Joining
-from kafkacompat.groups.leadership import Leadership
 from kafkacompat.groups.loader import Loader
-from kafkacompat.groups.membership import Membership, SyncAnswer
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.outbox import Outbox
-from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.shard import Registry, Shard
-from kafkacompat.groups.writer import Writer
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, cooperator
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup

@@ -7,11 +7,11 @@ from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredList, succeed
 
+from kafkacompat.coordination.coordinator_log import Record
+from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
-from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.groups.records import offset_tombstone
 from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.shard import Registry
 from kafkacompat.wire.errors import ErrorCode
 
 BATCH_BYTES = 512 << 10

@@ -21,11 +21,11 @@ from itertools import chain
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
+from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.deletion import Deletion
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.settings import GroupSettings
-from kafkacompat.groups.shard import Registry
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.primitives import ZERO_UUID
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.replay import Replay
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.any_group import AnyGroup
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.state import EMPTY, STABLE
 from kafkacompat.groups.consumer import records as consumer_records
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.member import Member
-from kafkacompat.groups.memory_budget import MemoryBudget
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.pending_offsets import OffsetTransactions
 from kafkacompat.groups.records import (
@@ -19,9 +22,6 @@ from kafkacompat.groups.records import (
     read_key,
     read_value,
 )
-from kafkacompat.groups.replay import Replay
-from kafkacompat.groups.shard import Shard
-from kafkacompat.groups.state import EMPTY, STABLE
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, Record
 

@@ -12,14 +12,14 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from kafkacompat.groups.coordinator_log import Record
+from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.primitives import ZERO_UUID, Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string, uuid
 
 if TYPE_CHECKING:
-    from kafkacompat.groups.group import Group
+    from kafkacompat.groups.classic.group import Group
 
 _MessageType = TypeVar("_MessageType", bound=Message)
 _PREFIX = struct.Struct(">h")

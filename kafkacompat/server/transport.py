@@ -16,7 +16,7 @@ from twisted.internet import main, tcp
 from twisted.internet.defer import Deferred
 
 from kafkacompat.server.outgoing import Outgoing
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.compiler import Part
 
 READ_BYTES = 256 * 1024

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.changes import Changes
 from kafkacompat.transactions.markers import MarkerCodes, MarkerWriter

@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.coordinator_log import CoordinatorLog
-from kafkacompat.groups.leadership import Leadership
-from kafkacompat.groups.shard import Shard
-from kafkacompat.groups.writer import Writer
+from kafkacompat.coordination.coordinator_log import CoordinatorLog
+from kafkacompat.coordination.leadership import Leadership
+from kafkacompat.coordination.shard import Shard
+from kafkacompat.coordination.writer import Writer
 from kafkacompat.timers import Clock, cooperator, in_turns
 from kafkacompat.transactions.administration import Administration, Filters, Listed
 from kafkacompat.transactions.answers import CodeOrLater, PartitionCodesOrLater, ProducerAnswer

@@ -11,8 +11,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
-from kafkacompat.groups.coordinator_log import Record
-from kafkacompat.groups.shard import Shard
+from kafkacompat.coordination.coordinator_log import Record
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.records import transaction_tombstone

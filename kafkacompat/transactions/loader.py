@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkacompat.groups.replay import Replay
-from kafkacompat.groups.shard import Shard
+from kafkacompat.coordination.replay import Replay
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.transactions.records import read_key, read_transaction
 from kafkacompat.transactions.registry import TransactionalId
 from kafkacompat.transactions.state import COMPLETION

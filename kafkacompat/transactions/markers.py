@@ -13,8 +13,8 @@ from typing import Protocol, TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.log.log import AppendResult
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.transaction import TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from kafkacompat.groups.coordinator_log import Record
+from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.records import read_value, split_version
 from kafkacompat.transactions.state import DEAD, EMPTY, PREPARE_EPOCH_FENCE, TransactionState
 from kafkacompat.transactions.transaction import TopicPartition, Transaction

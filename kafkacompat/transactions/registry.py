@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.coordinator_log import CoordinatorLog
-from kafkacompat.groups.shard import Shard, Shards
+from kafkacompat.coordination.coordinator_log import CoordinatorLog
+from kafkacompat.coordination.shard import Shard, Shards
 from kafkacompat.transactions.state import TransactionState
 from kafkacompat.transactions.transaction import Transaction
 from kafkacompat.wire.errors import ErrorCode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkacompat.storage.filesystem import File
-from kafkacompat.storage.window import CHUNK_BYTES, Window
+from kafkacompat.storage.files.filesystem import File
+from kafkacompat.storage.segment.window import CHUNK_BYTES, Window
 from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, MAGIC_V2, BatchHeader, read_header
 
 

@@ -7,8 +7,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segments import Segments
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segments import Segments
 
 
 class Cleanable(NamedTuple):

@@ -13,10 +13,10 @@ from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, Clea
 from kafkacompat.storage.compaction.offset_map import OffsetMap
 from kafkacompat.storage.compaction.transactions import Transactions
 from kafkacompat.storage.compaction.writer import SegmentWriter
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_body
 from kafkacompat.wire.record_slices import record_slices

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkacompat.storage.compaction.job import Source
-from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET
 
 
 def groups(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from kafkacompat.storage.transaction_index import AbortedTransaction
-from kafkacompat.storage.transaction_replay import ABORT, COMMIT, marker_type
+from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT, marker_type
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kafkacompat.storage.compaction.job import CleaningJob
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import CLEANED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.transaction_index import AbortedTransaction, write_aborted
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction, write_aborted
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 

@@ -7,30 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_offsets
-from kafkacompat.storage.directory_checkpoints import (
+from kafkacompat.storage.directory.checkpoints import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
 )
-from kafkacompat.storage.directory_claim import LOCK
-from kafkacompat.storage.filesystem import DirectoryLockedError, Files
+from kafkacompat.storage.directory.claim import LOCK
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.directory.meta_properties import LogDirectoryError, read_meta_properties
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_offsets
+from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition, Circumstances, check_partition
-from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
-from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
-from kafkacompat.storage.meta_properties import LogDirectoryError, read_meta_properties
-from kafkacompat.storage.partition_folders import (
+from kafkacompat.storage.log.partition_folders import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
     partition_of,
     segment_bases,
 )
-from kafkacompat.storage.partition_metadata import read_partition_metadata
-from kafkacompat.storage.segment_files import LOG_SUFFIX
-from kafkacompat.storage.walk import LARGEST_OFFSET
+from kafkacompat.storage.log.partition_metadata import read_partition_metadata
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 from kafkacompat.wire.primitives import ZERO_UUID
 
 CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)

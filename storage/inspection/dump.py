@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from kafkacompat.storage.checkpoints import TEMPORARY_SUFFIX
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX
+from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.index_rows import (
     IndexedLog,
     offset_index_rows,
@@ -19,8 +18,10 @@ from kafkacompat.storage.inspection.index_rows import (
 from kafkacompat.storage.inspection.log_rows import log_rows
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
 from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
-from kafkacompat.storage.partition_folders import log_path
-from kafkacompat.storage.segment_files import (
+from kafkacompat.storage.log.partition_folders import log_path
+from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX
+from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.segment.segment_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -28,7 +29,6 @@ from kafkacompat.storage.segment_files import (
     SWAP_SUFFIX,
     TXN_INDEX_SUFFIX,
 )
-from kafkacompat.storage.snapshots import SNAPSHOT_SUFFIX
 
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
 CHECKPOINT_ENDING = "-checkpoint"

@@ -9,11 +9,11 @@ import os
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kafkacompat.storage.checkpoints import CorruptCheckpointError, read_lines
-from kafkacompat.storage.filesystem import Files
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines
+from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.findings import Finding, Report
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, EpochRun
-from kafkacompat.storage.leader_epochs import FILE_NAME, EpochEntry, LeaderEpochs
+from kafkacompat.storage.log.leader_epochs import FILE_NAME, EpochEntry, LeaderEpochs
 
 _LARGEST_EPOCH = 2**31 - 1
 

@@ -6,10 +6,10 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from kafkacompat.storage import transaction_index
 from kafkacompat.storage.inspection.index_rows import OFFSET_ENTRY, TIME_ENTRY
-from kafkacompat.storage.transaction_index import AbortedTransaction
-from kafkacompat.storage.walk import Stretch
+from kafkacompat.storage.segment import transaction_index
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
+from kafkacompat.storage.segment.walk import Stretch
 
 
 class IndexCheck(ABC):

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkacompat.storage import transaction_index
-from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.files.filesystem import File
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
-from kafkacompat.storage.walk import Bounds, Stretch, batch_at, walk
+from kafkacompat.storage.segment import transaction_index
+from kafkacompat.storage.segment.walk import Bounds, Stretch, batch_at, walk
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkacompat.storage.filesystem import File
+from kafkacompat.storage.files.filesystem import File
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem, text
-from kafkacompat.storage.producer_state import sequence_after
-from kafkacompat.storage.walk import Bounds, Stretch, walk
+from kafkacompat.storage.producers.state import sequence_after
+from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
 from kafkacompat.wire.batch_header import DELETE_HORIZON, LOG_APPEND_TIME
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, Codec
 from kafkacompat.wire.errors import KafkaError

@@ -11,33 +11,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafkacompat.storage.checkpoints import (
+from kafkacompat.storage.directory.checkpoints import LOG_START_OFFSETS
+from kafkacompat.storage.directory.claim import LOCK
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.files.checkpoints import (
     TEMPORARY_SUFFIX,
     CorruptCheckpointError,
     read_offsets,
     write_lines,
     write_offsets,
 )
-from kafkacompat.storage.directory_checkpoints import LOG_START_OFFSETS
-from kafkacompat.storage.directory_claim import LOCK
-from kafkacompat.storage.filesystem import File, Files, Lock
-from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
-from kafkacompat.storage.indexes import MAX_RELATIVE_OFFSET, REBUILD_INTERVAL_BYTES
+from kafkacompat.storage.files.filesystem import File, Files, Lock
 from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, Place
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
 from kafkacompat.storage.inspection.segment_check import CheckedSegment
-from kafkacompat.storage.leader_epochs import FILE_NAME as EPOCHS
-from kafkacompat.storage.leader_epochs import LeaderEpochs
-from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
-from kafkacompat.storage.partition_folders import partition_of
-from kafkacompat.storage.producer_recovery import open_transactions
-from kafkacompat.storage.segment import Segment
-from kafkacompat.storage.segment_file import SegmentCache
-from kafkacompat.storage.segment_files import ALL_SUFFIXES, LOG_SUFFIX, REMOVED_SUFFIX, TXN_INDEX_SUFFIX, removed_name
-from kafkacompat.storage.snapshots import Snapshots
-from kafkacompat.storage.transaction_index import write_aborted
-from kafkacompat.storage.transaction_replay import TransactionReplay, truncate_aborted
-from kafkacompat.storage.walk import Bounds, walk
+from kafkacompat.storage.log.leader_epochs import FILE_NAME as EPOCHS
+from kafkacompat.storage.log.leader_epochs import LeaderEpochs
+from kafkacompat.storage.log.partition_folders import partition_of
+from kafkacompat.storage.producers.recovery import open_transactions
+from kafkacompat.storage.producers.snapshots import Snapshots
+from kafkacompat.storage.producers.transaction_replay import TransactionReplay, truncate_aborted
+from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET, REBUILD_INTERVAL_BYTES
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.segment_files import (
+    ALL_SUFFIXES,
+    LOG_SUFFIX,
+    REMOVED_SUFFIX,
+    TXN_INDEX_SUFFIX,
+    removed_name,
+)
+from kafkacompat.storage.segment.transaction_index import write_aborted
+from kafkacompat.storage.segment.walk import Bounds, walk
 
 _COPY_BYTES = 1 << 20
 

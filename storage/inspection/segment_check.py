@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.index_check import (
     IndexCheck,
@@ -16,9 +15,10 @@ from kafkacompat.storage.inspection.index_check import (
     TimeIndexCheck,
     TransactionIndexCheck,
 )
-from kafkacompat.storage.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.transaction_replay import TransactionReplay
-from kafkacompat.storage.walk import LARGEST_OFFSET, Bounds, Stretch, walk
+from kafkacompat.storage.producers.transaction_replay import TransactionReplay
+from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, Stretch, walk
 from kafkacompat.wire.primitives import MalformedError
 
 PROGRESS_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkacompat.storage.inspection.rows import Row, problem, text
-from kafkacompat.storage.snapshots import CorruptSnapshotError, decode
+from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, decode
 
 
 def snapshot_rows(data: bytes) -> Iterator[Row]:

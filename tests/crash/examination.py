@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from kafkacompat.replication.partition import Partition
+from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
-from kafkacompat.storage.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.log.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
+from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records
 from tests.crash.machine import PATHS, start
@@ -18,7 +18,7 @@ from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
 from tests.crash.transactions import Fates, read_committed
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import Survivors
-from tests.kafkacompat.replication.node import Node
+from tests.kafkacompat.partitions.node import Node
 
 FOLDER_LEFTOVERS = (DELETE_SUFFIX, FUTURE_SUFFIX)
 FILE_LEFTOVERS = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, ".tmp")

@@ -14,11 +14,11 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.replication.held_appends import Appended
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.transaction_marker import Marker, marker_batch
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.partitions.held_appends import Appended
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.log.log import AppendResult
+from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.record_batch import build_batch
 from tests.crash.examination import LONGER_THAN_DELETION_S
 from tests.crash.machine import COMPACTED_TOPIC, PATHS

@@ -8,8 +8,8 @@ from kafkacompat.metadata.image import TopicImage
 from kafkacompat.storage.log_config import LogConfig
 from tests.crash.model import Topics
 from tests.fakes.memory_files import MemoryFiles
-from tests.kafkacompat.replication.moves import find
-from tests.kafkacompat.replication.node import Node
+from tests.kafkacompat.partitions.node import Node
+from tests.kafkacompat.upkeep.moves import find
 
 PATHS = ("/a", "/b")
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=100, retention_bytes=2500)

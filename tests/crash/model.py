@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkacompat.metadata.image import TopicImage
-from kafkacompat.storage.log import Log
-from kafkacompat.storage.walk import LARGEST_OFFSET
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 from kafkacompat.wire.record_batch import LENGTH_END, BatchHeader, read_header
 
 ASSIGNED_BYTES = 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.storage.files import PORTABLE
+from kafkacompat.storage.files.operating_system import PORTABLE
 from tests.crash.points import CrashPoints
 
 pytestmark = pytest.mark.skipif(PORTABLE, reason="what is in memory is the same everywhere")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkacompat.replication.partition import Partition
-from kafkacompat.storage.transaction_replay import ABORT, marker_type
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.producers.transaction_replay import ABORT, marker_type
 from kafkacompat.wire.record_batch import batches, read_header
 from tests.crash.model import Batch
 

@@ -11,9 +11,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.metadata.image import TopicImage
-from kafkacompat.replication.cleaning import LogCleaner
-from kafkacompat.replication.housekeeping import Housekeeping
-from kafkacompat.replication.partition import Partition
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.upkeep.cleaning import LogCleaner
+from kafkacompat.upkeep.housekeeping import Housekeeping
 from tests.crash.examination import Case, check, state_of
 from tests.crash.machine import COMPACTED_TOPIC, led, start
 from tests.crash.model import PartitionModel, Promises
@@ -21,7 +21,7 @@ from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import outcome
-from tests.kafkacompat.replication.node import Node, topic
+from tests.kafkacompat.partitions.node import Node, topic
 
 BROKER = BrokerConfig({"node.id": "1"})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from kafkacompat.storage.verification import Guard
+from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import Record, assemble, read_body, read_header, read_records
 

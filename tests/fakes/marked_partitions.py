@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.storage.log import AppendResult
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.log.log import AppendResult
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkacompat.storage.filesystem import SyncError
+from kafkacompat.storage.files.filesystem import SyncError
 from kafkacompat.wire.primitives import Buffer
 from tests.fakes.memory_tree import Contents
 

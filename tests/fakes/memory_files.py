@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkacompat.storage.filesystem import DirectoryLockedError, DiskUsage, SyncError
+from kafkacompat.storage.files.filesystem import DirectoryLockedError, DiskUsage, SyncError
 from tests.fakes.memory_file import MemoryFile
 from tests.fakes.memory_tree import Contents, Folder, NameChange, Node, PowerFailure, copied, fallen, fingerprint, lose
 

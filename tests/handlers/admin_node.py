@@ -12,8 +12,8 @@ from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.features import TRANSACTION_VERSION
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.replication.directories import Directories
-from kafkacompat.replication.replica_manager import ReplicaManager
+from kafkacompat.partitions.directories import Directories
+from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.schema import Request
 from tests.fakes.memory_store import MemoryStore

@@ -11,16 +11,16 @@ from kafkacompat.conversion import Conversions
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.image import TopicImage
-from kafkacompat.replication.fetch_sessions import FetchSessions
+from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request
 from tests.fakes.workers import ManualWorkers
 from tests.handlers.node import Answer, context_of, handled, services
 from tests.kafkacompat.metadata.deferreds import outcome
-from tests.kafkacompat.replication.node import EPOCH, START_S, Node, topic
+from tests.kafkacompat.partitions.node import EPOCH, START_S, Node, topic
 
 __all__ = ["EPOCH", "NOW_MS", "OFFSETS_ID", "T_ID", "U_ID", "DataNode", "batch"]
 

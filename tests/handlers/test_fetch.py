@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
-from kafkacompat.storage.transaction_marker import Marker
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import batches, build_batch, read_header
 from tests.handlers.data_node import EPOCH, NOW_MS, T_ID, U_ID, DataNode, batch
 from tests.kafkacompat.metadata.deferreds import has_fired
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 SIZE = len(batch())
 

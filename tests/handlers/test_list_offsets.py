@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

@@ -18,7 +18,7 @@ from kafkacompat.wire.apis.describe_log_dirs import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.data_node import DataNode, batch
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 TERABYTE = 1 << 40
 

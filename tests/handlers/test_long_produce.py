@@ -8,9 +8,9 @@ import pytest
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.handlers.produce import MAX_TURN_SECONDS
-from kafkacompat.storage import log
+from kafkacompat.storage.intake.validation import AT_ONCE_RECORDS, AT_ONCE_UNPACKED_BYTES
+from kafkacompat.storage.log import log
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
-from kafkacompat.storage.validation import AT_ONCE_RECORDS, AT_ONCE_UNPACKED_BYTES
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -24,7 +24,7 @@ from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_old_produce import messages, records, stored
 from tests.handlers.test_produce import codes, request
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 ZSTD = 4
 MANY = AT_ONCE_RECORDS + 1

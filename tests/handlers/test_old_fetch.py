@@ -16,7 +16,7 @@ from kafkacompat.wire.record_batch import build_batch
 from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_fetch import ask, codes, request, wanted
 from tests.kafkacompat.metadata.deferreds import has_fired
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 GZIP, ZSTD = 1, 4
 OLD = [0, 1, 2, 3]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
+from kafkacompat.storage.intake.produced import AT_ONCE_MESSAGES_BYTES
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
-from kafkacompat.storage.produced import AT_ONCE_MESSAGES_BYTES
 from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.message_set import entry_writer, wrap
@@ -16,7 +16,7 @@ from kafkacompat.wire.record_batch import Record, batches, read_header, read_rec
 from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_produce import ask, codes, request
 from tests.kafkacompat.metadata.deferreds import has_fired
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 GZIP, ZSTD = 1, 4
 

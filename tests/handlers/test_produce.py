@@ -20,7 +20,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.handlers.data_node import NOW_MS, T_ID, DataNode, batch
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
-from tests.kafkacompat.replication.node import topic
+from tests.kafkacompat.partitions.node import topic
 
 ZSTD, GZIP = 4, 1
 ONE_BATCH = LogConfig(segment_bytes=len(batch()))

@@ -9,9 +9,9 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.handlers.context import Pending
-from kafkacompat.replication.partition import Partition
+from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
     PartitionProduceResponse,

@@ -12,7 +12,7 @@ from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending
-from kafkacompat.storage.verification import NOT_VERIFIED, Guard
+from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
 from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchRequest,

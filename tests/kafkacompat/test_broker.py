@@ -20,13 +20,13 @@ from kafkacompat.metadata.config_changes import ConfigOperation, Operation, Reso
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.server.listener import ListenError
-from kafkacompat.storage.directory_claim import LOCK
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.directory.claim import LOCK
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN, LogDirectory, LogDirectoryError
+from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.directory.meta_properties import read_meta_properties
+from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN, LogDirectory, LogDirectoryError
-from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
-from kafkacompat.storage.meta_properties import read_meta_properties
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ImmediateDisk
 

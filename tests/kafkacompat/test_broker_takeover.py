@@ -13,10 +13,10 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
-from kafkacompat.replication.takeover import may_go_back
-from kafkacompat.storage.cluster_metadata import FOLDER
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.upkeep.takeover import may_go_back
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders

@@ -9,10 +9,10 @@ import pytest
 
 from kafkacompat.broker import START_ERRORS
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.storage.cluster_metadata import FOLDER
-from kafkacompat.storage.log_directory import CLEAN_SHUTDOWN
-from kafkacompat.storage.meta_properties import FILE_NAME as META_PROPERTIES
-from kafkacompat.storage.takeover_mark import FILE_NAME as MARK
+from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
+from kafkacompat.storage.directory.takeover_mark import FILE_NAME as MARK
 from kafkacompat.wire.metadata_records import ConfigRecord, PartitionRecord, TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Message

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.state import Ending
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
@@ -133,7 +133,7 @@ def test_a_decided_transaction_is_completed_by_the_next_process(
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the test refuses")
 
     with monkeypatch.context() as patched:
-        patched.setattr("kafkacompat.replication.partition.Partition.append_marker", refuse)
+        patched.setattr("kafkacompat.partitions.partition.Partition.append_marker", refuse)
         assert world.end(producer).error_code == 0
         assert world.state() == "PrepareCommit"
         world.restart()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import Store
 

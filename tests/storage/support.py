@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkacompat.storage.filesystem import Files
-from kafkacompat.storage.log import AppendResult, Log, RollNeededError
+from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.log.log import AppendResult, Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
 

@@ -7,7 +7,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.consumer.checks import known_member
 from kafkacompat.groups.consumer.conversion import consumer_contents, not_convertible
 from kafkacompat.groups.consumer.draft import Draft
@@ -16,10 +20,6 @@ from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember
 from kafkacompat.groups.consumer.progress import Change, change_of
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.rebalance import Rebalance
-from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 

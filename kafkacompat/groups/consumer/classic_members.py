@@ -13,8 +13,12 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.answers import join_refused, sync_refused
 from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.classic.answers import join_refused, sync_refused
+from kafkacompat.groups.classic.group import CONSUMER_PROTOCOL_TYPE
+from kafkacompat.groups.classic.joining import JoinAnswer, Joiner
+from kafkacompat.groups.classic.member import Protocols
+from kafkacompat.groups.classic.membership import SyncAnswer
 from kafkacompat.groups.consumer.admission import Admission
 from kafkacompat.groups.consumer.checks import check_place, known_member, unknown_member
 from kafkacompat.groups.consumer.conversion import classic_assignment, partitions_by_id
@@ -25,10 +29,6 @@ from kafkacompat.groups.consumer.progress import Change, Progress, change_of
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing, answered
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE
-from kafkacompat.groups.joining import JoinAnswer, Joiner
-from kafkacompat.groups.member import Protocols
-from kafkacompat.groups.membership import SyncAnswer
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkacompat.wire.apis.leave_group import MemberIdentity

@@ -9,6 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.groups.classic.group import CONSUMER_PROTOCOL_TYPE, Group
+from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.state import STABLE
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
@@ -21,10 +25,6 @@ from kafkacompat.groups.consumer.member import (
 )
 from kafkacompat.groups.consumer.metadata_hash import metadata_hash
 from kafkacompat.groups.consumer.retargeting import subscribed_topics
-from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE, Group
-from kafkacompat.groups.member import Member
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.state import STABLE
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,

@@ -8,6 +8,10 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.shard import Registry
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.consumer.checks import known_member
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.conversion import classic_group
@@ -24,11 +28,7 @@ from kafkacompat.groups.consumer.retargeting import bump
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.rebalance import Rebalance
 from kafkacompat.groups.records import group_record
-from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.classic.group import CONSUMER_PROTOCOL_TYPE
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.records import Key, write
-from kafkacompat.groups.group import CONSUMER_PROTOCOL_TYPE
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkacompat.coordination.coordinator_log import Record
+    from kafkacompat.coordination.memory_budget import MemoryBudget
+    from kafkacompat.coordination.shard import Shard
+    from kafkacompat.groups.classic.group import Group
     from kafkacompat.groups.consumer.timeouts import Timer
-    from kafkacompat.groups.coordinator_log import Record
-    from kafkacompat.groups.group import Group
-    from kafkacompat.groups.memory_budget import MemoryBudget
-    from kafkacompat.groups.shard import Shard
     from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.timers import DelayedCall
     from kafkacompat.wire.schema import Message

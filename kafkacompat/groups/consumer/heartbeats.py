@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.admission import Admission
 from kafkacompat.groups.consumer.checks import (
     NOT_GIVEN,
@@ -29,7 +30,6 @@ from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import answered
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.outbox import Outbox
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

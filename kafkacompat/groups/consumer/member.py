@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
-from kafkacompat.groups.member import Protocols, protocols_size_bytes
+from kafkacompat.groups.classic.member import Protocols, protocols_size_bytes
 
 Assignment: TypeAlias = "Mapping[bytes, frozenset[int]]"
 """Partitions by topic id; no topic without partitions."""

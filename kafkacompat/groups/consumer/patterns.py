@@ -17,6 +17,8 @@ from time import thread_time
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
+from kafkacompat.coordination.outbox import Outbox
+from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
@@ -24,8 +26,6 @@ from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.storing import Storing
-from kafkacompat.groups.outbox import Outbox
-from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from kafkacompat.patterns import Pattern, PatternError
 from kafkacompat.timers import TURN_SECONDS, Clock, now_ms

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
@@ -16,7 +17,6 @@ from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode

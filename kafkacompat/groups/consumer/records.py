@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar, TypeAlias
 
+from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.member import Assignment, ClassicMetadata, ConsumerMember, Holding
-from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.wire.compiler import decode, encode
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int8, int32, int64, string, uuid

@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.task import Cooperator
 
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.outbox import Outbox
+from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.joining import JoinAnswer, Joiner
+from kafkacompat.groups.classic.membership import SyncAnswer
+from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.consumer.admission import Admission, not_found
 from kafkacompat.groups.consumer.checks import check_served
 from kafkacompat.groups.consumer.classic_members import ClassicMembers, LeaveAnswer
@@ -20,13 +27,6 @@ from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.joining import JoinAnswer, Joiner
-from kafkacompat.groups.membership import SyncAnswer
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.outbox import Outbox
-from kafkacompat.groups.rebalance import Rebalance
-from kafkacompat.groups.shard import Registry
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup

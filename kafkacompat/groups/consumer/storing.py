@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import Record
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.shard import Registry, Shard
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.consumer.timeouts import Timeouts
-from kafkacompat.groups.coordinator_log import Record
-from kafkacompat.groups.memory_budget import MemoryBudget
-from kafkacompat.groups.shard import Registry, Shard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)

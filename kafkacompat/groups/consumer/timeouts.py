@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum, auto
 
+from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import MemberState
 from kafkacompat.groups.consumer.settings import GroupConfigs
-from kafkacompat.groups.outbox import Outbox
 from kafkacompat.timers import Clock
 
 

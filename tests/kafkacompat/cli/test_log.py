@@ -16,9 +16,9 @@ from kafkacompat.cli import main
 from kafkacompat.cli.columns import write_columns
 from kafkacompat.groups.offsets import CommittedOffset
 from kafkacompat.groups.records import offset_record, offset_tombstone
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.rows import Row
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.wire.metadata_records import TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.storage.inspection.support import write_directory

@@ -9,15 +9,15 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
 from kafkacompat.conversion.down import Outcome
+from kafkacompat.storage.intake.produced import take_in
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.produced import take_in
-from kafkacompat.storage.segment_file import FileRegion
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer, read_message_set, wrap
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
-from tests.kafkacompat.replication.node import Node, topic
+from tests.kafkacompat.partitions.node import Node, topic
 
 LARGE = bytes(service.IN_PLACE_BYTES)
 NO_LIMIT = 1 << 30

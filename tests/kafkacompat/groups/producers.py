@@ -7,10 +7,10 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.coordination.coordinator_log import LogProducer
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
-from kafkacompat.groups.coordinator_log import LogProducer
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog

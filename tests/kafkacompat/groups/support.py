@@ -10,10 +10,10 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.classic.joining import Joiner
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator import GroupCoordinator
-from kafkacompat.groups.joining import Joiner
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.record_batch import batches, read_header, read_records
 from tests.kafkacompat.groups.histories import History
 from tests.kafkacompat.groups.producers import LateLog, ProducerWorld

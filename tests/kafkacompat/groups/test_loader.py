@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkacompat.coordination.replay import RECORDS_A_TURN
 from kafkacompat.groups.commits import FetchedOffsets
 from kafkacompat.groups.offsets import CommittedOffset
 from kafkacompat.groups.records import GroupMetadataValue, offset_record, offset_tombstone, read_value
-from kafkacompat.groups.replay import RECORDS_A_TURN
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch

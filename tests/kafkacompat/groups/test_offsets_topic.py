@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.groups.internal_topic import InternalTopic
+from kafkacompat.coordination.internal_topic import InternalTopic
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder, TopicImage

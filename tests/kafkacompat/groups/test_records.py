@@ -2,10 +2,12 @@
 
 import pytest
 
-from kafkacompat.groups.coordinator_log import CoordinatorLog
-from kafkacompat.groups.group import Group
-from kafkacompat.groups.member import Member
-from kafkacompat.groups.memory_budget import MemoryBudget
+from kafkacompat.coordination.coordinator_log import CoordinatorLog
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.shard import Shard
+from kafkacompat.coordination.writer import Writer
+from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.member import Member
 from kafkacompat.groups.offsets import CommittedOffset
 from kafkacompat.groups.records import (
     GroupMetadataKey,
@@ -19,8 +21,6 @@ from kafkacompat.groups.records import (
     read_key,
     read_value,
 )
-from kafkacompat.groups.shard import Shard
-from kafkacompat.groups.writer import Writer
 from kafkacompat.wire.primitives import MalformedError
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.groups.support import TurningClock

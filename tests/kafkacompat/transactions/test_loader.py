@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafkacompat.groups.replay import RECORDS_A_TURN
+from kafkacompat.coordination.replay import RECORDS_A_TURN
 from kafkacompat.transactions.records import transaction_record
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, TransactionState
 from kafkacompat.transactions.transaction import Transaction

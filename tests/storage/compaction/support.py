@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
-from kafkacompat.storage.log import Log
-from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
-from kafkacompat.storage.transaction_marker import Marker
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.record_batch import BatchHeader, NewRecord, Record, build_batch, read_header, read_records
 from tests.storage.support import NOW_MS, Store, append, append_marker, read, roll
 

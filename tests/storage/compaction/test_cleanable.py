@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.compaction import Cleanable
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from tests.storage.compaction.support import COMPACTED
 from tests.storage.support import NOW_MS, Store, append, batch, create, roll
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.compaction import CorruptBatchError
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.producer_state import ENTRY
-from kafkacompat.storage.transaction_index import AbortedTransaction
+from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
 from tests.storage.compaction.support import (

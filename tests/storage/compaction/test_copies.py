@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kafkacompat.storage.directory_checkpoints import CLEANER_OFFSETS
+from kafkacompat.storage.directory.checkpoints import CLEANER_OFFSETS
+from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory
-from kafkacompat.storage.transaction_index import AbortedTransaction, read_aborted
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from tests.storage.compaction.support import COMPACTED, put, records, roll_and_compact
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, roll
 

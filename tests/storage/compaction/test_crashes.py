@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkacompat.storage.log import Log
-from kafkacompat.storage.transaction_index import AbortedTransaction
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import OneName
 from tests.storage.compaction.support import (

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import Record, crc_matches

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.log_directory import LogDirectory
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, take
 
 FOLDER = "data/t-0"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkacompat.storage.files import OsFiles
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Unreadable
 from kafkacompat.storage.log_config import LogConfig

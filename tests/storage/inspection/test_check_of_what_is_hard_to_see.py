@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.storage.inspection.directory_check import find_place, log_bytes
 from kafkacompat.storage.inspection.segment_check import MOST_GAPS, CheckedSegment
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.walk import Stretch
+from kafkacompat.storage.segment.walk import Stretch
 from kafkacompat.wire.record_batch import read_header
 from tests.storage.inspection.support import FOLDER, problems, write_directory
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, take

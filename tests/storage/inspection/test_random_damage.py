@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from kafkacompat.storage.corruption import CorruptDataError
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, batches, crc_matches, read_header
 from tests.storage.conftest import memory_store

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.storage.files import OsFiles
-from kafkacompat.storage.filesystem import DirectoryLockedError
+from kafkacompat.storage.files.filesystem import DirectoryLockedError
+from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding
 from kafkacompat.storage.inspection.repair import Step, lock_directory, plan_repair
-from kafkacompat.storage.log import Log
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment_files import REMOVED_SUFFIX
+from kafkacompat.storage.segment.segment_files import REMOVED_SUFFIX
 from kafkacompat.wire.record_batch import build_batch
 from tests.storage.inspection.support import FOLDER, problems, write_directory
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, stored_headers, take

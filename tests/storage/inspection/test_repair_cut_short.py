@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from kafkacompat.storage.corruption import CorruptDataError
-from kafkacompat.storage.walk import LARGEST_OFFSET, Bounds, walk
+from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, walk
 from kafkacompat.wire.record_batch import crc_matches
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import OneName

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.groups.classic.group import Group
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.group import Group
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, write_assignment
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.classic_support import Classic, assignment, settle_all, subscription

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.groups.classic.group import Group
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.group import Group
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all, subscription, told
 from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.member import MemberState
 from kafkacompat.groups.consumer.records import (
     Change,
@@ -21,7 +22,6 @@ from kafkacompat.groups.consumer.records import (
     TargetValue,
     write,
 )
-from kafkacompat.groups.coordinator_log import Record
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog

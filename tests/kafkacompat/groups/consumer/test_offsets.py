@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.coordination.coordinator_log import LogProducer
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.coordinator_log import LogProducer
-from kafkacompat.storage.verification import NOT_VERIFIED
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle, topic_id
 from tests.kafkacompat.groups.producers import marker

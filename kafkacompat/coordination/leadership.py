@@ -1,0 +1,80 @@
+"""Taking over the partitions of a coordinator's topic, and giving them up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.task import Cooperator
+from twisted.python.failure import Failure
+
+from kafkacompat.coordination.coordinator_log import CoordinatorLog
+from kafkacompat.coordination.replay import Replay
+from kafkacompat.coordination.shard import Shard, Shards
+
+log = logging.getLogger(__name__)
+
+
+_Loader = TypeVar("_Loader", bound=Replay)
+
+
+class Leadership(Generic[_Loader]):
+    """Loads a partition when this broker is elected, one piece of work a turn of the reactor.
+
+    ``new_loader`` makes what reads a shard; ``loaded`` is told when it has, unless the shard was given up meanwhile.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        coordinator_log: CoordinatorLog,
+        cooperator: Cooperator,
+        new_loader: Callable[[Shard], _Loader],
+        loaded: Callable[[Shard, _Loader], None],
+    ) -> None:
+        self._shards = shards
+        self._log = coordinator_log
+        self._cooperator = cooperator
+        self._new_loader = new_loader
+        self._loaded = loaded
+
+    def take(self, shard: Shard) -> Deferred[None]:
+        """Load a shard; fires when it can be used.
+
+        An empty partition can be used at once. A partition that is ours already is left as it is.
+        """
+        if shard.partition in self._shards.shards:
+            return succeed(None)
+        self._shards.shards[shard.partition] = shard
+        loader = self._new_loader(shard)
+        loading = maybeDeferred(self._load, loader.replay(self._log))
+        return loading.addCallbacks(
+            lambda _: self._take_over(shard, loader), lambda failure: self._failed(failure, shard, loader)
+        )
+
+    def _load(self, steps: Iterator[None]) -> Deferred[Iterator[None]]:
+        for _ in steps:
+            return self._cooperator.coiterate(steps)
+        return succeed(steps)
+
+    def _take_over(self, shard: Shard, loader: _Loader) -> None:
+        if not shard.is_active:
+            loader.discard()
+            return
+        shard.is_loading = False
+        self._loaded(shard, loader)
+
+    def _failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
+        log.error("%s-%d cannot be loaded", self._log.topic, shard.partition, exc_info=failure.value)
+        loader.discard()
+        if self._shards.shards.get(shard.partition) is shard:
+            del self._shards.shards[shard.partition]
+
+    def give_up(self, partition: int) -> Shard | None:
+        """Lead a partition no longer: the shard that it was, for its owner to clear; None if it was not ours."""
+        shard = self._shards.shards.pop(partition, None)
+        if shard is not None:
+            shard.is_active = False
+        return shard

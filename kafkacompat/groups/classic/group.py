@@ -1,0 +1,300 @@
+"""One classic consumer group: who is in it, what it has agreed on, and what it has committed.
+
+No clock and no log here: what a group *is* and what it would accept. `rebalance` says how it moves on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.classic.member import Member, Protocols
+from kafkacompat.groups.classic.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, Event, next_state
+from kafkacompat.groups.offsets import NO_TIMESTAMP
+from kafkacompat.groups.records import group_tombstone
+from kafkacompat.timers import DelayedCall
+from kafkacompat.wire.consumer_protocol import read_topics
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import MalformedError
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from kafkacompat.coordination.coordinator_log import Record
+    from kafkacompat.coordination.memory_budget import MemoryBudget
+    from kafkacompat.coordination.shard import Shard
+    from kafkacompat.wire.apis.join_group import JoinGroupResponse
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class Group(AnyGroup):
+    """A classic group; made Empty.
+
+    ``pending`` are the members that were given an id and have not joined with it yet (KIP-394),
+    ``pending_sync`` those that have not asked for this generation's assignment. ``subscribed_topics`` is
+    None while unknown.
+    """
+
+    TYPE = "classic"
+
+    def __init__(self, group_id: str, shard: Shard, budget: MemoryBudget, now_ms: int) -> None:
+        super().__init__(group_id, shard)
+        self.state = EMPTY
+        self.previous_state = DEAD
+        self.state_timestamp_ms = now_ms
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        self.pending: set[str] = set()
+        self.pending_sync: set[str] = set()
+        self.new_member_added = False
+        self.subscribed_topics: frozenset[str] | None = None
+        self.join_timer: DelayedCall | None = None
+        self.sync_timer: DelayedCall | None = None
+        self._budget = budget
+        self._supported: Counter[str] = Counter()
+        self._awaiting_join = 0
+
+    # State
+
+    @property
+    def state_name(self) -> str:
+        """See AnyGroup."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """See AnyGroup."""
+        return self.state is EMPTY
+
+    @property
+    def is_expected(self) -> bool:
+        """See AnyGroup."""
+        return bool(self.pending)
+
+    @property
+    def told_protocol_type(self) -> str:
+        """See AnyGroup."""
+        return self.protocol_type or ""
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """See AnyGroup."""
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def happened(self, event: Event, now_ms: int) -> None:
+        """Go where `state.TRANSITIONS` leads."""
+        self.previous_state, self.state = self.state, next_state(self.state, event)
+        self.state_timestamp_ms = now_ms
+
+    def restore(self) -> None:
+        """See AnyGroup."""
+        self.state, self.previous_state = EMPTY, DEAD
+
+    @property
+    def is_initial_rebalance(self) -> bool:
+        """Whether this is the first rebalance of a group that was empty, which ends by time."""
+        return self.state is PREPARING_REBALANCE and self.previous_state is EMPTY
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nobody would miss this group: nothing of it is in the log and nobody is on the way in."""
+        return self.state is EMPTY and not (self.is_logged or self.pending)
+
+    # Members
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """Take a member in; the first one leads and decides the protocol type."""
+        if not self.members:
+            self.protocol_type = protocol_type
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self._count(member, +1)
+        self._awaiting_join += member.awaiting_join is not None
+        self.pending.discard(member.member_id)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Take a member or a pending member out; a leader's place goes to the member that is longest here."""
+        self.pending.discard(member_id)
+        self.pending_sync.discard(member_id)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return None
+        self._count(member, -1)
+        self._awaiting_join -= member.awaiting_join is not None
+        if member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def rename(self, member: Member, member_id: str) -> None:
+        """Give a static member that came back its new id (KIP-345)."""
+        assert member.group_instance_id is not None, "only static members are renamed"
+        was_leader = self.leader_id == member.member_id
+        del self.members[member.member_id]
+        self._budget.used_bytes += len(member_id) - len(member.member_id)
+        member.member_id = member_id
+        self.members[member_id] = member
+        self.static_members[member.group_instance_id] = member_id
+        if was_leader:
+            self.leader_id = member_id
+
+    def update(self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int) -> None:
+        """Take over what a member that joins again says."""
+        self._count(member, -1)
+        member.protocols = protocols
+        member.session_timeout_ms = session_timeout_ms
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        self._count(member, +1)
+
+    def await_join(self, member: Member, answer: Deferred[JoinGroupResponse] | None) -> None:
+        """Note who waits for the joining phase to end; None: the member no longer does."""
+        self._awaiting_join += (answer is not None) - (member.awaiting_join is not None)
+        member.awaiting_join = answer
+
+    def clear(self) -> list[Member]:
+        """Take everybody out."""
+        self.pending.clear()
+        return [member for member_id in list(self.members) if (member := self.remove(member_id))]
+
+    def _count(self, member: Member, sign: int) -> None:
+        self._budget.used_bytes += sign * member.size_bytes
+        for name in {name for name, _ in member.protocols}:
+            self._supported[name] += sign
+            if not self._supported[name]:
+                del self._supported[name]
+
+    @property
+    def awaiting_join_count(self) -> int:
+        """How many members wait for the joining phase to end."""
+        return self._awaiting_join
+
+    @property
+    def have_all_joined(self) -> bool:
+        """Whether every known member waits for the next generation and nobody is on the way in."""
+        return self._awaiting_join == len(self.members) and not self.pending
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long members may take to join: what the most patient one asks for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def is_leader(self, member_id: str) -> bool:
+        """Whether this member assigns."""
+        return self.leader_id == member_id
+
+    def elect_joined_leader(self) -> bool:
+        """See to it that the leader is a member that has joined; False when nobody has."""
+        leader = self.members.get(self.leader_id or "")
+        if leader is None:
+            return False
+        if leader.awaiting_join is None:
+            joined = (member.member_id for member in self.members.values() if member.awaiting_join is not None)
+            elected = next(joined, None)
+            if elected is None:
+                return False
+            self.leader_id = elected
+        return True
+
+    # What is accepted
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """NONE, UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when another process took the instance id over."""
+        if group_instance_id is not None:
+            current = self.static_members.get(group_instance_id)
+            if current is not None and current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def check_generation(self, identity: Identity) -> ErrorCode:
+        """As `check_member`, and ILLEGAL_GENERATION for a member of another generation."""
+        error = self.check_member(identity.member_id, identity.group_instance_id)
+        if not error and identity.generation_id != self.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
+
+    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()) -> ErrorCode:
+        """See AnyGroup; whichever partitions, and without a generation only into an empty group."""
+        if identity.generation_id < 0 and self.state is EMPTY:
+            return ErrorCode.NONE
+        error = ErrorCode.UNKNOWN_MEMBER_ID if identity.is_nobody else self.check_generation(identity)
+        return error or ON_COMMIT[self.state]
+
+    def check_commit_in_transaction(
+        self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()
+    ) -> ErrorCode:
+        """See AnyGroup; whichever partitions, in whatever state."""
+        if identity.is_nobody or (identity.generation_id < 0 and self.state is EMPTY):
+            return ErrorCode.NONE
+        return self.check_generation(identity)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """See AnyGroup; anybody may."""
+        return ErrorCode.NONE
+
+    def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether a member with these protocols could join: one of them must be known to all members."""
+        if self.state is EMPTY:
+            return bool(protocol_type) and any(True for _ in names)
+        return protocol_type == self.protocol_type and any(self._supported[name] == len(self.members) for name in names)
+
+    # What is agreed
+
+    def select_protocol(self) -> str:
+        """The protocol that most members like best among those all of them know; a tie goes to the earlier vote."""
+        candidates = {name for name, count in self._supported.items() if count == len(self.members)}
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return max(votes, key=votes.__getitem__)
+
+    def next_generation(self, now_ms: int) -> None:
+        """End the joining phase with the members there are."""
+        self.generation_id += 1
+        self.protocol_name = self.select_protocol() if self.members else None
+        self.subscribed_topics = self.compute_subscribed_topics()
+        self.happened(Event.JOINED if self.members else Event.DESERTED, now_ms)
+
+    def compute_subscribed_topics(self) -> frozenset[str] | None:
+        """The topics of a group of consumers; None for other groups and where a subscription is unreadable."""
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return None
+        topics: set[str] = set()
+        try:
+            for member in self.members.values():
+                topics.update(read_topics(member.metadata(self.protocol_name)))
+        except MalformedError:
+            return None
+        return frozenset(topics)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """See AnyGroup."""
+        if self.subscribed_topics is None:
+            return self.is_of_consumers
+        return topic in self.subscribed_topics
+
+    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+        """See AnyGroup, and `expiration` for the rules."""
+        if self.protocol_type is None:
+            return commit_timestamp_ms
+        if self.state is EMPTY:
+            return commit_timestamp_ms if self.state_timestamp_ms == NO_TIMESTAMP else self.state_timestamp_ms
+        knows_topics = self.is_of_consumers and self.subscribed_topics is not None
+        return commit_timestamp_ms if self.state is STABLE and knows_topics else None
+
+    def tombstones(self) -> list[Record]:
+        """See AnyGroup."""
+        return [group_tombstone(self.group_id)]
+
+    def __repr__(self) -> str:
+        return f"<group {self.group_id!r}: {self.state.value}, generation {self.generation_id}>"

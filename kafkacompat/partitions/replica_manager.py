@@ -1,0 +1,291 @@
+"""Every partition of this broker: finding one, opening and deleting them, moving their start."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from twisted.internet.defer import Deferred, gatherResults, succeed
+
+from kafkacompat.disk import nothing
+from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.log.state import may_pass
+from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
+from kafkacompat.upkeep.moving import Moves
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.metadata.image import PartitionImage, TopicImage
+    from kafkacompat.storage.log_config import LogConfig
+
+log = logging.getLogger(__name__)
+
+# With "-", the partition, ".", 32 digits and "-future" behind it a file system's longest name is full.
+MAX_MOVED_NAME_LENGTH = 255 - 41
+
+FROZEN_TOGETHER = 500
+"""The garbage collector looks no more at what is there when so many partitions were opened: ten thousand of them took it a tenth
+of a second each time. They are given back without it (see the tests)."""
+
+DURABLE_AFTER_S = 1
+"""So long after a partition was made its folder is put on the disk."""
+
+LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
+
+
+class ReplicaManager:
+    """The partitions of this broker, by topic name and by topic id.
+
+    It is told of changes by the controller (`PartitionEvents`) and never looks at metadata itself.
+    ``log_config_of`` gives the effective configuration of a topic.
+    """
+
+    def __init__(self, directories: Directories, log_config_of: LogConfigOf, clock: Clock) -> None:
+        self.directories = directories
+        self._log_config_of = log_config_of
+        self._clock = clock
+        self._partitions: dict[tuple[str | bytes, int], Partition] = {}
+        self._offline: set[tuple[str | bytes, int]] = set()
+        self._unfrozen = 0
+        self._durable_later: list[DelayedCall] = []
+        self.moves = Moves(directories, clock, self.directory_failed)
+        for directory in directories:
+            directory.on_failure = partial(self.directory_failed, directory)
+
+    def __iter__(self) -> Iterator[Partition]:
+        """Every open partition once."""
+        return (partition for (topic, _), partition in self._partitions.items() if isinstance(topic, str))
+
+    def find(self, topic: str | bytes, index: int) -> Partition:
+        """The partition of a topic, named or by its id.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR.
+        """
+        partition = self._partitions.get((topic, index))
+        if partition is None:
+            raise self._absent(topic, index)
+        return partition
+
+    def _absent(self, topic: str | bytes, index: int) -> KafkaError:
+        text = topic_text(topic)
+        if (topic, index) in self._offline:
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
+        if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")
+
+    # What the controller tells
+
+    def open_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Make or open the logs of a topic's partitions that are not open yet; fires when they take writes.
+
+        One that cannot be opened is offline: it answers KAFKA_STORAGE_ERROR, the others serve.
+        """
+        missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
+        opening = few_at_a_time(lambda each: self._open(topic, each), missing)
+        return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
+
+    def _make_durable_later(self, topic: TopicImage, opened: Sequence[PartitionImage]) -> None:
+        """Put new partitions on the disk in a while: it takes much longer than to make them, and whoever waited for them goes first."""
+        found = (self._partitions.get((topic.topic_id, each.partition)) for each in opened)
+        new = [each for each in found if each is not None and each.log.is_new]
+        if new:
+            later = self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _put_on_disk, new, at_once=1)
+            self._durable_later = [*(each for each in self._durable_later if each.active()), later]
+
+    def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
+        name = (topic.name, image.partition)
+        try:
+            directory = self.directories.home(name) or self.directories.place(name)
+        except KafkaError as problem:
+            self._cannot_open(topic, image.partition, problem)
+            return succeed(None)
+        opening = directory.disk.run(
+            directory.storage.open_log,
+            topic.name,
+            image.partition,
+            topic.topic_id,
+            self._log_config_of(topic.name),
+            now_ms(self._clock),
+        )
+        opening.addCallback(_synced, directory)
+        opened = opening.addCallback(self._opened, directory, image.leader_epoch)
+        return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
+
+    def _opened(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
+        partition = Partition(opened, directory, leader_epoch)
+        self._unfrozen += 1
+        if self._unfrozen == FROZEN_TOGETHER:
+            self._unfrozen = 0
+            gc.freeze()
+        for topic in (partition.topic, opened.topic_id):
+            self._partitions[topic, partition.index] = partition
+            self._offline.discard((topic, partition.index))
+        if directory.offline:
+            self._take_offline(partition, directory)
+        elif wanted := self.directories.take_wish((partition.topic, partition.index)):
+            self.moves.request(partition, wanted)
+
+    def _cannot_open(self, topic: TopicImage, index: int, problem: BaseException | None) -> None:
+        log.error("%s-%d cannot be opened and is offline: %s", topic.name, index, problem)
+        self._offline |= {(topic.name, index), (topic.topic_id, index)}
+
+    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
+        """Refuse a deleted topic's clients from now on; fires when its folders are renamed out of the way."""
+        return few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
+
+    def _delete(self, topic: TopicImage, index: int) -> Deferred[None]:
+        partition = self._partitions.pop((topic.name, index), None)
+        self._partitions.pop((topic.topic_id, index), None)
+        self._offline -= {(topic.name, index), (topic.topic_id, index)}
+        directory = self.directories.home((topic.name, index))
+        self.directories.forget((topic.name, index))
+        if directory is None or directory.offline:
+            return succeed(None)
+        if partition is None:
+            # What could not be opened is kept for whoever wants to look at it, under a name that is nobody's.
+            aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
+            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.getErrorMessage()))
+        partition.close_to_clients(
+            KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
+        )
+        directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
+        deleting = directory.disk.run(directory.storage.delete_log, partition.log)
+        # A copy on its way elsewhere may have the partition's own name already: nobody may take that name before it is gone.
+        gone = self.moves.cancel((topic.name, index))
+        return deleting.addCallback(lambda _: gone)
+
+    def configs_changed(self, topic: TopicImage) -> None:
+        """Take over a topic's new configuration."""
+        config = self._log_config_of(topic.name)
+        for image in topic.partitions:
+            partition = self._partitions.get((topic.name, image.partition))
+            if partition is not None:
+                partition.log.config = config
+
+    # Failing disks
+
+    def directory_failed(self, directory: Directory, problem: BaseException) -> None:
+        """Take a log directory offline for good: its partitions refuse everything, the others go on."""
+        if directory.offline:
+            return
+        directory.offline = True
+        log.critical("log directory %s is taken offline: %s", directory.storage.path, problem)
+        for name in directory.partitions:
+            partition = self._partitions.get(name)
+            if partition is not None:
+                self._take_offline(partition, directory)
+
+    def _take_offline(self, partition: Partition, directory: Directory) -> None:
+        for topic in (partition.topic, partition.log.topic_id):
+            self._partitions.pop((topic, partition.index), None)
+            self._offline.add((topic, partition.index))
+        refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
+        partition.close_to_clients(refusal)
+
+    def move(self, topic: str, index: int, path: str) -> Deferred[None]:
+        """Bring a partition to the log directory at *path*; fires when that has begun.
+
+        Raises KafkaError, or fails with it: INVALID_TOPIC_EXCEPTION for a name too long for a copy's folder,
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and UNKNOWN_TOPIC_OR_PARTITION for one that does not exist yet, which
+        is then made there.
+        """
+        if len(topic) > MAX_MOVED_NAME_LENGTH - len(str(index)):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {topic} is too long for a copy's folder")
+        target = self.directories.at(path)
+        if target is None:
+            raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is none of log.dirs")
+        if target.offline:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} is offline")
+        if self.directories.is_cordoned(target):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"log directory {path} is in cordoned.log.dirs")
+        if (topic, index) not in self._partitions and (topic, index) not in self._offline:
+            self.directories.wish((topic, index), target)
+        return self.moves.start(self.find(topic, index), target)
+
+    def by_directory(self) -> list[tuple[Directory, list[Log]]]:
+        """Every log directory that works, with the open logs in it."""
+        logs: dict[Directory, list[Log]] = {each: [] for each in self.directories if not each.offline}
+        for partition in self:
+            home = self.directories.home((partition.topic, partition.index))
+            if home in logs:
+                logs[home].append(partition.log)
+        return list(logs.items())
+
+    async def settle(self) -> None:
+        """Make no further moves, and let every append that waits be answered, before the directories are closed.
+
+        What was to be deleted later is left to the next start; what is new comes to the disk when its directory is closed.
+        """
+        for each in self._durable_later:
+            if each.active():
+                each.cancel()
+        await self.moves.stop()
+        while any(partition.is_in_line for partition in self):
+            await gatherResults([directory.disk.run(nothing) for directory in self.directories])
+        await gatherResults([directory.commit.finish() for directory in self.directories])
+        for directory in self.directories:
+            directory.closing = True
+
+    def wake_fetches(self) -> None:
+        """Answer every waiting fetch with what there is."""
+        for partition in self:
+            partition.wake_fetches()
+
+    # Moving the start
+
+    def delete_records(self, partition: Partition, offset: int) -> Deferred[int]:
+        """Make a partition begin at *offset* (-1: at its high watermark); fires with where it begins now.
+
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that
+        is only compacted.
+        """
+        end = partition.high_watermark.offset
+        wanted = end if offset == -1 else offset
+        if "delete" not in partition.log.config.cleanup_policy:
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
+        if not 0 <= wanted <= end:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{wanted} is not between 0 and {end}")
+        partition.log.advance_log_start_offset(wanted)
+        directory = self.directories.home((partition.topic, partition.index))
+        assert directory is not None
+        saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
+        return saving.addCallbacks(
+            lambda _: partition.log.log_start_offset, lambda failure: self._not_saved(directory, failure.value)
+        )
+
+    def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
+        if not isinstance(problem, OSError):
+            raise problem or AssertionError
+        if not may_pass(problem):
+            self.directory_failed(directory, problem)
+        reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+def _put_on_disk(partition: Partition) -> Deferred[None]:
+    if partition.log.offline:
+        return succeed(None)
+    return partition.disk.run(partition.log.make_durable).addErrback(partition.disk_failed)
+
+
+def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
+    """Put on the disk what a log has that was not there when the last process ended, where it counts only then."""
+    unsynced = opened.log_end_offset - opened.recovery_point
+    if not unsynced or not (directory.commit.always or unsynced >= opened.config.flush_messages):
+        return opened
+
+    def not_synced(failure: Failure) -> Failure:
+        assert failure.value is not None
+        directory.failed(failure.value)
+        return failure
+
+    return directory.disk.run(opened.flush_recovered).addCallbacks(lambda _: opened, not_synced)

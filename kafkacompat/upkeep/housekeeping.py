@@ -1,0 +1,180 @@
+"""What a broker does to its logs by the clock: retention, flushing, checkpoints, forgetting idle producers.
+
+Each task looks at the logs on the reactor thread, a few at a time so that nobody waits for ten thousand of them, and leaves
+the files to the disk threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
+from twisted.internet.task import LoopingCall
+
+from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log_config import LONG_MAX
+from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.upkeep.idle_producers import IdleProducers
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.partitions.directories import Directory
+    from kafkacompat.partitions.partition import Partition
+    from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.storage.log.log import Log
+    from kafkacompat.storage.segment.segment import Segment
+
+log = logging.getLogger(__name__)
+
+FREE_SPACE_INTERVAL_MS = 1000
+PRODUCERS_INTERVAL_MS = 5000
+
+
+class Housekeeping:
+    """The tasks and their timers; the intervals are Kafka's properties."""
+
+    def __init__(self, clock: Clock, config: BrokerConfig, replicas: ReplicaManager) -> None:
+        self.clock = clock
+        self.replicas = replicas
+        self._producers = IdleProducers(clock, replicas, config.int("kafkacompat.producer.ids.max"))
+        self._loops: list[LoopingCall] = []
+        self._stopped = False
+        self.is_cleaning: Callable[[Partition], bool] = lambda _: False
+        """Whether a partition's segments are being replaced by compaction."""
+        self._intervals: dict[str, Callable[[], object]] = {
+            "log.retention.check.interval.ms": self.delete_expired_segments,
+            "log.flush.scheduler.interval.ms": self.flush_old_data,
+            "log.flush.offset.checkpoint.interval.ms": self.checkpoint,
+            "producer.id.expiration.check.interval.ms": self.expire_producers,
+        }
+        self._config = config
+
+    def start(self) -> None:
+        """Begin; each task runs for the first time after its interval, but free space is looked at now."""
+        for name, task in self._intervals.items():
+            self._start(name, task, self._config.int(name))
+        self.watch_free_space()
+        self._start("kafkacompat.disk.reserve.bytes", self.watch_free_space, FREE_SPACE_INTERVAL_MS)
+        self._start("kafkacompat.producer.ids.max", self.bound_producers, PRODUCERS_INTERVAL_MS)
+
+    def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
+        # Kafka's "never" is the largest long, which no timer takes.
+        if interval_ms < LONG_MAX:
+            loop = LoopingCall(self._guarded, name, task)
+            loop.clock = self.clock  # type: ignore[assignment]
+            loop.start(max(interval_ms, 1) / 1000, now=False)
+            self._loops.append(loop)
+
+    def stop(self) -> None:
+        """Stop the timers, and delete nothing any more."""
+        self._stopped = True
+        for loop in self._loops:
+            loop.stop()
+        self._loops.clear()
+
+    def _guarded(self, name: str, task: Callable[[], object]) -> Deferred[Any]:
+        """A task that fails is logged and runs again at its next time, which is not before it has ended."""
+        return maybeDeferred(task).addErrback(
+            lambda failure: log.error("the task of %s failed", name, exc_info=failure.value)
+        )
+
+    def _with_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
+        async def run() -> None:
+            async for partition in unhurried(self.clock, list(self.replicas)):
+                if not partition.closed:
+                    task(partition)
+
+        return Deferred.fromCoroutine(run())
+
+    # The tasks
+
+    def delete_expired_segments(self) -> Deferred[None]:
+        """Retention: take what outlived its topic's limits out of the log, and the files off the disk later."""
+        return self._with_each(self.delete_expired)
+
+    def delete_expired(self, partition: Partition) -> None:
+        """The same for one partition, unless it is being compacted: then it is looked at behind that."""
+        if self.is_cleaning(partition):
+            return
+        expired = partition.log.expired_segments(
+            high_watermark=partition.high_watermark.offset, now_ms=now_ms(self.clock)
+        )
+        if expired and expired[-1] is partition.log.segments.active:
+            # It goes once a new one has taken its place: the next round finds it sealed.
+            partition.roll()
+            expired.pop()
+        if expired:
+            log.info("%r: deleting %d expired segments", partition, len(expired))
+            partition.log.detach(expired)
+            # Renamed at once, so that a restart does not find them; removed when nobody reads them any more.
+            partition.disk.run(partition.log.mark_deleted, expired).addErrback(partition.disk_failed)
+            delay_s = partition.log.config.file_delete_delay_ms / 1000
+            self.clock.callLater(delay_s, self._delete_files, partition, expired)
+
+    def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
+        # The next start removes what is left.
+        if not (partition.closed or self._stopped):
+            deleting = partition.disk.run(partition.log.delete_segments, segments)
+            deleting.addErrback(partition.disk_failed)
+
+    def flush_old_data(self) -> Deferred[None]:
+        """flush.ms: sync what has waited too long for its disk."""
+        return self._with_each(self._flush_overdue)
+
+    def _flush_overdue(self, partition: Partition) -> None:
+        if partition.log.flush_is_overdue(now_ms(self.clock)):
+            partition.flush().addErrback(lambda _: None)
+
+    def checkpoint(self) -> Deferred[Any]:
+        """Write what a restart should know: recovery points, log start offsets, high watermarks."""
+        noted = {each: _Noted() for each in self.replicas.directories if not each.offline}
+
+        def note(partition: Partition) -> None:
+            name = (partition.topic, partition.index)
+            home = self.replicas.directories.home(name)
+            if home in noted:
+                noted[home].logs.append(partition.log)
+                noted[home].high_watermarks[name] = partition.high_watermark.offset
+
+        return self._with_each(note).addCallback(
+            lambda _: gatherResults([_write(*each) for each in noted.items()], consumeErrors=True)
+        )
+
+    def watch_free_space(self) -> None:
+        """Find out how much room there is in the log directories."""
+        for directory in self.replicas.directories:
+            if not directory.offline:
+                directory.space.watch()
+
+    def expire_producers(self) -> Deferred[None]:
+        """Forget producers that have been idle for producer.id.expiration.ms."""
+        return Deferred.fromCoroutine(self._producers.expire())
+
+    def bound_producers(self) -> Deferred[None]:
+        """Forget those idle for longest where there are more than kafkacompat.producer.ids.max."""
+        return Deferred.fromCoroutine(self._producers.bound())
+
+
+class _Noted:
+    """What a checkpoint says of one directory."""
+
+    def __init__(self) -> None:
+        self.logs: list[Log] = []
+        self.high_watermarks: dict[tuple[str, int], int] = {}
+
+
+def _write(directory: Directory, noted: _Noted) -> Deferred[Any]:
+    writing = directory.disk.run(directory.storage.checkpoint, noted.logs, noted.high_watermarks)
+    return writing.addErrback(_not_written, directory)
+
+
+def _not_written(failure: Failure, directory: Directory) -> Failure:
+    """For want of room it is tried again at its next time; after anything else there is no telling."""
+    problem = failure.value
+    if isinstance(problem, OSError) and not may_pass(problem):
+        directory.failed(problem)
+    return failure

@@ -1,0 +1,181 @@
+"""Looking for bit rot: every rolled segment is read through now and then, slowly, in a process of its own.
+
+What is found damaged is remembered by its log, told once, and answered with CORRUPT_MESSAGE from then on. How far a round
+has come and what is damaged is written down now and then: after a restart the segments that were damaged are read first, and then the
+round goes on, so that each segment has its turn however often the broker is started.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+
+from kafkacompat.storage.directory.scrub import Extent, Scrubbed
+from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
+from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.wire.errors import KafkaError
+from kafkacompat.workers.processes import ReplacedError
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.partitions.partition import Partition
+    from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.storage.directory.scrub_notes import Place
+    from kafkacompat.storage.files.filesystem import Files
+    from kafkacompat.storage.segment.segment import Segment
+    from kafkacompat.workers.processes import Workers
+
+log = logging.getLogger(__name__)
+
+MOST_PIECE_BYTES = 8 << 20
+FIRST_DELAY_S = 60
+"""A start has other things to read first."""
+RETRY_S = 10
+"""A file that is not there may be getting its name from compaction, and a process that cannot be started may be later."""
+NOTES_PERIOD_S = 60
+
+
+class Scrubbing:
+    """Reads all rolled segments as often and as fast as the properties `kafkacompat.scrub.*` say.
+
+    Its notes are in a file of the directory where metadata is, which a worker's thread reads and writes.
+    """
+
+    def __init__(
+        self, clock: Clock, config: BrokerConfig, files: Files, replicas: ReplicaManager, workers: Workers
+    ) -> None:
+        self._clock = clock
+        self._files = files
+        self._directory = config.metadata_log_dir
+        self._replicas = replicas
+        self._workers = workers
+        self._interval_s = config.int("kafkacompat.scrub.interval.ms") / 1000
+        self._bytes_per_second = config.int("kafkacompat.scrub.max.bytes.per.second")
+        self._running: Deferred[None] | None = None
+        self._begun_ms = 0
+        self._reached = START
+        self._noted_s = 0.0
+        self._is_news = False
+        """Whether something was found damaged that the notes do not tell of."""
+
+    def start(self) -> None:
+        """Begin."""
+        if self._interval_s >= 0:
+            self._running = Deferred.fromCoroutine(self._run())
+            # Once the code on the disk is another one there are no processes until the next start, which was told.
+            self._running.addErrback(lambda failure: failure.trap(CancelledError, ReplacedError) and None)
+
+    def stop(self) -> None:
+        """Stop at once."""
+        if self._running is not None:
+            self._running.cancel()
+        self._workers.close()
+
+    async def _run(self) -> None:
+        notes = await self._recall()
+        for place in notes.damaged if notes is not None else ():
+            await self._scrub_again(place)
+        await self._wait(min(FIRST_DELAY_S, self._interval_s))
+        self._begin_round()
+        if notes is not None:
+            self._begun_ms, self._reached = min(notes.begun_ms, self._begun_ms), notes.reached
+        while True:
+            await self._round()
+            due_s = self._begun_ms / 1000 + self._interval_s - self._clock.seconds()
+            await self._wait(max(min(due_s, self._interval_s), 1 / 1000))
+            self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._begun_ms, self._reached = now_ms(self._clock), START
+
+    async def _round(self) -> None:
+        """Go on from where the notes say, in an order that is the same after a restart."""
+        async for partition in unhurried(
+            self._clock, sorted(self._replicas, key=lambda each: (each.topic, each.index))
+        ):
+            for segment in list(partition.log.segments):
+                place = partition.topic, partition.index, segment.base_offset
+                if place >= self._reached and _is_rolled(partition, segment):
+                    await self._scrub(partition, segment)
+                    self._reached = partition.topic, partition.index, segment.base_offset + 1
+                    if self._is_news or self._clock.seconds() - self._noted_s >= NOTES_PERIOD_S:
+                        await self._note()
+        await self._note()
+
+    async def _scrub_again(self, place: Place) -> None:
+        topic, index, offset = place
+        partition = next((each for each in self._replicas if (each.topic, each.index) == (topic, index)), None)
+        if partition is not None:
+            segments = partition.log.segments
+            segment = segments[max(0, segments.floor(offset))]
+            if _is_rolled(partition, segment):
+                await self._scrub(partition, segment)
+
+    # Notes
+
+    async def _recall(self) -> ScrubNotes | None:
+        """What the last process noted."""
+        try:
+            notes: ScrubNotes | None = await self._workers.run(lambda _: read_scrub_notes(self._files, self._directory))
+        except OSError as problem:
+            log.warning("how far the scrub had come cannot be read, so it begins anew: %s", problem)
+            return None
+        return notes
+
+    async def _note(self) -> None:
+        self._noted_s, self._is_news = self._clock.seconds(), False
+        damaged: list[Place] = []
+        async for each in unhurried(self._clock, list(self._replicas)):
+            damaged += [(each.topic, each.index, base_offset) for base_offset in each.log.corrupt]
+        notes = ScrubNotes(self._begun_ms, self._reached, tuple(damaged))
+        try:
+            await self._workers.run(lambda _: write_scrub_notes(self._files, self._directory, notes))
+        except OSError as problem:
+            log.warning("how far the scrub has come cannot be written down: %s", problem)
+
+    # Segments
+
+    def _wait(self, seconds: float) -> Deferred[None]:
+        return deferLater(self._clock, seconds)  # type: ignore[arg-type]
+
+    async def _scrub(self, partition: Partition, segment: Segment) -> None:
+        for is_last in (False, True):
+            try:
+                await self._read(partition, segment)
+                return
+            except (CancelledError, ReplacedError):
+                raise
+            except Exception as problem:
+                # Compaction or retention took its file away, unless it is still there.
+                if not _is_rolled(partition, segment):
+                    return
+                defect = None if isinstance(problem, OSError | KafkaError) else problem
+                if is_last or defect is not None:
+                    path = segment.path(LOG_SUFFIX)
+                    log.error("%r: %s cannot be read: %s", partition, path, problem, exc_info=defect)
+                    return
+            await self._wait(RETRY_S)
+
+    async def _read(self, partition: Partition, segment: Segment) -> None:
+        position, next_offset = 0, segment.base_offset
+        while position < segment.size_bytes and _is_rolled(partition, segment):
+            piece_bytes = min(self._bytes_per_second, MOST_PIECE_BYTES)
+            extent = Extent(segment.path(LOG_SUFFIX), segment.size_bytes, partition.log.last_offset_of(segment))
+            scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
+            if scrubbed.bad and _is_rolled(partition, segment):
+                segment.remember_corrupt(scrubbed.bad)
+                self._is_news = True
+            await self._wait((scrubbed.position - position) / self._bytes_per_second)
+            position, next_offset = scrubbed.position, scrubbed.next_offset
+
+    def _piece(self, extent: Extent, position: int, next_offset: int, max_bytes: int) -> Deferred[Scrubbed]:
+        return self._workers.run(lambda call: call("scrub", extent, position, next_offset, max_bytes))
+
+
+def _is_rolled(partition: Partition, segment: Segment) -> bool:
+    """Whether a segment is still one of the log's and grows no more."""
+    return segment.sealed and not partition.closed and segment in partition.log.segments

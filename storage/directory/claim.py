@@ -1,0 +1,53 @@
+"""Taking a log directory for this process: the lock, and whom the directory belongs to. Everything here is a disk operation."""
+
+from __future__ import annotations
+
+import os
+
+from kafkacompat.storage.directory.meta_properties import (
+    LogDirectoryError,
+    MetaProperties,
+    check_owner,
+    read_meta_properties,
+    write_meta_properties,
+)
+from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files, Lock
+
+LOCK = ".lock"
+
+
+def take(files: Files, path: str) -> Lock:
+    """Make the directory when absent and lock it; raises LogDirectoryError."""
+    try:
+        _make_directory(files, path)
+        return files.lock(os.path.join(path, LOCK))
+    except DirectoryLockedError as error:
+        detail = f"log directory {path} is in use by another broker; stop that one or set log.dirs to another directory"
+        raise LogDirectoryError(detail) from error
+    except OSError as error:
+        raise LogDirectoryError(
+            f"log directory {path} cannot be used ({error}); set log.dirs to another one"
+        ) from error
+
+
+def _make_directory(files: Files, path: str) -> None:
+    """Make a directory and its parents; their names are on the disk when this returns."""
+    if not files.exists(path):
+        parent = os.path.dirname(os.path.abspath(path))
+        _make_directory(files, parent)
+        files.make_directory(path)
+        files.sync_directory(parent)
+
+
+def claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
+    """Give the directory to a node of a cluster, unless it belongs to another; returns the directory's id.
+
+    A file of version 0 stays one, without the cluster's id if it had none: the Kafka that wrote it reads no other.
+    """
+    meta = read_meta_properties(files, path) or MetaProperties(None, None, None)
+    check_owner(path, meta, node_id, cluster_id)
+    directory_id = meta.directory_id or new_directory_id
+    claimed = MetaProperties(node_id, cluster_id if meta.version else meta.cluster_id, directory_id, meta.version)
+    if claimed != meta:
+        write_meta_properties(files, path, claimed)
+    return directory_id

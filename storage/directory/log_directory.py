@@ -1,0 +1,287 @@
+"""One of the broker's log.dirs: a folder of partition folders, with Kafka's own files beside them.
+
+A directory is held by one process at a time (`.lock`), belongs to one node of one cluster
+(`meta.properties`), and remembers what a restart needs: how far each log is on the disk, where it begins, how
+far it was replicated, and whether the last process took its leave. Everything here is a disk operation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from kafkacompat.storage.directory.checkpoints import DirectoryCheckpoints
+from kafkacompat.storage.directory.claim import claim, take
+from kafkacompat.storage.directory.meta_properties import LogDirectoryError
+from kafkacompat.storage.directory.stored_partitions import StoredPartition, stored_partitions, topic_id_of
+from kafkacompat.storage.files.checkpoints import replace_file
+from kafkacompat.storage.files.filesystem import DiskUsage, Files, Lock
+from kafkacompat.storage.log.copy import LogCopy
+from kafkacompat.storage.log.legacy_segments import convert_legacy
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.log.partition_folders import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    copies,
+    has_segment_files,
+    last_segment,
+    put_aside,
+    random_ending,
+    remove_deleted,
+)
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
+
+__all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+_CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
+
+
+class LogDirectory:
+    """A log directory that this process holds."""
+
+    def __init__(
+        self, files: Files, path: str, lock: Lock, directory_id: bytes, clean_shutdown: bool, cache: SegmentCache
+    ) -> None:
+        self._files = files
+        self._lock = lock
+        self._cache = cache
+        self.path = path
+        self.directory_id = directory_id
+        self.clean_shutdown = clean_shutdown
+        """Whether the process before this one wrote everything down."""
+        self.device = files.device(path)
+        """Tells the file system that it lies on from others."""
+        self.checkpoints = DirectoryCheckpoints(files, path)
+        self._unopened: set[tuple[str, int]] = set()
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        path: str,
+        *,
+        node_id: int,
+        cluster_id: str,
+        new_directory_id: bytes,
+        cache: SegmentCache | None = None,
+    ) -> LogDirectory:
+        """Take a directory, made when absent, for a node; `new_directory_id` is the id it gets if it has none.
+
+        Several directories may share a `cache`.
+        Raises LogDirectoryError when another process holds it, it belongs to another node or cluster, or it cannot be written.
+        """
+        lock = take(files, path)
+        try:
+            directory_id = claim(files, path, node_id, cluster_id, new_directory_id)
+            marker = os.path.join(path, CLEAN_SHUTDOWN)
+            clean_shutdown = files.exists(marker)
+            if clean_shutdown:
+                # From now on this process has to take its leave itself.
+                files.remove(marker)
+            # Also what a process that was killed made: its names may not be on the disk yet.
+            files.sync_directory(path)
+            cache = SegmentCache() if cache is None else cache
+            directory = cls(files, path, lock, directory_id, clean_shutdown, cache)
+            directory.remove_deleted()
+            return directory
+        except OSError as error:
+            lock.release()
+            raise LogDirectoryError(
+                f"log directory {path} cannot be written ({error}); make room or repair it"
+            ) from error
+        except BaseException:
+            lock.release()
+            raise
+
+    def disk_usage(self) -> DiskUsage:
+        """Total and free bytes of the file system it lies on."""
+        return self._files.disk_usage(self.path)
+
+    # --- partitions ---
+
+    def partitions(self) -> list[StoredPartition]:
+        """Every partition that has a folder here, or a link to one; raises LogDirectoryError for a link to nothing."""
+        return stored_partitions(self._files, self.path)
+
+    def shares_folder(self, other: LogDirectory, topic: str, partition: int) -> bool:
+        """Whether a link makes a partition's folders here and in another directory one."""
+        here, there = (self._files.target(each.folder(topic, partition)) for each in (self, other))
+        return here == there
+
+    def folder(self, topic: str, partition: int) -> str:
+        """Where a partition's files are, or would be."""
+        return os.path.join(self.path, f"{topic}-{partition}")
+
+    def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
+        """Open a partition's log, with recovery if need be, or make it.
+
+        A folder of another topic of that name (one that was deleted when a crash came, or made by another
+        broker) is set aside first. Raises KafkaError KAFKA_STORAGE_ERROR when the disk fails.
+        """
+        folder, name = self.folder(topic, partition), (topic, partition)
+        # Until it is open nobody may write down that this log needs no recovery.
+        self._unopened.add(name)
+        try:
+            log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {error}") from error
+        self._unopened.discard(name)
+        return log
+
+    def _open_or_create(
+        self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        name = (topic, partition)
+        stored_id = topic_id_of(self._files, folder) if self._files.is_directory(folder) else None
+        if stored_id not in (None, topic_id, ZERO_UUID):
+            self.set_aside(topic, partition)
+            stored_id = None
+        if stored_id is None:
+            # A new log must not be taken for the one of its name that was deleted: the offsets say another thing.
+            self._unopened.discard(name)
+            self.checkpoints.write_without(name)
+            return Log.create(self._files, folder, topic, partition, topic_id, config, cache=self._cache)
+        convert_legacy(self._files, folder, config.max_decompressed_bytes, may_be_torn=not self.clean_shutdown)
+        cleaner_offset = self.checkpoints.cleaner_offsets.get(name)
+        log = Log.open(
+            self._files,
+            folder,
+            topic,
+            partition,
+            topic_id,
+            config,
+            clean_shutdown=self.clean_shutdown,
+            recovery_point=self.checkpoints.recovery_points.get(name, 0),
+            log_start_offset=self.checkpoints.log_start_offsets.get(name, 0),
+            now_ms=now_ms,
+            cleaner_offset=cleaner_offset,
+            cache=self._cache,
+        )
+        if log.cleaner_offset != cleaner_offset:
+            self.save_cleaner_offset(log)
+        if stored_id == ZERO_UUID and name not in self.checkpoints.recovery_points:
+            # It was new when the process that made it ended; older Kafkas too wrote checkpoints of all that they had.
+            log.note_new()
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Take a partition's folder out of the way; `remove_deleted` removes it."""
+        log.release()
+        self.checkpoints.forget((log.topic, log.partition))
+        put_aside(self._files, self.path, log.directory, DELETE_SUFFIX)
+
+    def set_aside(self, topic: str, partition: int) -> str:
+        """Rename the folder of a partition that no topic owns any more, as Kafka does; returns its new name."""
+        self._unopened.discard((topic, partition))
+        return put_aside(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
+
+    def set_stray_aside(self, topic: str, partition: int) -> str | None:
+        """As `set_aside`, unless the folder holds nothing of a log and only has a name like a partition's."""
+        is_log = has_segment_files(self._files, self.folder(topic, partition))
+        return self.set_aside(topic, partition) if is_log else None
+
+    def remove_deleted(self, most: int | None = None) -> bool:
+        """Remove the folders of deleted partitions, so many at most; returns whether any are left."""
+        return remove_deleted(self._files, self.path, most)
+
+    # --- copies of partitions that are about to move here ---
+
+    def new_copy(self, source: Log) -> LogCopy:
+        """A copy of a log of another directory, still to be made; its folder is named as Kafka names it. [loop]"""
+        folder = f"{self.folder(source.topic, source.partition)}{random_ending(FUTURE_SUFFIX)}"
+        return LogCopy(self._files, source, folder, self._cache)
+
+    def adopt(self, copy: LogCopy) -> Log:
+        """Complete a copy and make it this directory's log; from the last step on it would survive a crash.
+
+        The checkpoints come first: a crash may find two logs of that name, and both have to be right.
+        """
+        copy.complete()
+        topic, partition = name = copy.source.topic, copy.source.partition
+        folder = self.folder(topic, partition)
+        if self._files.is_directory(folder):
+            self.set_aside(topic, partition)
+        checkpoints = self.checkpoints
+        checkpoints.take(name)
+        checkpoints.recovery_points[name] = checkpoints.high_watermarks[name] = copy.end_offset
+        checkpoints.note_log_start_offset(copy.source)
+        checkpoints.note_cleaner_offset(copy.source)
+        checkpoints.write()
+        self._files.rename(copy.directory, folder)
+        self._files.sync_directory(self.path)
+        return copy.open(folder)
+
+    def discard(self, copy: LogCopy) -> None:
+        """Remove a copy that is not wanted any more."""
+        copy.close()
+        if self._files.is_directory(copy.directory):
+            self.remove_copy(copy.directory)
+
+    def copies(self) -> dict[str, tuple[str, int]]:
+        """The folders of copies that a process before this one left, and of which partitions they are."""
+        return copies(self._files, self.path)
+
+    def remove_copy(self, folder: str) -> None:
+        """Remove a copy's folder."""
+        put_aside(self._files, self.path, folder, DELETE_SUFFIX)
+        self.remove_deleted()
+
+    def set_copy_aside(self, folder: str) -> str:
+        """Rename a copy's folder that may be all there is of its partition; returns its new name."""
+        return put_aside(self._files, self.path, folder, STRAY_SUFFIX)
+
+    def progress(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+        """How far the log in a partition's folder goes: of two copies the one with the larger value is the newer.
+
+        Of two that are equally long, the older one may be torn: a copy was on the disk when it took its place.
+        """
+        name, checkpoints = (topic, partition), self.checkpoints
+        offsets = checkpoints.recovery_points.get(name, 0), checkpoints.log_start_offsets.get(name, 0)
+        return *last_segment(self._files, self.folder(*name)), *offsets
+
+    # --- checkpoints ---
+
+    def checkpoint(self, logs: Iterable[Log], high_watermarks: Mapping[tuple[str, int], int] | None = None) -> None:
+        """Write down what a restart needs of these logs; others keep what was written of them last.
+
+        Without `high_watermarks` a log is taken to be replicated to its end.
+        """
+        for log in logs:
+            # Nothing is said of what may not be on the disk: without it a start begins at 0, as it would.
+            if not log.is_new:
+                self.checkpoints.note(log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset))
+        self.checkpoints.write()
+
+    def save_log_start_offset(self, log: Log) -> None:
+        """Make a log's new beginning survive a crash."""
+        self.checkpoints.write_log_start_offset(log)
+
+    def save_cleaner_offset(self, log: Log) -> None:
+        """Note where the last compaction of a log stopped."""
+        self.checkpoints.write_cleaner_offset(log)
+
+    def close(self, logs: Iterable[Log]) -> None:
+        """Take leave: close the logs, write the checkpoints and the clean shutdown marker, give up the lock.
+
+        When anything of it fails the marker is not written and the next start recovers.
+        """
+        logs = list(logs)
+        try:
+            for log in logs:
+                if not log.offline:
+                    log.close()
+            self.checkpoint(logs)
+            if all(log.closed for log in logs) and not self._unopened:
+                replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
+        finally:
+            self._lock.release()
+
+    def release(self) -> None:
+        """Give up the lock without writing anything: the next start recovers."""
+        self._lock.release()

@@ -1,0 +1,99 @@
+"""meta.properties: which node of which cluster a log directory belongs to. Format: docs/format/checkpoints.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kafkacompat.storage.files.checkpoints import replace_file
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.wire.primitives import parse_uuid, uuid_text
+
+FILE_NAME = "meta.properties"
+
+_NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+
+
+class LogDirectoryError(Exception):
+    """A log directory that must not be used; the text says in one sentence why and what to do."""
+
+
+class MetaProperties(NamedTuple):
+    """Whose a log directory is; None stands for what a file of version 0 may leave out."""
+
+    node_id: int | None
+    cluster_id: str | None
+    directory_id: bytes | None
+    version: int = 1
+
+
+def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
+    """Read version 0 or 1; None when there is no file. Raises LogDirectoryError. [disk]"""
+    path = os.path.join(directory, FILE_NAME)
+    if not files.exists(path):
+        return None
+    fields = _properties(files.read(path).decode("utf-8", "replace"))
+    if not fields:
+        raise LogDirectoryError(f"{path} is empty, as half a copy is; restore it or use another log directory")
+    version = fields.get("version", "0")
+    if version not in _NODE_ID_KEYS:
+        raise LogDirectoryError(f"{path} has version {version}, but only 0 and 1 are known; use another log directory")
+    try:
+        return MetaProperties(
+            int(fields[_NODE_ID_KEYS[version]]) if _NODE_ID_KEYS[version] in fields else None,
+            fields.get("cluster.id"),
+            parse_uuid(fields["directory.id"]) if "directory.id" in fields else None,
+            int(version),
+        )
+    except ValueError as error:
+        raise LogDirectoryError(f"{path} is damaged ({error}); restore it or use another log directory") from error
+
+
+def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties]:
+    """What the files of those directories say that have one; raises LogDirectoryError. [disk]"""
+    found = (read_meta_properties(files, directory) for directory in directories)
+    return [meta for meta in found if meta is not None]
+
+
+def cluster_of(files: Files, directories: Sequence[str], node_id: int) -> str | None:
+    """The cluster that they belong to already, all of them to this node; raises LogDirectoryError. [disk]"""
+    found = [(directory, meta) for directory in directories if (meta := read_meta_properties(files, directory))]
+    cluster_id = next((meta.cluster_id for _, meta in found if meta.cluster_id), None)
+    for directory, meta in found:
+        check_owner(directory, meta, node_id, cluster_id)
+    return cluster_id
+
+
+def check_owner(directory: str, meta: MetaProperties, node_id: int, cluster_id: str | None) -> None:
+    """Raise LogDirectoryError when a directory belongs to another node or cluster."""
+    if meta.node_id not in (None, node_id):
+        raise LogDirectoryError(
+            f"log directory {directory} belongs to node {meta.node_id}, not {node_id}; set node.id or log.dirs right"
+        )
+    if meta.cluster_id not in (None, cluster_id):
+        raise LogDirectoryError(
+            f"log directory {directory} belongs to cluster {meta.cluster_id}, not {cluster_id}; set log.dirs right"
+        )
+
+
+def _properties(text: str) -> dict[str, str]:
+    fields = {}
+    for line in map(str.strip, text.splitlines()):
+        if line and line[0] not in "#!":
+            name, _, value = line.partition("=")
+            # Java's writer puts a backslash before = and : and nothing else of what can appear here.
+            fields[name.strip()] = value.strip().replace("\\", "")
+    return fields
+
+
+def write_meta_properties(files: Files, directory: str, meta: MetaProperties) -> None:
+    """Write the file in its version, without what is None. [disk]"""
+    fields = {
+        "version": meta.version,
+        _NODE_ID_KEYS[str(meta.version)]: meta.node_id,
+        "cluster.id": meta.cluster_id,
+        "directory.id": None if meta.directory_id is None else uuid_text(meta.directory_id),
+    }
+    text = "#\n" + "".join(f"{name}={value}\n" for name, value in fields.items() if value is not None)
+    replace_file(files, os.path.join(directory, FILE_NAME), text.encode())

@@ -1,0 +1,53 @@
+"""How far the scrub has come, kept over a restart. Format: docs/format/scrub-notes.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple, TypeAlias
+
+from kafkacompat.storage.files.checkpoints import replace_file
+from kafkacompat.storage.files.filesystem import Files
+
+FILE_NAME = "kafkacompat-scrub.json"
+
+Place: TypeAlias = "tuple[str, int, int]"
+"""A topic, a partition, an offset."""
+
+START: Place = ("", 0, 0)
+"""Before every partition."""
+
+
+class ScrubNotes(NamedTuple):
+    """A round, and what is known to be damaged.
+
+    The round began at ``begun_ms`` and has come to ``reached``, in the order of topics, partitions and offsets. ``damaged`` are the base
+    offsets of segments.
+    """
+
+    begun_ms: int
+    reached: Place
+    damaged: tuple[Place, ...]
+
+
+def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
+    """What was written last; None where nothing was, or nothing that makes sense. Raises OSError. [disk]"""
+    path = os.path.join(directory, FILE_NAME)
+    if not files.exists(path):
+        return None
+    try:
+        kept = json.loads(files.read(path))
+        return ScrubNotes(int(kept["begunMs"]), _place(kept["reached"]), tuple(map(_place, kept["damaged"])))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None  # a new round begins
+
+
+def _place(value: list[object]) -> Place:
+    topic, partition, offset = value
+    return str(topic), int(str(partition)), int(str(offset))
+
+
+def write_scrub_notes(files: Files, directory: str, notes: ScrubNotes) -> None:
+    """Keep notes. Raises OSError. [disk]"""
+    kept = {"begunMs": notes.begun_ms, "reached": notes.reached, "damaged": notes.damaged}
+    replace_file(files, os.path.join(directory, FILE_NAME), json.dumps(kept).encode())

@@ -1,0 +1,53 @@
+"""Which partitions a log directory holds, by the names of its folders. Everything here is a disk operation."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.storage.directory.meta_properties import LogDirectoryError
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.log.partition_folders import partition_of
+from kafkacompat.storage.log.partition_metadata import read_partition_metadata
+
+
+class StoredPartition(NamedTuple):
+    """A partition that has a folder in a log directory; the id is all zeros when its partition.metadata is missing."""
+
+    topic: str
+    partition: int
+    topic_id: bytes
+
+
+def stored_partitions(files: Files, root: str) -> list[StoredPartition]:
+    """Every partition that has a folder in a log directory, or a link to one.
+
+    Raises LogDirectoryError for a link that leads nowhere: what it led to may only not be mounted.
+    """
+    found = []
+    for name in files.list(root):
+        folder = os.path.join(root, name)
+        partition = partition_of(name)
+        if partition and name != FOLDER and _is_there(files, folder):
+            found.append(StoredPartition(*partition, topic_id_of(files, folder)))
+    return found
+
+
+def _is_there(files: Files, folder: str) -> bool:
+    if files.is_directory(folder):
+        return True
+    if files.target(folder) is None:
+        ways = "mount the disk that it leads to, or remove the link to let the partition begin empty"
+        raise LogDirectoryError(f"{folder} is a link that leads nowhere: {ways}")
+    return False
+
+
+def topic_id_of(files: Files, folder: str) -> bytes:
+    """Whose folder it is, all zeros when it does not say so; raises LogDirectoryError when that cannot be read."""
+    try:
+        return read_partition_metadata(files, folder)
+    except CorruptCheckpointError as error:
+        advice = "restore it, or remove this file alone to let the partition belong to the topic of its name"
+        raise LogDirectoryError(f"{error}; {advice}") from error

@@ -1,0 +1,108 @@
+"""Which leader epoch began at which offset, as the batches in the log say (KIP-101, KIP-279, KIP-320).
+
+Format: docs/format/leader-epoch-checkpoint.md. The list is short (one entry a leadership), kept in memory
+and written when the log is flushed; what a crash takes from the file recovery finds again in the batches.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines, write_lines
+from kafkacompat.storage.files.filesystem import Files
+
+FILE_NAME = "leader-epoch-checkpoint"
+
+UNDEFINED = (-1, -1)
+LARGEST_OFFSET = 2**63 - 1
+
+
+class EpochEntry(NamedTuple):
+    """An epoch and the offset of its first record."""
+
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochs:
+    """A partition's epochs, ascending in epoch and in start offset."""
+
+    __slots__ = ("_entries", "_files", "_path", "_written", "latest")
+
+    def __init__(self, files: Files, directory: str, entries: Iterable[EpochEntry] = ()) -> None:
+        self._files = files
+        self._path = os.path.join(directory, FILE_NAME)
+        self._entries: list[EpochEntry] = []
+        self._written: list[EpochEntry] = []
+        self.latest = -1
+        """The newest epoch; -1 before any."""
+        for entry in entries:
+            self.assign(entry.epoch, entry.start_offset)
+
+    @classmethod
+    def load(cls, files: Files, directory: str) -> LeaderEpochs:
+        """Read the file; a corrupt one counts as empty, because the log tells it all again. [disk]"""
+        try:
+            lines = read_lines(files, os.path.join(directory, FILE_NAME), 2)
+            epochs = cls(files, directory, [EpochEntry(int(epoch), int(offset)) for epoch, offset in lines])
+        except (CorruptCheckpointError, ValueError):
+            return cls(files, directory)
+        epochs._written = list(epochs._entries)
+        return epochs
+
+    @property
+    def entries(self) -> list[EpochEntry]:
+        """All of them, oldest first."""
+        return list(self._entries)
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` begins at `start_offset`; entries that contradict it go. [loop]"""
+        if epoch < 0 or (epoch == self.latest and start_offset >= self._entries[-1].start_offset):
+            return
+        entries = self._entries
+        while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
+            entries.pop()
+        entries.append(EpochEntry(epoch, start_offset))
+        self.latest = epoch
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that the record at `offset` was written in; -1 when it is not known. [loop]"""
+        slot = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset) - 1
+        return self._entries[slot].epoch if slot >= 0 else -1
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(largest epoch <= `epoch`, where it ends); (-1, -1) for an epoch that is not known yet. [loop]
+
+        An epoch older than all known ones ends where the first known one begins: its records are gone.
+        """
+        if epoch < 0 or epoch > self.latest:
+            return UNDEFINED
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        slot = bisect_right(self._entries, epoch, key=lambda entry: entry.epoch)
+        return self._entries[slot - 1].epoch if slot else epoch, self._entries[slot].start_offset
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget epochs that begin at `end_offset` or later. [loop]"""
+        while self._entries and self._entries[-1].start_offset >= end_offset:
+            self._entries.pop()
+        self.latest = self._entries[-1].epoch if self._entries else -1
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Let the log begin at `start_offset`: older epochs go, the one it lies in begins there. [loop]"""
+        slot = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
+        if slot:
+            self._entries[:slot] = [EpochEntry(self._entries[slot - 1].epoch, start_offset)]
+
+    def write(self, end_offset: int = LARGEST_OFFSET) -> None:
+        """Put the list on the disk if it changed since it was last written. [disk]
+
+        An epoch without a record before `end_offset` is left out, as a start would forget it.
+        """
+        entries = [each for each in list(self._entries) if each.start_offset < end_offset]
+        if entries != self._written:
+            write_lines(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
+            self._written = entries

@@ -1,0 +1,116 @@
+"""Putting a partition's folder in order: what an interrupted deletion, compaction or write left behind."""
+
+from __future__ import annotations
+
+import os
+
+from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.segment.corruption import sound_headers
+from kafkacompat.storage.segment.segment_files import (
+    ALL_SUFFIXES,
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+)
+
+
+def clean_folder(files: Files, directory: str) -> list[int]:
+    """Finish or take back what was under way; returns the base offsets of the segments, ascending. [disk]
+
+    Files being deleted or not yet complete go; a complete segment that was about to take the place of others
+    (.swap) takes it. Index files without a log file go too.
+    """
+    folder = _Folder(files, directory)
+    folder.remove_ending(DELETED_SUFFIX)
+    folder.remove_ending(TEMPORARY_SUFFIX)
+    folder.drop_incomplete_swaps()
+    # What says that they were incomplete goes only when they are gone for good.
+    folder.sync()
+    folder.remove_ending(CLEANED_SUFFIX)
+    folder.complete_swaps()
+    bases = folder.bases()
+    folder.remove_orphans(set(bases))
+    folder.sync()
+    return bases
+
+
+class _Folder:
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+        self._all_names = files.list(directory)
+        self._changed = False
+
+    def sync(self) -> None:
+        """Put the names on the disk."""
+        if self._changed:
+            self._files.sync_directory(self._directory)
+            self._changed = False
+
+    def _names(self, suffix: str) -> list[str]:
+        return [name for name in self._all_names if name.endswith(suffix)]
+
+    def _remove(self, name: str) -> None:
+        self._files.remove(os.path.join(self._directory, name))
+        self._all_names.remove(name)
+        self._changed = True
+
+    def _rename(self, old: str, new: str) -> None:
+        self._files.rename(os.path.join(self._directory, old), os.path.join(self._directory, new))
+        self._all_names.remove(old)
+        self._all_names.append(new)
+        self._changed = True
+
+    def remove_ending(self, suffix: str) -> None:
+        for name in self._names(suffix):
+            self._remove(name)
+
+    def bases(self) -> list[int]:
+        stems = (name.removesuffix(LOG_SUFFIX) for name in self._names(LOG_SUFFIX))
+        return sorted(int(stem) for stem in stems if stem.isdigit())
+
+    def drop_incomplete_swaps(self) -> None:
+        """Remove .swap files at or behind the first .cleaned file: their replacement was not complete."""
+        cleaned = [_base(name) for name in self._names(CLEANED_SUFFIX)]
+        for name in self._names(SWAP_SUFFIX):
+            if cleaned and _base(name) >= min(cleaned):
+                self._remove(name)
+
+    def complete_swaps(self) -> None:
+        swaps = self._names(SWAP_SUFFIX)
+        logs = [name for name in swaps if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
+        if logs:
+            start, end = min(map(_base, logs)), max(map(self._end_offset, logs))
+            for suffix in ALL_SUFFIXES:
+                for name in self._names(suffix):
+                    if start <= _base(name) < end:
+                        self._remove(name)
+        # Each step on the disk before the next: with part of both a log would hold the same offsets twice, or an index
+        # would be taken for that of the segment that was replaced.
+        for names in (logs, [name for name in swaps if name not in logs]):
+            self.sync()
+            for name in names:
+                self._rename(name, name.removesuffix(SWAP_SUFFIX))
+
+    def _end_offset(self, name: str) -> int:
+        """Behind its last sound batch: by a header that has rotted segments would go that nothing takes the place of."""
+        file, end_offset = self._files.open(os.path.join(self._directory, name)), _base(name)
+        try:
+            for _, header in sound_headers(file, file.size(), end_offset):
+                end_offset = header.last_offset + 1
+        finally:
+            file.close()
+        return end_offset
+
+    def remove_orphans(self, bases: set[int]) -> None:
+        for suffix in ALL_SUFFIXES:
+            for name in self._names(suffix):
+                if _base(name) not in bases:
+                    self._remove(name)
+
+
+def _base(name: str) -> int:
+    stem = name.split(".", 1)[0]
+    return int(stem) if stem.isdigit() else -1

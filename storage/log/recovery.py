@@ -1,0 +1,278 @@
+"""Opening a log: which of what lies in the folder belongs to it, and how much of that is to be believed.
+
+After a clean shutdown everything is. After any other end the segments from the recovery point on are read
+batch by batch: the log ends before the first one that is cut off or does not match its CRC, and their indexes
+are built again. What is damaged in front of the recovery point is not what a crash leaves: it is remembered, and
+what lies behind it kept. Doing it twice gives the same as doing it once. Everything here is a disk operation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.log.epoch_recovery import with_lost_epochs
+from kafkacompat.storage.log.leader_epochs import LeaderEpochs
+from kafkacompat.storage.log.leftovers import clean_folder
+from kafkacompat.storage.log.partition_folders import log_path
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.producers.recovery import open_transactions, rebuild_producer_state
+from kafkacompat.storage.producers.snapshots import Snapshots
+from kafkacompat.storage.producers.state import ProducerState
+from kafkacompat.storage.producers.transaction_replay import TransactionReplay
+from kafkacompat.storage.segment.corruption import BadBatch, Extent, believed_batches, spans
+from kafkacompat.storage.segment.index_recovery import has_whole_indexes
+from kafkacompat.storage.segment.indexes import CorruptIndexError
+from kafkacompat.storage.segment.lookup import claimed_end_offset, scan_headers
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, removed_name
+from kafkacompat.storage.segment.segments import Segments, take_from_end
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET
+
+log = logging.getLogger(__name__)
+
+
+class LoadedLog(NamedTuple):
+    """The parts of a log that is ready for use."""
+
+    segments: Segments
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    leader_epochs: LeaderEpochs
+    producer_state: ProducerState
+    truncated_bytes: int = 0
+
+
+def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
+    """A log with one empty segment at `base_offset`, where there was none or its segments were removed; not synced."""
+    snapshots = Snapshots(files, directory)
+    snapshots.remove(*snapshots.offsets())
+    epochs = LeaderEpochs.load(files, directory)
+    epochs.truncate_from_end(0)
+    epochs.write()
+    active = Segment.create(files, directory, base_offset, cache)
+    return LoadedLog(Segments([active]), base_offset, base_offset, base_offset, epochs, ProducerState())
+
+
+def load_log(
+    files: Files,
+    directory: str,
+    config: LogConfig,
+    *,
+    clean_shutdown: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    cleaner_offset: int,
+    now_ms: int,
+    cache: SegmentCache,
+) -> LoadedLog:
+    """See Log.open. Raises LegacyFormatError for a log with batches older than format version 2."""
+    bases = clean_folder(files, directory)
+    epochs = LeaderEpochs.load(files, directory)
+    loader = _Loader(files, directory, config, epochs, cache)
+    trusted_below = recovery_point if not clean_shutdown else None
+    if not clean_shutdown:
+        bases = loader.delete_before(log_start_offset, bases)
+    segments = loader.load(bases, trusted_below, cleaner_offset)
+    end_offset = loader.open_active(segments, now_ms)
+    if segments and end_offset < log_start_offset:
+        loader.set_aside(segments, end_offset, log_start_offset)
+        segments = []
+    if not segments:
+        empty = empty_log(files, directory, cache, log_start_offset)
+        files.sync_directory(directory)
+        return empty
+    log_start_offset = max(log_start_offset, segments[0].base_offset)
+    if not clean_shutdown:
+        epochs = with_lost_epochs(files, directory, epochs, segments, log_start_offset)
+    epochs.truncate_from_end(end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    return LoadedLog(
+        Segments(segments),
+        log_start_offset,
+        end_offset,
+        end_offset if clean_shutdown and not loader.truncated_bytes else min(recovery_point, end_offset),
+        epochs,
+        rebuild_producer_state(files, directory, Segments(segments), end_offset, now_ms, config, clean_shutdown),
+        loader.truncated_bytes,
+    )
+
+
+class _Loader:
+    """Loads segments one after another, noting what had to be cut off."""
+
+    def __init__(
+        self, files: Files, directory: str, config: LogConfig, epochs: LeaderEpochs, cache: SegmentCache
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._config = config
+        self._epochs = epochs
+        self._cache = cache
+        self._trusted_below = LARGEST_OFFSET
+        self._bases: list[int] = []
+        self.truncated_bytes = 0
+
+    def load(self, bases: list[int], trusted_below: int | None, cleaner_offset: int) -> list[Segment]:
+        """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through.
+
+        The log ends where one of those was cut off, or is followed by a gap that no compaction (before
+        `cleaner_offset`) has made: the rest of it was lost, though later segments were not.
+        """
+        self._bases = bases
+        self._trusted_below = LARGEST_OFFSET if trusted_below is None else trusted_below
+        first_suspect = len(bases)
+        if trusted_below is not None:
+            first_suspect = max([slot for slot, base in enumerate(bases) if base <= trusted_below], default=0)
+        segments: list[Segment] = []
+        for slot, base_offset in enumerate(bases):
+            if slot < first_suspect:
+                # One that ends just where the recovery point is may have been synced before it was rolled away: without indexes.
+                is_sealed = trusted_below is None or bases[slot + 1] < trusted_below
+                segments.append(self._load_trusted(base_offset, is_sealed, segments))
+                continue
+            segment, cut_bytes = self._recover(base_offset, segments)
+            segments.append(segment)
+            following = bases[slot + 1 :]
+            if not following:
+                break  # it stays open with its indexes in memory: it is the active one
+            is_short = following[0] > max(cleaner_offset, self._measure(segment)[0])
+            segment.seal()
+            if cut_bytes or is_short:
+                log.warning(
+                    "%s is not whole: the %d segments behind it are removed", segment.path(LOG_SUFFIX), len(following)
+                )
+                self._remove_from(following)
+                break
+        return segments
+
+    def delete_before(self, log_start_offset: int, bases: list[int]) -> list[int]:
+        """Remove the segments that lie before the log's beginning; a crash may have left any of those about to be deleted.
+
+        None goes where the log does not reach so far.
+        """
+        first = max([slot for slot, base in enumerate(bases) if base <= log_start_offset], default=0)
+        if first and bases[first] == bases[-1]:
+            path = log_path(self._directory, bases[-1])
+            if claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
+                return bases
+        self._remove_from(bases[:first])
+        return bases[first:]
+
+    def set_aside(self, segments: list[Segment], end_offset: int, log_start_offset: int) -> None:
+        """Take all segments out of a log that ends before its beginning.
+
+        Records were deleted of which the last ones were never on the disk; or the checkpoint is not this log's. Nobody can
+        tell, so they are neither served again nor lost.
+        """
+        if not any(segment.size_bytes for segment in segments):
+            self._take_away(segments, Segment.remove_files)
+            return
+        log.warning(
+            "%s ends at offset %d, before %d, where its log-start-offset-checkpoint lets it begin: it begins there, empty, and "
+            "what it held is kept in its files that end in %s",
+            self._directory,
+            end_offset,
+            log_start_offset,
+            REMOVED_SUFFIX,
+        )
+        self._take_away(segments, self._keep_beside)
+
+    def _keep_beside(self, segment: Segment) -> None:
+        path = segment.path(LOG_SUFFIX)
+        segment.rename(removed_name(self._files, path).removeprefix(path))
+
+    def _take_away(self, segments: Sequence[Segment], take: Callable[[Segment], None]) -> None:
+        take_from_end(self._files, self._directory, segments, self._cache, take)
+
+    def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
+        try:
+            segment = Segment.load(self._files, self._directory, base_offset, self._cache)
+            believed = is_sealed or has_whole_indexes(self._files, segment, self._config.index_interval_bytes)
+        except (FileNotFoundError, CorruptIndexError):
+            believed = False
+        if not believed:
+            segment = self._recover(base_offset, earlier)[0]
+            segment.seal()
+        return segment
+
+    def _recover(self, base_offset: int, earlier: list[Segment]) -> tuple[Segment, int]:
+        """Read a segment through; returns it, with its indexes rebuilt in memory, and how many bytes were cut off."""
+        segment = Segment(self._files, self._directory, base_offset, self._cache)
+        segment.measure()
+        claimed_bytes = segment.size_bytes
+        segment.start_over()
+        file = segment.pin()
+        replay: TransactionReplay | None = None
+        bad: list[BadBatch] = []
+        extent = Extent(claimed_bytes, base_offset, self._last_offset(base_offset))
+        try:
+            for position, header in believed_batches(file.file, extent, self._trusted_below, bad):
+                segment.size_bytes = position
+                if header.is_transactional or header.is_control:
+                    if replay is None:
+                        open_before = open_transactions(self._files, self._directory, earlier, base_offset)
+                        replay = TransactionReplay(open_before)
+                    replay.follow(file.file, position, header)
+                segment.index_batch(
+                    header.size_bytes, header.last_offset, header.latest_timestamp, self._config.index_interval_bytes
+                )
+                if header.partition_leader_epoch > self._epochs.latest:
+                    self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            if bad and bad[-1].end == claimed_bytes:
+                segment.size_bytes = claimed_bytes
+            cut_bytes = claimed_bytes - segment.size_bytes
+            if cut_bytes:
+                path = segment.path(LOG_SUFFIX)
+                log.warning("cutting %d bytes of an unfinished batch off the end of %s", cut_bytes, path)
+                file.file.truncate(segment.size_bytes)
+                file.file.sync()
+        finally:
+            file.release()
+        segment.finish()
+        segment.remember_corrupt(bad)
+        segment.replace_aborted(replay.aborted if replay else [])
+        self.truncated_bytes += cut_bytes
+        return segment, cut_bytes
+
+    def _last_offset(self, base_offset: int) -> int | None:
+        """The largest offset that a segment may hold, None for the last one."""
+        return next((base - 1 for base in self._bases if base > base_offset), None)
+
+    def _remove_from(self, bases: Iterable[int]) -> None:
+        segments = [Segment(self._files, self._directory, base, self._cache) for base in bases]
+        self._take_away(segments, Segment.remove_files)
+
+    def open_active(self, segments: list[Segment], now_ms: int) -> int:
+        """Make the last segment the active one; returns the log's end offset, -1 without segments.
+
+        Should its tail be torn in spite of a clean shutdown, it is cut; should its transaction index be, that is built again.
+        """
+        if not segments:
+            return -1
+        end_offset, end = self._measure(segments[-1])
+        if end != segments[-1].size_bytes or not segments[-1].has_readable_aborted():
+            segments[-1].unload()
+            segments[-1] = self._recover(segments[-1].base_offset, segments[:-1])[0]
+            end_offset, _ = self._measure(segments[-1])
+        segments[-1].activate(now_ms)
+        return end_offset
+
+    def _measure(self, segment: Segment) -> tuple[int, int]:
+        """(end offset, position behind the last whole batch), starting from the last entry of the index."""
+        offset_index, _ = segment.indexes()
+        end_offset, end = segment.base_offset, offset_index.positions[-1] if len(offset_index) else 0
+        file = segment.pin()
+        try:
+            for start, stop, bad in spans(segment.corrupt, end, segment.size_bytes):
+                for position, header in scan_headers(file.file, start, stop):
+                    end_offset, end = header.last_offset + 1, position + header.size_bytes
+                if bad is not None and end == stop:
+                    end_offset, end = bad.last_offset + 1, bad.end
+        finally:
+            file.release()
+        return end_offset, end

@@ -1,0 +1,89 @@
+"""The segments of one log, in order. The last one is the active one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import attrgetter
+
+from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import SegmentCache
+
+_BASE_OFFSET = attrgetter("base_offset")
+
+
+def take_from_end(
+    files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[Segment], None]
+) -> None:
+    """Take the newest segments of a log out of it, each by *take*, which removes or renames its files. [disk]
+
+    The last one goes first, for good before the next: a crash in between leaves a log that only ends earlier.
+    """
+    for segment in reversed(segments):
+        cache.forget(segment)
+        segment.unload()
+        take(segment)
+        files.sync_directory(directory)
+
+
+class Segments:
+    """An ordered list that is replaced, never changed, so that another thread always sees a whole one."""
+
+    __slots__ = ("_bases", "_segments", "active")
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self.replace(list(segments))
+
+    def replace(self, segments: Sequence[Segment]) -> None:
+        """Take a new list, which has at least one segment."""
+        self._bases = [segment.base_offset for segment in segments]
+        self._segments = tuple(segments)
+        self.active = segments[-1]
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __contains__(self, segment: object) -> bool:
+        if not isinstance(segment, Segment):
+            return False
+        segments = self._segments
+        slot = bisect_left(segments, segment.base_offset, key=_BASE_OFFSET)
+        return slot < len(segments) and segments[slot] is segment
+
+    def behind(self, segment: Segment) -> Segment | None:
+        """The next segment; None for the last one."""
+        segments = self._segments
+        slot = bisect_right(segments, segment.base_offset, key=_BASE_OFFSET)
+        return segments[slot] if slot < len(segments) else None
+
+    def __getitem__(self, slot: int) -> Segment:
+        return self._segments[slot]
+
+    def floor(self, offset: int) -> int:
+        """Slot of the last segment that begins at or before `offset`; -1 when all begin later."""
+        return bisect_right(self._bases, offset) - 1
+
+    def since(self, offset: int) -> tuple[Segment, ...]:
+        """The segment that `offset` lies in and all after it."""
+        return self._segments[max(0, self.floor(offset)) :]
+
+    def unsealed(self) -> list[tuple[Segment, Segment]]:
+        """The segments before the active one that are still to be sealed, each with the next one, oldest first.
+
+        They are the latest ones: a segment is sealed after all before it.
+        """
+        segments = self._segments
+        slot = len(segments) - 1
+        while slot and not segments[slot - 1].sealed:
+            slot -= 1
+        return list(pairwise(segments[slot:]))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all log files together."""
+        return sum(segment.size_bytes for segment in self._segments)

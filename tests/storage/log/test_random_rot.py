@@ -1,0 +1,128 @@
+"""Logs and indexes that rot at random: whatever is still as it was written can be read, whoever asks for it first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.record_batch import batches, build_batch, crc_matches, read_header
+from tests.storage.conftest import memory_store
+from tests.storage.support import NOW_MS, Store, append, create, roll
+
+CASES = 30
+
+
+def build(random: Random) -> tuple[Store, Log]:
+    """A log of some rolled segments and an active one; often its batches are all of one size, a power of two."""
+    store = memory_store()
+    log = create(store, index_interval_bytes=random.choice([1, 200, 4096]))
+    size_bytes = random.choice([58, 58, None])
+    for number in range(random.choice([5, 40, 80])):
+        count = 1 if size_bytes else random.randint(1, 5)
+        value = b"v" * (size_bytes or random.randint(0, 300))
+        append(log, build_batch([(NOW_MS + number, b"k", value, [])] * count))
+        if random.random() < 0.1:
+            roll(log)
+    log.flush()
+    return store, log
+
+
+def rot(store: Store, path: str, random: Random) -> None:
+    """Flip a bit, or write zeros or garbage over some bytes, where the file lies."""
+    file = store.files.open(path)
+    data = bytearray(file.pread(file.size(), 0))
+    if data:
+        at = random.randrange(len(data))
+        end = min(len(data), at + random.choice([1, 1, 1, 30, 300]))
+        data[at:end] = random.choice([bytes([data[at] ^ 1 << random.randrange(8)]), random.randbytes(end - at)]).ljust(
+            end - at, b"\0"
+        )
+        file.truncate(0)
+        file.append((bytes(data),), len(data))
+    file.close()
+
+
+def stored(log: Log) -> dict[int, bytes]:
+    """Every batch in its bytes, by its base offset."""
+    found = {}
+    for segment in log.segments:
+        with segment.pin() as file:
+            for each in batches(file.file.pread(segment.size_bytes, 0)):
+                found[read_header(each).base_offset] = bytes(each)
+    return found
+
+
+def intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
+    """Those of the batches that are still where they were."""
+    found = {}
+    position, segment = 0, log.segments[0]
+    for base_offset, data in written.items():
+        if (holder := log.segments[log.segments.floor(base_offset)]) is not segment:
+            position, segment = 0, holder
+        with segment.pin() as file:
+            if file.file.pread(len(data), position) == data:
+                found[base_offset] = data
+        position += len(data)
+    return found
+
+
+def read_through(log: Log) -> Iterator[bytes]:
+    """What a reader gets who compares checksums, has looked into what he cannot believe, and goes on behind damage."""
+    offset, looked = log.log_start_offset, -1
+    while offset < log.log_end_offset:
+        before = offset
+        try:
+            region = log.read(offset, 300)
+            assert region is not None, offset
+            data = region.pread(0, region.size_bytes)
+            region.release()
+            for each in _believed(data, offset, log.log_end_offset):
+                yield each
+                offset = read_header(each).last_offset + 1
+        except CorruptDataError as error:
+            offset = error.behind or offset
+        if offset == before:
+            assert looked != offset, f"still at {offset}"
+            looked = offset
+            log.find_way(log.segments[log.segments.floor(offset)])
+
+
+def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
+    try:
+        for each in batches(data):
+            header = read_header(each)
+            if not offset <= header.last_offset < end_offset or not crc_matches(each, header):
+                return
+            yield bytes(each)
+            offset = header.last_offset + 1
+    except MalformedError:
+        return
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scrubbed", [True, False])
+def test_what_has_not_rotted_is_read(seed: int, scrubbed: bool) -> None:
+    random = Random(seed)
+    for case in range(CASES):
+        store, log = build(random)
+        written = stored(log)
+        paths = [segment.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
+        for path in random.sample(paths, min(len(paths), random.choice([1, 2]))):
+            rot(store, path, random)
+        for segment in log.segments:
+            if segment.sealed:
+                segment.unload()
+        log._recent.clear()
+        if scrubbed:
+            for segment in log.segments:
+                log.examine(segment)
+        whole = intact(log, written)
+        found = {read_header(each).base_offset: each for each in read_through(log)}
+        missing = whole.keys() - found.keys()
+        assert not missing, (case, sorted(missing))
+        assert all(found[base_offset] == data for base_offset, data in whole.items()), case

@@ -1,0 +1,409 @@
+"""Opening a log after a crash: torn tails, damaged files, leftovers, and what is rebuilt."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.log.log import OffsetPosition
+from kafkacompat.storage.segment.sound_batches import LegacyFormatError
+from kafkacompat.wire.compression import Codec
+from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
+from tests.fakes.memory_files import MemoryFiles
+from tests.fakes.power_failures import Survivors
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    contents,
+    create,
+    fill,
+    name,
+    offsets,
+    read,
+    reopen,
+    rewrite,
+    roll,
+    stored_headers,
+)
+
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+
+
+LAST = batch(3, size_bytes=20, codec=Codec.GZIP, base_sequence=2, **PRODUCED)
+
+
+@pytest.mark.parametrize("cut", range(len(LAST)))
+def test_a_tail_torn_at_any_byte_is_cut(memory: Store, cut: int) -> None:
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    log = create(memory, index_interval_bytes=0)
+    append(log, batch(base_sequence=0, **PRODUCED))
+    append(log, batch(base_sequence=1, **PRODUCED))
+    append(log, LAST)
+    files.crash(lose_unsynced=False, tear_last_write=cut)
+    again = reopen(memory, index_interval_bytes=0)
+    assert again.truncated_bytes == cut
+    assert offsets(again) == [0, 1]
+    retried = append(again, LAST)
+    assert (retried.base_offset, retried.duplicate) == (2, False)
+    again.close()
+
+
+@pytest.mark.parametrize("position", range(8, len(LAST), 3))
+def test_a_damaged_byte_cuts_the_log_before_its_batch(memory: Store, position: int) -> None:
+    """The base offset in front of byte 8 lies outside the CRC: a larger one is a hole as compaction leaves them."""
+    log = create(memory)
+    fill(log, 2)
+    append(log, LAST)
+    append(log, batch())
+    start = len(batch()) * 2
+    log.release()
+
+    def flip(data: bytes) -> bytes:
+        damaged = bytearray(data)
+        damaged[start + position] ^= 0x40
+        return bytes(damaged)
+
+    rewrite(memory, name(0, ".log"), flip)
+    again = reopen(memory)
+    outside_crc = 12 <= position < 16  # the leader epoch
+    assert again.log_end_offset == (6 if outside_crc else 2)
+    again.close()
+
+
+@pytest.mark.parametrize("zeros", [1, 12, 61, 5000])
+def test_zeros_at_the_end_are_cut(store: Store, zeros: int) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data + bytes(zeros))
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (zeros, 3)
+    append(again, batch())
+    assert offsets(again) == [0, 1, 2, 3]
+    again.close()
+
+
+def test_a_torn_tail_after_a_clean_shutdown_is_cut_too(store: Store) -> None:
+    log = create(store)
+    fill(log, 3)
+    log.close()
+    rewrite(store, name(0, ".log"), lambda data: data + b"garbage")
+    again = reopen(store, clean=True)
+    assert (again.truncated_bytes, again.log_end_offset) == (7, 3)
+    again.close()
+
+
+def test_a_batch_that_compaction_emptied_is_sound(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    emptied = read_header(batch(4))._replace(base_offset=1, record_count=0)
+    rewrite(store, name(0, ".log"), lambda data: data + assemble(emptied, b""))
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (0, 5)
+    again.close()
+
+
+def test_a_garbage_length_claims_no_memory(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    huge = struct.pack(">qiib", 1, 3_000_000, 0, 2)
+    rewrite(store, name(0, ".log"), lambda data: data + huge + bytes(3_000_000))
+    again = reopen(store)
+    assert again.log_end_offset == 1
+    again.close()
+
+
+def test_batches_larger_than_the_reading_window_are_sound(store: Store) -> None:
+    log = create(store, max_message_bytes=1 << 24)
+    append(log, batch(2, size_bytes=3 << 20))
+    append(log, batch())
+    append(log, batch(2, size_bytes=(1 << 20) - 40))
+    expected = list(stored_headers(log))
+    log.release()
+    again = reopen(store)
+    assert again.truncated_bytes == 0
+    assert list(stored_headers(again)) == expected
+    again.close()
+
+
+@pytest.mark.parametrize("base_offset", [0, 1, 7])
+def test_offsets_that_go_back_are_cut(store: Store, base_offset: int) -> None:
+    log = create(store)
+    append(log, batch(8))
+    log.release()
+    follower = build_batch([(NOW_MS, b"k", b"v", [])], base_offset=base_offset)
+    rewrite(store, name(0, ".log"), lambda data: data + follower)
+    again = reopen(store)
+    assert (again.truncated_bytes, again.log_end_offset) == (len(follower), 8)
+    again.close()
+
+
+def test_segments_behind_a_damaged_one_are_dropped(store: Store) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    bases = [segment.base_offset for segment in log.segments]
+    log.release()
+    rewrite(store, name(bases[2], ".log"), lambda data: data[:-1])
+    again = reopen(store, segment_bytes=300)
+    assert again.log_end_offset == bases[3] - 1
+    assert [segment.base_offset for segment in again.segments] == bases[:3]
+    assert offsets(again) == list(range(bases[3] - 1))
+    assert all(not each.startswith(f"{bases[4]:020d}") for each in store.files.list(store.path("t-0")))
+    again.close()
+
+
+def test_segments_before_the_recovery_point_are_not_read(store: Store) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    point = log.segments[3].base_offset
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data[:-1] + b"\xff")
+    again = reopen(store, recovery_point=point, segment_bytes=300)
+    assert again.truncated_bytes == 0
+    assert again.log_end_offset == 20
+    assert again.recovery_point == point
+    again.close()
+
+
+def test_recovery_twice_is_recovery_once(store: Store) -> None:
+    log = create(store, segment_bytes=400, index_interval_bytes=0)
+    for index in range(30):
+        append(log, batch(base_sequence=index, **PRODUCED), leader_epoch=index // 7)
+    log.release()
+    rewrite(store, name(log.segments.active.base_offset, ".log"), lambda data: data[:-5])
+    reopen(store, segment_bytes=400, index_interval_bytes=0).release()
+    once = contents(store)
+    again = reopen(store, segment_bytes=400, index_interval_bytes=0)
+    assert again.truncated_bytes == 0
+    again.release()
+    assert contents(store) == once
+
+
+def test_leader_epochs_come_from_the_batches(store: Store) -> None:
+    log = create(store)
+    for index in range(6):
+        append(log, batch(), leader_epoch=index // 2)
+    log.release()
+    again = reopen(store)
+    assert again.leader_epochs.entries == [(0, 0), (1, 2), (2, 4)]
+    again.close()
+
+
+def test_epochs_beyond_what_survived_are_forgotten(store: Store) -> None:
+    log = create(store)
+    append(log, batch(), leader_epoch=1)
+    append(log, batch(), leader_epoch=2)
+    log.flush()
+    log.release()
+    rewrite(store, name(0, ".log"), lambda data: data[:-1])
+    again = reopen(store)
+    assert again.leader_epochs.entries == [(1, 0)]
+    again.close()
+
+
+def test_a_log_shorter_than_its_start_begins_anew(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.release()
+    again = reopen(store, log_start_offset=9)
+    assert (again.log_start_offset, again.log_end_offset) == (9, 9)
+    assert append(again, batch()).base_offset == 9
+    again.close()
+    assert not store.files.exists(store.path(name(0, ".log")))
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_what_a_log_holds_that_ends_before_its_start_is_kept_aside(
+    store: Store, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = create(store, segment_bytes=300)
+    fill(log, 20)
+    log.close()
+    before = {each: data for each, data in contents(store).items() if each.endswith(".log")}
+    again = reopen(store, clean=clean, log_start_offset=29)
+    assert (again.log_start_offset, again.log_end_offset, len(again.segments)) == (29, 29, 1)
+    assert append(again, batch()).base_offset == 29
+    (said,) = caplog.messages
+    assert "ends at offset 20, before 29," in said
+    kept = {each: data for each, data in contents(store).items() if each.endswith(".log.removed")}
+    assert len(kept) > 2
+    assert kept == {each + ".removed": data for each, data in before.items()}
+    again.close()
+    reopened = reopen(store, log_start_offset=29)
+    assert offsets(reopened) == [29]
+    reopened.close()
+
+
+def test_what_was_kept_aside_before_stays(store: Store) -> None:
+    log = create(store)
+    fill(log, 2)
+    log.close()
+    (first,) = [data for each, data in contents(store).items() if each.endswith(".log")]
+    rewrite(store, name(0, ".log.removed"), lambda _: b"earlier")
+    reopen(store, clean=True, log_start_offset=9).close()
+    kept = contents(store)
+    assert (kept[f"{0:020d}.log.removed"], kept[f"{0:020d}.log.1.removed"]) == (b"earlier", first)
+
+
+def test_an_empty_log_that_ends_before_its_start_leaves_nothing(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    create(store).release()
+    again = reopen(store, log_start_offset=9)
+    assert (again.log_start_offset, again.log_end_offset, caplog.messages) == (9, 9, [])
+    assert not any(each.endswith(".removed") for each in contents(store))
+    again.close()
+
+
+def test_the_log_start_is_kept(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.close()
+    again = reopen(store, clean=True, log_start_offset=3)
+    assert again.log_start_offset == 3
+    again.close()
+
+
+def test_a_folder_without_segments_gets_one(store: Store) -> None:
+    log = create(store)
+    log.release()
+    store.files.remove(store.path(name(0, ".log")))
+    again = reopen(store, log_start_offset=4)
+    assert (again.log_start_offset, again.log_end_offset) == (4, 4)
+    append(again, batch())
+    assert offsets(again) == [4]
+    again.close()
+
+
+def legacy_message(magic: int, value: bytes) -> bytes:
+    body = struct.pack(">bb", magic, 0) + (struct.pack(">q", NOW_MS) if magic else b"")
+    body += struct.pack(">ii", -1, len(value)) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_older_formats_are_refused_and_not_cut(store: Store, magic: int) -> None:
+    create(store).release()
+    data = legacy_message(magic, b"x" * 100) * 3
+    rewrite(store, name(0, ".log"), lambda _: data)
+    with pytest.raises(LegacyFormatError, match=f"format version {magic}"):
+        reopen(store)
+    assert store.files.read(store.path(name(0, ".log"))) == data
+
+
+def test_what_only_looks_like_an_older_format_is_cut(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    damaged = bytearray(legacy_message(0, b"x" * 100))
+    damaged[-1] ^= 1
+    rewrite(store, name(0, ".log"), lambda data: data + bytes(damaged))
+    again = reopen(store)
+    assert again.log_end_offset == 1
+    again.close()
+
+
+def test_a_hole_left_by_compaction_is_read_over(store: Store) -> None:
+    log = create(store)
+    fill(log, 1)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(store, name(0, ".log"), lambda data: data + later)
+    again = reopen(store)
+    assert again.log_end_offset == 51
+    assert read(again, 1)[:8] == struct.pack(">q", 50)
+    again.close()
+
+
+def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
+    log = create(store)
+    fill(log, 5)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(store, name(40, ".log"), lambda _: later)
+    again = reopen(store, recovery_point=51)
+    assert read(again, 4)[:8] == struct.pack(">q", 4)
+    for offset in (5, 39, 40, 50):
+        assert read(again, offset)[:8] == struct.pack(">q", 50)
+    again.close()
+    clean = reopen(store, clean=True)
+    assert read(clean, 7)[:8] == struct.pack(">q", 50)
+    assert read(clean, 7, upper=OffsetPosition(40, 0, len(batch()) * 5)) == b""
+    clean.close()
+
+
+@pytest.mark.parametrize("survivors", [("all", "none"), ("all", "first"), ("any", "all")])
+def test_a_log_ends_where_an_unsynced_segment_lost_its_end_though_later_ones_did_not(
+    memory: Store, survivors: tuple[str, str]
+) -> None:
+    """A power failure may keep the second of two files and lose the first, even just behind a batch."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory)
+    fill(log, 5)
+    log.flush()
+    for end in (5, 8, 11):
+        log.roll(log.prepare_segment(end))
+        fill(log, 3)
+    for seed in range(50):
+        left = Store(memory.files.after(Survivors(*survivors, Random(seed))), memory.root)
+        again = reopen(left, recovery_point=5)
+        assert offsets(again) == list(range(again.log_end_offset))
+        assert append(again, batch()).base_offset == again.log_end_offset - 1 >= 5
+        again.close()
+
+
+@pytest.mark.parametrize(("cleaner_offset", "end"), [(0, 5), (40, 51)])
+def test_a_hole_behind_the_recovery_point_is_compactions_or_a_loss(
+    memory: Store, cleaner_offset: int, end: int
+) -> None:
+    log = create(memory)
+    fill(log, 5)
+    log.release()
+    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    rewrite(memory, name(40, ".log"), lambda _: later)
+    again = reopen(memory, recovery_point=5, cleaner_offset=cleaner_offset)
+    assert (again.log_end_offset, again.cleaner_offset) == (end, cleaner_offset)
+    again.close()
+
+
+def test_epochs_that_the_file_forgot_with_records_that_are_still_there_are_found_again(memory: Store) -> None:
+    """Records were about to be deleted, and the epochs were written down first."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory)
+    for epoch in (0, 0, 3, 3, 3, 4):
+        append(log, batch(), leader_epoch=epoch)
+        if epoch == 3:
+            roll(log)
+    log.advance_log_start_offset(4)
+    log.flush()
+    assert log.leader_epochs.entries == [(3, 4), (4, 5)]
+    memory.files.crash()
+    again = reopen(memory, recovery_point=6, log_start_offset=1)
+    assert again.leader_epochs.entries == [(0, 1), (3, 2), (4, 5)]
+    again.close()
+
+
+def test_names_that_a_killed_process_made_are_on_the_disk_before_anything_is_acknowledged(memory: Store) -> None:
+    """Killed between making a segment and syncing its folder, then, after more was flushed, without power."""
+    files = memory.files
+    assert isinstance(files, MemoryFiles)
+    log = create(memory)
+    fill(log, 2)
+    log.flush()
+    log.roll(log.prepare_segment(2))
+    fill(log, 1)
+    files.crash(lose_unsynced=False)
+    log = reopen(memory, recovery_point=2)
+    fill(log, 1)
+    assert log.flush() == 4
+    files.crash()
+    log = reopen(memory, recovery_point=4)
+    assert offsets(log) == [0, 1, 2, 3]
+    log.close()

@@ -1,0 +1,94 @@
+"""Opening a log that has rotted: what a crash cannot have left is remembered, and costs nothing but itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
+from tests.storage.support import Store, append, batch, create, fill, headers, name, read, reopen, rewrite, roll
+
+SIZE = len(batch())
+FIRST = 8
+"""Batches of one record in the rolled segment; as many follow in the active one."""
+END = 2 * FIRST
+BYTES = [0, 7, 8, 9, 16, 26, 30, SIZE - 1]
+CONFIG: dict[str, Any] = {"index_interval_bytes": 2 * SIZE}
+
+
+def stored(store: Store, *, clean: bool) -> None:
+    log = create(store, **CONFIG)
+    fill(log, FIRST)
+    roll(log)
+    fill(log, FIRST)
+    if clean:
+        log.close()
+    else:
+        log.flush()
+        log.release()
+
+
+def damage(store: Store, offset: int, byte: int) -> None:
+    def flip(data: bytes) -> bytes:
+        flipped = bytearray(data)
+        flipped[offset % FIRST * SIZE + byte] ^= 0x40
+        return bytes(flipped)
+
+    rewrite(store, name(offset // FIRST * FIRST, ".log"), flip)
+
+
+def everything_but(log: Log, bad: int) -> None:
+    """Whether all is there that is not damaged, and the log goes on where it ended."""
+    position = bad % FIRST * SIZE
+    assert log.corrupt == {bad // FIRST * FIRST: (BadBatch(position, SIZE, bad, bad),)}
+    assert (log.log_end_offset, log.truncated_bytes) == (END, 0)
+    for offset in range(END):
+        if offset != bad:
+            assert headers(read(log, offset))[0].base_offset == offset
+    with pytest.raises(CorruptDataError):
+        read(log, bad)
+    assert append(log, batch()).base_offset == END
+
+
+@pytest.mark.parametrize("byte", BYTES)
+@pytest.mark.parametrize("bad", [0, 3, FIRST - 1])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_rolled_segment_whose_indexes_have_to_be_built_again(memory: Store, bad: int, byte: int, clean: bool) -> None:
+    stored(memory, clean=clean)
+    damage(memory, bad, byte)
+    memory.files.remove(memory.path(name(0, ".index")))
+    everything_but(reopen(memory, clean=clean, recovery_point=END, **CONFIG), bad)
+
+
+@pytest.mark.parametrize("byte", BYTES)
+@pytest.mark.parametrize("bad", [FIRST, FIRST + 3, END - 2])
+def test_the_last_segment_in_front_of_the_recovery_point(memory: Store, bad: int, byte: int) -> None:
+    stored(memory, clean=False)
+    damage(memory, bad, byte)
+    everything_but(reopen(memory, recovery_point=END, **CONFIG), bad)
+
+
+@pytest.mark.parametrize("bad", [FIRST, END - 2])
+def test_a_header_in_the_last_segment_after_a_clean_stop(memory: Store, bad: int) -> None:
+    stored(memory, clean=True)
+    rewrite(memory, name(FIRST, ".index"), lambda _: b"")
+    damage(memory, bad, 8)
+    everything_but(reopen(memory, clean=True, **CONFIG), bad)
+
+
+@pytest.mark.parametrize("byte", [byte for byte in BYTES if byte != 7])
+def test_behind_the_recovery_point_the_log_ends_before_what_is_damaged(memory: Store, byte: int) -> None:
+    stored(memory, clean=False)
+    damage(memory, FIRST + 3, byte)
+    log = reopen(memory, recovery_point=FIRST + 2, **CONFIG)
+    assert (log.log_end_offset, log.corrupt) == (FIRST + 3, {})
+
+
+def test_what_is_damaged_at_the_very_end_is_cut_off(memory: Store) -> None:
+    """Nothing sound follows, so nobody knows how far it would go."""
+    stored(memory, clean=False)
+    damage(memory, END - 1, 40)
+    log = reopen(memory, recovery_point=END, **CONFIG)
+    assert (log.log_end_offset, log.truncated_bytes, log.corrupt) == (END - 1, SIZE, {})

@@ -1,0 +1,154 @@
+"""Regions that are being sent while the log under them gets shorter: what was promised, or nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.segment_file import FileRegion, RegionGoneError
+from tests.storage.compaction.support import roll_and_compact
+from tests.storage.support import Store, append, batch, create, fill, headers, roll
+
+SIZE = len(batch())
+BATCHES = 6
+PIECE = 50
+
+
+def truncate(log: Log) -> None:
+    log.truncate_to(2)
+
+
+def truncate_and_grow(log: Log) -> None:
+    log.truncate_to(2)
+    for _ in range(BATCHES):
+        append(log, batch(size_bytes=17))
+
+
+def truncate_twice(log: Log) -> None:
+    """The second time lower, in what was written after the first."""
+    log.truncate_to(BATCHES - 1)
+    append(log, batch(size_bytes=17))
+    truncate_and_grow(log)
+
+
+def empty(log: Log) -> None:
+    log.truncate_to(0)
+    fill(log, BATCHES, size_bytes=17)
+
+
+def forget_open_files(log: Log) -> None:
+    """As the cache does; then the log is cut with another handle."""
+    roll(log)
+    log.segments[0].unload()
+    truncate_and_grow(log)
+
+
+CUTS = [truncate, truncate_and_grow, truncate_twice, empty, forget_open_files]
+
+
+def delete(log: Log) -> None:
+    roll(log)
+    old = [log.segments[0]]
+    log.detach(old)
+    log.mark_deleted(old)
+    log.delete_segments(old)
+
+
+def give_up(log: Log) -> None:
+    """As when the partition is deleted or its directory goes offline."""
+    log.release()
+
+
+def in_flight(log: Log) -> tuple[FileRegion, bytes]:
+    region = log.read(0, 1 << 20)
+    assert region is not None
+    return region, region.pread(0, region.size_bytes)
+
+
+def receive(region: FileRegion, log: Log, event: Callable[[Log], None], after: int) -> bytes:
+    """Take a region a piece at a time, with an event on the way; what was taken until it was gone."""
+    received = b""
+    for index in range(1 + region.size_bytes // PIECE):
+        if index == after:
+            event(log)
+        try:
+            received += region.pread(len(received), PIECE)
+        except RegionGoneError:
+            break
+    region.release()
+    return received
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 5])
+@pytest.mark.parametrize("event", CUTS)
+def test_a_cut_ends_the_sending_before_anything_else_is_sent(
+    store: Store, event: Callable[[Log], None], after: int
+) -> None:
+    log = create(store)
+    fill(log, BATCHES)
+    region, promised = in_flight(log)
+    received = receive(region, log, event, after)
+    assert received == promised[: after * PIECE]
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 5])
+def test_what_lies_in_front_of_a_cut_is_sent(store: Store, after: int) -> None:
+    log = create(store)
+    fill(log, BATCHES)
+    region = log.read(0, 2 * SIZE)
+    assert region is not None
+    promised = region.pread(0, region.size_bytes)
+    assert receive(region, log, truncate_and_grow, after) == promised
+
+
+def test_what_is_read_after_a_cut_is_what_there_is_now(store: Store) -> None:
+    log = create(store)
+    fill(log, BATCHES)
+    truncate_and_grow(log)
+    region, promised = in_flight(log)
+    assert receive(region.share(), log, delete, 1) == promised
+    region.release()
+
+
+def test_a_segment_that_is_compacted_away_is_sent_to_its_end(store: Store) -> None:
+    """The new one has the same name; whoever asks from then on gets that."""
+    for after in (0, 1, 3):
+        log = create(store, cleanup_policy=frozenset({"compact"}))
+        fill(log, BATCHES)
+        roll(log)
+        fill(log, 1)
+        region, promised = in_flight(log)
+
+        def compact(log: Log) -> None:
+            assert roll_and_compact(store, log) is not None
+
+        assert receive(region, log, compact, after) == promised
+        _, compacted = in_flight(log)
+        assert compacted != promised and headers(compacted)[-1].last_offset == BATCHES
+        log.close()
+        store.files.rename(store.path("t-0"), store.path(f"done-{after}"))
+
+
+@pytest.mark.parametrize("after", [0, 1, 5])
+@pytest.mark.parametrize("event", [delete, give_up])
+def test_a_segment_that_is_deleted_is_sent_to_its_end(store: Store, event: Callable[[Log], None], after: int) -> None:
+    log = create(store)
+    fill(log, BATCHES)
+    region, promised = in_flight(log)
+    assert receive(region, log, event, after) == promised
+
+
+def test_a_share_of_a_region_is_cut_off_with_it(store: Store) -> None:
+    log = create(store)
+    fill(log, BATCHES)
+    region, _ = in_flight(log)
+    truncate_and_grow(log)
+    shared = region.share()
+    for each in (region, shared):
+        with pytest.raises(RegionGoneError):
+            each.pread(0, 1)
+        with pytest.raises(RegionGoneError):
+            each.fileno()
+        each.release()

@@ -1,0 +1,312 @@
+"""Transactions of several producers under random use, compared with a list, and read as a consumer of committed records does.
+
+Each case is one seed; `STORAGE_SEEDS=7,8 pytest …` runs those seeds. What a reader gets, fetch by fetch, is never a record of a
+transaction that is open or was aborted, and every other record up to the last stable offset.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.log.log import Log, OffsetPosition
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.transaction_replay import ABORT as ABORT_TYPE
+from kafkacompat.storage.producers.transaction_replay import marker_type
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
+from kafkacompat.wire.record_batch import batches, read_header
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.conftest import memory_store
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    append_marker,
+    batch,
+    create,
+    headers,
+    reopen,
+    roll,
+)
+
+SEEDS = [int(seed) for seed in os.environ.get("STORAGE_SEEDS", "").split(",") if seed] or range(40)
+STEPS = 100
+PRODUCERS = (1, 2, 3, 4)
+PLAIN = 9
+COMMIT, ABORT = "commit", "abort"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A batch of records, or a marker, with the place behind it."""
+
+    offset: int
+    last_offset: int
+    producer_id: int
+    sequence: int
+    ends: str
+    end: OffsetPosition
+
+
+@dataclass
+class Model:
+    """Everything that is in the log; ``start`` is where it begins."""
+
+    entries: list[Entry] = field(default_factory=list)
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.entries[-1].last_offset + 1 if self.entries else 0
+
+    def fates(self) -> dict[int, str]:
+        """What became of each batch of a transaction, by offset; "" of one that nothing ends."""
+        fates: dict[int, str] = {}
+        for entry in self.entries:
+            if entry.ends:
+                for earlier in self.entries:
+                    is_earlier = earlier.offset < entry.offset and earlier.producer_id == entry.producer_id
+                    if is_earlier and fates.get(earlier.offset) == "":
+                        fates[earlier.offset] = f"{entry.ends} {entry.offset}"
+            elif entry.producer_id in PRODUCERS:
+                fates[entry.offset] = ""
+        return fates
+
+    def stable_offset(self, high_watermark: int) -> int:
+        """The last stable offset."""
+        undecided = [
+            offset for offset, fate in self.fates().items() if not fate or int(fate.split()[1]) >= high_watermark
+        ]
+        return max(min([high_watermark, *undecided]), self.start)
+
+    def committed(self, high_watermark: int) -> list[int]:
+        """The offsets of batches that a reader of committed records gets."""
+        fates, end = self.fates(), self.stable_offset(high_watermark)
+        return [
+            entry.offset
+            for entry in self.entries
+            if not entry.ends
+            and self.start <= entry.last_offset < end
+            and not fates.get(entry.offset, "").startswith(ABORT)
+        ]
+
+    def aborted(self) -> set[tuple[int, int, int]]:
+        """Aborted transactions: producer, first offset, offset of the marker."""
+        found: dict[tuple[int, int], int] = {}
+        producers = {entry.offset: entry.producer_id for entry in self.entries}
+        for offset, fate in self.fates().items():
+            if fate.startswith(ABORT):
+                found.setdefault((producers[offset], int(fate.split()[1])), offset)
+        return {(producer_id, first, last) for (producer_id, last), first in found.items()}
+
+
+class Run:
+    """One random life of a log."""
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.random = Random(seed)
+        self.store = store
+        self.config: dict[str, Any] = {
+            "segment_bytes": self.random.choice([700, 2000, 20_000]),
+            "index_interval_bytes": self.random.choice([0, 200, 4096]),
+        }
+        self.log: Log = create(store, **self.config)
+        self.log.make_durable()
+        self.model = Model()
+        self.high_watermark = self.log.end_position()
+        self.checkpointed = 0
+        steps: dict[Callable[[], None], int] = {
+            self.write: 60,
+            self.write_plain: 8,
+            self.finish: 35,
+            self.advance: 15,
+            self.roll: 5,
+            self.flush: 5,
+            self.truncate: 2,
+            self.delete_records: 2,
+            self.retain: 2,
+            self.reopen_clean: 2,
+            self.kill: 3,
+            self.power_failure: 3,
+        }
+        self.steps = self.random.choices(list(steps), list(steps.values()), k=STEPS)
+
+    def go(self) -> None:
+        for number, step in enumerate(self.steps):
+            step()
+            self.check(f"after step {number}: {step.__name__}")
+        self.log.close()
+
+    # --- steps ---
+
+    def write(self) -> None:
+        """A batch of a transaction."""
+        self._write(self.random.choice(PRODUCERS), transactional=True)
+
+    def write_plain(self) -> None:
+        """A batch of none."""
+        self._write(PLAIN, transactional=False)
+
+    def _write(self, producer_id: int, *, transactional: bool) -> None:
+        known = [each for each in self.model.entries if each.producer_id == producer_id and not each.ends]
+        sequence = known[-1].sequence + known[-1].last_offset - known[-1].offset + 1 if known else 0
+        data = batch(
+            self.random.randint(1, 3),
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=transactional,
+        )
+        result = append(self.log, data, from_client=False)
+        self.model.entries.append(Entry(result.base_offset, result.last_offset, producer_id, sequence, "", result.end))
+
+    def finish(self) -> None:
+        """A marker; also one that ends nothing, as a coordinator sends that does not know."""
+        producer_id, commits = self.random.choice(PRODUCERS), self.random.random() < 0.4
+        result = append_marker(self.log, Marker(producer_id, 0, 5, commits, 0))
+        ends = COMMIT if commits else ABORT
+        self.model.entries.append(Entry(result.base_offset, result.base_offset, producer_id, -1, ends, result.end))
+
+    def advance(self) -> None:
+        """Let consumers see more."""
+        places = [each.end for each in self.model.entries if each.end.offset > self.high_watermark.offset]
+        if places:
+            self.high_watermark = self.random.choice([places[-1], self.random.choice(places)])
+            self.log.producer_state.open.settle(self.high_watermark.offset)
+
+    def _see_all(self) -> None:
+        self.high_watermark = self.log.end_position()
+
+    def roll(self) -> None:
+        if self.log.segments.active.size_bytes:
+            roll(self.log)
+
+    def flush(self) -> None:
+        self.checkpointed = self.log.flush()
+
+    def truncate(self) -> None:
+        if self.model.entries:
+            offset = self.random.choice(self.model.entries[-6:]).offset
+            if offset >= self.model.start:
+                self.log.truncate_to(offset)
+                self._cut(offset)
+
+    def _cut(self, end: int) -> None:
+        self.model.entries = [each for each in self.model.entries if each.last_offset < end]
+        self.checkpointed = min(self.checkpointed, end)
+        self._see_all()
+
+    def delete_records(self) -> None:
+        self.model.start = self.random.randint(self.model.start, self.high_watermark.offset)
+        self.log.advance_log_start_offset(self.model.start)
+
+    def retain(self) -> None:
+        """Whatever is open: a reader goes on where the log begins."""
+        segments = list(self.log.segments)
+        count = self.random.randrange(len(segments))
+        if count and segments[count].base_offset <= self.high_watermark.offset:
+            self.log.detach(segments[:count])
+            self.log.delete_segments(segments[:count])
+            self.model.start = max(self.model.start, segments[count].base_offset)
+
+    def reopen_clean(self) -> None:
+        self.log.close()
+        self._open(clean=True)
+
+    def kill(self) -> None:
+        self.log.release()
+        self._open()
+
+    def power_failure(self) -> None:
+        assert isinstance(self.store.files, MemoryFiles)
+        self.log.release()
+        self.store.files.crash(tear_last_write=self.random.choice([None, 1, 40]))
+        self._open()
+
+    def _open(self, clean: bool = False) -> None:
+        self.log = reopen(
+            self.store,
+            clean=clean,
+            recovery_point=self.checkpointed,
+            log_start_offset=self.model.start,
+            **self.config,
+        )
+        assert self.log.log_end_offset >= self.checkpointed
+        if self.log.log_end_offset < self.model.end:
+            self._cut(self.log.log_end_offset)
+        self.model.start = self.log.log_start_offset
+        self._see_all()
+
+    # --- looking ---
+
+    def check(self, when: str) -> None:
+        end = self.high_watermark.offset
+        assert self.log.stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
+        if self.random.random() < 0.3:
+            assert self.read_all() == self.model.committed(end), when
+
+    def read_all(self) -> list[int]:
+        """The offsets of the batches that a consumer keeps."""
+        offset = self.random.choice([self.model.start, self.model.start, self._some_offset()])
+        last_offsets = {each.offset: each.last_offset for each in self.model.entries}
+        kept = [each for each in self.model.committed(self.high_watermark.offset) if last_offsets[each] < offset]
+        while True:
+            limit = self.random.choice([1, 300, 1000, 10**6])
+            found = self.log.read_committed(offset, limit, self.high_watermark)
+            if found.region is None:
+                assert not found.aborted
+                return kept
+            data = found.region.pread(0, found.region.size_bytes)
+            found.region.release()
+            self._check_aborted(found.aborted, offset)
+            kept += self._kept(data, found.aborted)
+            offset = headers(data)[-1].last_offset + 1
+
+    def _some_offset(self) -> int:
+        later = [each.offset for each in self.model.entries if each.offset >= self.model.start]
+        return self.random.choice([*later, self.model.end]) if later else self.model.start
+
+    def _check_aborted(self, aborted: list[AbortedTransaction], offset: int) -> None:
+        assert [each.last_offset for each in aborted] == sorted(each.last_offset for each in aborted)
+        assert all(each.last_offset >= offset for each in aborted)
+        assert {each.last_offset for each in aborted} <= {last for _, _, last in self.model.aborted()}
+
+    @staticmethod
+    def _kept(data: bytes, aborted: list[AbortedTransaction]) -> list[int]:
+        """As consumers do it: from its first offset on a producer's batches are left out, up to its marker."""
+        waiting = sorted(aborted, key=lambda each: each.first_offset)
+        aborting: set[int] = set()
+        kept = []
+        for each in batches(data):
+            header = read_header(each)
+            while waiting and waiting[0].first_offset <= header.last_offset:
+                aborting.add(waiting.pop(0).producer_id)
+            if not header.is_control and header.producer_id not in aborting:
+                kept.append(header.base_offset)
+            if header.is_control and marker_type(each) == ABORT_TYPE:
+                aborting.discard(header.producer_id)
+        return kept
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_readers_get_what_is_committed_and_nothing_else(seed: int) -> None:
+    Run(memory_store(), seed).go()
+
+
+def test_a_marker_is_byte_for_byte_as_kafka_writes_it() -> None:
+    store = memory_store()
+    log = create(store)
+    append_marker(log, Marker(7, 1, 0, is_commit=False, transaction_version=2))
+    region = log.read(0, 1000)
+    assert region is not None
+    record = region.pread(61, 100)
+    region.release()
+    assert record.hex() == "20000000080000" + "00000c00000000000000"
+    (header,) = [read_header(store.files.read(store.path("t-0", f"{0:020d}.log")))]
+    assert (header.attributes, header.base_sequence, header.producer_id, header.producer_epoch) == (0x30, -1, 7, 1)
+    assert (header.base_timestamp, header.max_timestamp, header.record_count) == (NOW_MS, NOW_MS, 1)

@@ -1,0 +1,131 @@
+"""Idempotent producers: duplicates, gaps, epochs, wrap-around, expiry (KIP-98, KIP-360)."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import pytest
+
+from kafkacompat.storage.producers.state import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, ProducerState, StoredBatch
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import BatchHeader
+
+TRANSACTIONAL = 0x10
+
+
+def header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 5, attributes: int = 0) -> BatchHeader:
+    return BatchHeader(0, 100, 0, 2, 0, attributes, count - 1, timestamp, timestamp, 7, epoch, sequence, count)
+
+
+def state_after(*batches: BatchHeader) -> ProducerState:
+    state, offset = ProducerState(), 0
+    for each in batches:
+        assert state.check(each, True, NOT_VERIFIED) is None
+        state.add(each, offset)
+        offset += each.record_count
+    return state
+
+
+def refusal(state: ProducerState, batch: BatchHeader, from_client: bool = True) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        state.check(batch, from_client)
+    return refused.value.code
+
+
+def test_an_unknown_producer_may_begin_anywhere() -> None:
+    assert ProducerState().check(header(17), True) is None
+
+
+def test_batches_follow_without_a_gap() -> None:
+    state = state_after(header(0, 3), header(3, 2))
+    assert state.check(header(5), True) is None
+    assert refusal(state, header(6)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refusal(state, header(4)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_each_of_the_last_five_batches_is_recognised() -> None:
+    state = state_after(*(header(sequence * 2, 2, timestamp=sequence) for sequence in range(6)))
+    for sequence in range(1, 6):
+        found = state.check(header(sequence * 2, 2), True)
+        assert found == StoredBatch(sequence * 2 + 1, sequence * 2 + 1, 1, sequence)
+        assert (found.base_offset, found.first_sequence) == (sequence * 2, sequence * 2)
+    assert refusal(state, header(0, 2)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_that_overlaps_partly_is_no_duplicate() -> None:
+    state = state_after(header(0, 4))
+    assert refusal(state, header(0, 3)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert refusal(state, header(1, 3)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_sequence_numbers_wrap_to_zero() -> None:
+    state = state_after(header(MAX_SEQUENCE - 1, 2))
+    assert state.check(header(0), True) is None
+    assert refusal(state, header(1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_batch_may_span_the_wrap() -> None:
+    state = state_after(header(MAX_SEQUENCE - 1, 4))
+    assert state.check(header(2), True) is None
+    found = state.check(header(MAX_SEQUENCE - 1, 4), True)
+    assert found is not None and found.first_sequence == MAX_SEQUENCE - 1
+
+
+def test_a_new_epoch_begins_at_zero_and_forgets_the_old() -> None:
+    state = state_after(header(0), header(1))
+    assert refusal(state, header(2, epoch=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert state.check(header(0, epoch=1), True) is None
+    state.add(header(0, epoch=1), 2)
+    assert refusal(state, header(1, epoch=0)) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert [batch.last_offset for batch in state.producers[7].batches] == [2]
+
+
+def test_a_batch_of_the_broker_itself_needs_no_sequence_but_the_epoch() -> None:
+    state = state_after(header(0, epoch=1))
+    assert state.check(header(9, epoch=1), False) is None
+    assert refusal(state, header(0, epoch=0), from_client=False) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_an_open_transaction_takes_no_other_batches() -> None:
+    state = state_after(header(0, attributes=TRANSACTIONAL))
+    assert refusal(state, header(1)) == ErrorCode.INVALID_TXN_STATE
+    assert state.check(header(1, attributes=TRANSACTIONAL), True) is None
+    state.end_transaction(header(-1, epoch=1), coordinator_epoch=4)
+    assert state.producers[7].coordinator_epoch == 4
+    assert state.check(header(0, epoch=1), True) is None
+    assert refusal(state, header(1, epoch=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_idle_producers_expire() -> None:
+    state = state_after(header(0, timestamp=100))
+    state.remove_expired(199, 100)
+    assert len(state) == 1
+    state.remove_expired(200, 100)
+    assert len(state) == 0
+
+
+def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
+    state = state_after(header(0, attributes=TRANSACTIONAL))
+    state.remove_expired(10**15, 1)
+    assert len(state) == 1
+
+
+def test_a_million_producers_take_little_memory_and_no_time_of_the_garbage_collector() -> None:
+    state = ProducerState()
+    for sequence in range(BATCHES_KEPT + 2):
+        state.add(header(sequence), sequence)
+    (data,) = state.producers.packed.values()
+    assert sys.getsizeof(data) <= 200
+    assert not gc.is_tracked(data)
+    assert [each.last_sequence for each in state.producers[7].batches] == [2, 3, 4, 5, 6]
+
+
+def test_producers_may_be_written_down_while_others_come() -> None:
+    state = ProducerState()
+    state.add(header(0), 0)
+    values, names = state.producers.values(), iter(state.producers)
+    state.producers.packed[8] = state.producers.packed.pop(7)
+    assert [each.producer_id for each in values] == list(names) == [7]
+    assert [len(each) for each in state.producers.entries()] == [ENTRY.size]

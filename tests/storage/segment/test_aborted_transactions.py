@@ -1,0 +1,183 @@
+"""Transaction indexes: what is entered, what of it a range of offsets meets, and what stays in memory."""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+
+import pytest
+
+from kafkacompat.storage.log import transactions as log_transactions
+from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.producers.state import ProducerState
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.verification import MOST_GUARDS, Verifications
+from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
+from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.segment_transactions import KEPT
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
+from kafkacompat.wire.errors import KafkaError
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.support import Store, append, append_marker, batch, create, name, reopen, roll
+
+
+def write(log: Log, producer_id: int, sequence: int = 0) -> None:
+    sent = batch(producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
+    append(log, sent, from_client=False)
+
+
+def test_an_entry_says_up_to_where_the_log_was_stable_when_the_marker_came(store: Store) -> None:
+    log = create(store)
+    for producer_id in (1, 2, 3):
+        write(log, producer_id)
+    for producer_id, is_commit in ((2, False), (1, False), (3, True), (2, False)):
+        append_marker(log, Marker(producer_id, 0, 0, is_commit, 0))
+    write(log, 1, 1)
+    append_marker(log, Marker(1, 0, 0, False, 0))
+    expected = [AbortedTransaction(2, 1, 3, 0), AbortedTransaction(1, 0, 4, 2), AbortedTransaction(1, 7, 8, 9)]
+    assert log.segments.active.aborted().since() == expected
+    path = store.path(name(0, ".txnindex"))
+    assert read_aborted(store.files, path) == []
+    log.flush()
+    assert read_aborted(store.files, path) == expected
+    log.release()
+    # A start that reads the markers again comes to the same.
+    store.files.remove(path)
+    again = reopen(store)
+    assert read_aborted(store.files, path) == expected
+    again.close()
+
+
+def test_a_range_meets_just_those_that_reach_into_it() -> None:
+    rng = Random(3)
+    for _ in range(50):
+        known = transactions(rng)
+        index = AbortedTransactions(known)
+        for start in range(0, 60, 7):
+            for end in range(start + 1, 60, 5):
+                found: list[AbortedTransaction] = []
+                is_complete = index.collect(start, end, found)
+                meeting = [each for each in known if each.last_offset >= start and each.first_offset < end]
+                assert found == meeting
+                assert is_complete == any(each.last_stable_offset >= end for each in known)
+
+
+def transactions(rng: Random) -> list[AbortedTransaction]:
+    """The aborted ones of a few producers that take turns."""
+    opened: dict[int, int] = {}
+    found = []
+    for offset in range(60):
+        producer_id = rng.randrange(5)
+        if producer_id not in opened:
+            opened[producer_id] = offset
+        elif rng.random() < 0.6:
+            first = opened.pop(producer_id)
+            stable = min(opened.values(), default=offset + 1)
+            found.append(AbortedTransaction(producer_id, first, offset, stable))
+    return found
+
+
+def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) -> None:
+    log = create(memory)
+    for sequence in range(KEPT + 1):
+        write(log, 1, sequence)
+        append_marker(log, Marker(1, 0, 0, False, 0))
+    roll(log)
+    first = log.segments[0]
+    first.unload()
+    assert not first.collect_aborted(5000, 5001, [], may_block=True)
+    first.unload()
+    assert first.collect_aborted(0, 0, [], may_block=False)  # where they begin and end is known
+    with pytest.raises(ColdDataError):
+        first.collect_aborted(0, 10, [], may_block=False)
+    found: list[AbortedTransaction] = []
+    assert first.collect_aborted(0, 10, found, may_block=True)
+    assert [each.first_offset for each in found] == [0, 2, 4, 6, 8]
+    log.close()
+
+
+def test_one_that_ends_behind_very_many_others_is_told_of(memory: Store) -> None:
+    log = create(memory)
+    write(log, 2)
+    roll(log)
+    for sequence in range(KEPT + 1):
+        write(log, 1, sequence)
+        append_marker(log, Marker(1, 0, 0, False, 0))
+    roll(log)
+    append_marker(log, Marker(2, 0, 0, False, 0))
+    log.producer_state.open.settle(log.log_end_offset)
+    many = log.segments[1]
+    many.aborted()
+    many.unload()  # so that only where they begin and end is known
+    for _ in range(2):
+        found = log.read_committed(0, 1, log.end_position())
+        assert found.region is not None and [each.producer_id for each in found.aborted] == [2]
+        found.region.release()
+    log.close()
+
+
+def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_transactions, "MOST_TOLD", 30)
+    monkeypatch.setattr(log_transactions, "LEAST_BYTES", 2000)
+    log = create(memory, index_interval_bytes=0)
+    for sequence in range(50):
+        write(log, 1, sequence)
+        append_marker(log, Marker(1, 0, 0, False, 0))
+    log.producer_state.open.settle(log.log_end_offset)
+    found = log.read_committed(0, 1 << 30, log.end_position())
+    assert found.region is not None and found.region.size_bytes == 2000 < log.size_bytes
+    assert 0 < len(found.aborted) < 30
+    found.region.release()
+    few = log.read_committed(80, 1 << 30, log.end_position())
+    assert few.region is not None and len(few.aborted) == 10
+    few.region.release()
+    log.release()
+
+
+@pytest.mark.parametrize("after_bytes", [0, 10])
+def test_what_found_no_room_is_written_with_the_next_sync(memory: Store, after_bytes: int) -> None:
+    log = create(memory)
+    write(log, 1)
+    append_marker(log, Marker(1, 0, 0, False, 0))
+    assert isinstance(memory.files, MemoryFiles)
+    memory.files.fail_on("append", errno.ENOSPC, after_bytes)
+    with pytest.raises(KafkaError):
+        log.flush()
+    assert (log.offline, log.recovery_point) == (False, 0)
+    assert log.flush() == 2
+    assert read_aborted(memory.files, memory.path(name(0, ".txnindex"))) == [AbortedTransaction(1, 0, 1, 2)]
+    memory.files.crash()
+    again = reopen(memory, recovery_point=2)
+    assert again.segments.active.aborted().since() == [AbortedTransaction(1, 0, 1, 2)]
+    again.close()
+
+
+def test_a_segment_has_nothing_of_another_one_that_had_its_name(memory: Store) -> None:
+    log = create(memory)
+    write(log, 1)
+    path = memory.path(name(1, ".txnindex"))
+    memory.files.open(path, create=True).append((bytes(34),), 34)
+    roll(log)
+    assert not memory.files.exists(path)
+    log.close()
+
+
+def test_guards_of_producers_that_never_come_back_are_bounded() -> None:
+    verifications = Verifications()
+    first = verifications.begin(0, 0, 0, False)
+    for producer_id in range(1, MOST_GUARDS + 1):
+        last = verifications.begin(producer_id, 0, 0, False)
+    verifications.check(MOST_GUARDS, last)
+    with pytest.raises(KafkaError):
+        verifications.check(0, first)
+
+
+def test_a_producer_whose_transaction_was_open_when_it_was_written_down_is_in_it_again() -> None:
+    again = ProducerState()
+    again.open.restore([9, 7])
+    assert (again.open.first, len(again.open)) == ((7, -1, -1), 2)
+    again.open.end(7, 12)
+    again.open.settle(12)
+    assert again.open.first == (7, -1, -1)
+    again.open.settle(13)
+    assert again.open.first == (9, -1, -1)

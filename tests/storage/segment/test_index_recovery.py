@@ -1,0 +1,146 @@
+"""Indexes that are missing or damaged are built again, and are what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkacompat.storage.segment.indexes import OffsetIndex
+from tests.fakes.memory_files import MemoryFiles
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append,
+    batch,
+    contents,
+    create,
+    fill,
+    name,
+    offsets,
+    reopen,
+    rewrite,
+)
+
+PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+
+
+def test_rebuilt_indexes_equal_those_written_while_appending(store: Store) -> None:
+    log = create(store, segment_bytes=5000, index_interval_bytes=300)
+    for index in range(100):
+        append(log, batch(1 + index % 4, size_bytes=index, timestamp=NOW_MS + index * 7919 % 500))
+    log.close()
+    written = contents(store)
+    recovered = reopen(store, segment_bytes=5000, index_interval_bytes=300)
+    recovered.close()
+    assert contents(store) == written
+    for index_name in [each for each in written if each.endswith("index")]:
+        store.files.remove(store.path("t-0", index_name))
+    reopen(store, clean=True, segment_bytes=5000, index_interval_bytes=300).close()
+    assert contents(store) == written
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data + bytes(24), lambda data: b"\xff" * 24])
+def test_a_damaged_index_does_not_mislead(store: Store, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+    log = create(store, segment_bytes=3000, index_interval_bytes=0)
+    fill(log, 100)
+    log.close()
+    rewrite(store, name(0, suffix), damage)
+    again = reopen(store, clean=True, segment_bytes=3000, index_interval_bytes=0)
+    assert offsets(again) == list(range(100))
+    assert again.offset_for_timestamp(NOW_MS + 17) == (17, NOW_MS + 17, 0)
+    again.close()
+
+
+def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(store: Store) -> None:
+    log = create(store, index_interval_bytes=0)
+    fill(log, 10)
+    log.roll(log.prepare_segment(10))
+    fill(log, 1)
+    log.segments[0].sync()
+    log.release()
+    again = reopen(store, recovery_point=10, index_interval_bytes=0)
+    assert again.segments[0].max_timestamp == NOW_MS + 9
+    assert len(again.segments[0].indexes()[0]) == 9
+    again.close()
+
+
+def test_indexes_of_an_earlier_process_are_not_taken_for_those_of_a_segment_that_was_never_sealed(
+    memory: Store,
+) -> None:
+    """Everything was flushed, and just there a segment began: the recovery point does not tell whether the old one was sealed."""
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 5)
+    log.close()
+    log = reopen(memory, clean=True, index_interval_bytes=0)
+    for index in range(5, 10):
+        append(log, batch(timestamp=NOW_MS + index))
+    assert log.flush() == 10
+    log.roll(log.prepare_segment(10))
+    memory.files.crash(lose_unsynced=False)
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert again.offset_for_timestamp(NOW_MS + 7) == (7, NOW_MS + 7, 0)
+    assert again.segments[0].max_timestamp == NOW_MS + 9
+    again.close()
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("size", [16, 24])
+def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, size: int) -> None:
+    """A power failure came while they were written."""
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 10)
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(10)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, suffix)))
+    rewrite(memory, name(0, suffix), lambda data: data[:size] + bytes(size) + data[2 * size :])
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert memory.files.read(memory.path(name(0, suffix))) == whole
+    again.close()
+
+
+def test_a_time_index_whose_only_entry_is_half_there_is_built_again(memory: Store) -> None:
+    """A page of the file ended within the entry, and the next one never reached the disk."""
+    log = create(memory)
+    append(log, batch(3))
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(3)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, ".timeindex")))
+    rewrite(memory, name(0, ".timeindex"), lambda data: data[:8] + bytes(4))
+    again = reopen(memory, recovery_point=3)
+    assert memory.files.read(memory.path(name(0, ".timeindex"))) == whole
+    again.close()
+
+
+def test_indexes_that_lead_into_the_middle_of_a_batch_are_built_again(memory: Store) -> None:
+    """They are of batches that were cut off, and others were written in their place."""
+    log = create(memory, index_interval_bytes=0)
+    fill(log, 10)
+    log.flush()
+    log.seal(log.roll(log.prepare_segment(10)))
+    log.release()
+    whole = memory.files.read(memory.path(name(0, ".index")))
+    rewrite(memory, name(0, ".index"), lambda data: data[:8] + (2).to_bytes(4, "big") + (107).to_bytes(4, "big"))
+    again = reopen(memory, recovery_point=10, index_interval_bytes=0)
+    assert memory.files.read(memory.path(name(0, ".index"))) == whole
+    again.close()
+
+
+def test_a_damaged_index_is_rebuilt_in_memory_when_first_needed(memory: Store) -> None:
+    assert isinstance(memory.files, MemoryFiles)
+    log = create(memory, segment_bytes=20_000, index_interval_bytes=4096)
+    fill(log, 300, size_bytes=50)
+    log.close()
+    expected = OffsetIndex.decode(0, memory.files.read(memory.path(name(0, ".index"))), 20_000)
+    rewrite(memory, name(0, ".index"), lambda _: b"\xff" * 24)
+    again = reopen(memory, clean=True, segment_bytes=20_000)
+    found = again.segments[0].indexes()[0]
+    assert len(found) == len(expected) > 3
+    assert (found.relative_offsets, found.positions) == (expected.relative_offsets, expected.positions)
+    again.close()
+    assert memory.files.open_handles == 0
