@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
+from kafkacompat.wire.compile_function import compile_function
+from kafkacompat.wire.compile_source import FIXED, Builder
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
-from kafkacompat.wire.schema import Field, Message, Struct
+from kafkacompat.wire.schema import Field, Message, Struct, shared_default
 
 MAX_STRING_BYTES = 0x7FFF
 """Of any string, also where its length is not an int16."""
@@ -51,7 +52,7 @@ class ReadBuilder(Builder):
         out.emit("except UnicodeDecodeError as problem:")
         out.emit("    raise MalformedError(f'a string is not UTF-8: {problem}') from None")
         source = ["def read(data, pos):", *out.lines]
-        return compile_source(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
+        return compile_function(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
 
     def _struct(self, cls: type[Struct]) -> str:
         out = self.out

@@ -1,9 +1,9 @@
-"""Source code under construction: what the builders of readers, writers and constructors share."""
+"""Source code under construction: what the builders of readers and writers share."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
 from kafkacompat.wire.primitives import Buffer
@@ -34,41 +34,6 @@ FIXED = {
     "bool": "?",
     "uuid": "16s",
 }
-
-_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
-
-
-def shared_default(field: Field) -> Any:
-    """Tagged structs are nearly always left at their default, so all messages share one, which refuses to be changed."""
-    if field.struct is None or field.default is None:
-        return field.default
-    if field.struct not in _SHARED_STRUCTS:
-        _SHARED_STRUCTS[field.struct] = _unchangeable(field.struct)
-    return _SHARED_STRUCTS[field.struct]
-
-
-def _unchangeable(of: type[Struct]) -> Struct:
-    """Return a struct of defaults, equal to any other; a change would show in every message that has it as default."""
-    shared = of()
-
-    def refuse(_: Struct, name: str, value: object) -> None:
-        raise AttributeError(
-            f"{of.__name__}.{name} = {value!r} would change a shared default; assign a new {of.__name__}"
-        )
-
-    frozen = type(of.__name__, (of,), {"__setattr__": refuse, "__eq__": _equals_its_base, "__hash__": None})
-    frozen.FIELDS = of.FIELDS  # type: ignore[attr-defined]
-    shared.__class__ = frozen
-    return shared
-
-
-def _equals_its_base(shared: Struct, other: object) -> bool:
-    return isinstance(other, type(shared).__mro__[1]) and vars(other) == vars(shared)
-
-
-def compile_source(source: Sequence[str], function: str, names: dict[str, Any], where: str) -> Any:
-    exec(compile("\n".join(source) + "\n", where, "exec"), names)
-    return names[function]
 
 
 class Source:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
+from kafkacompat.wire.compile_function import compile_function
+from kafkacompat.wire.compile_source import FIXED, Builder
 from kafkacompat.wire.primitives import uvarint
-from kafkacompat.wire.schema import Field, Message, Struct
+from kafkacompat.wire.schema import Field, Message, Struct, shared_default
 
 
 class WriteBuilder(Builder):
@@ -28,7 +29,7 @@ class WriteBuilder(Builder):
         self._result("parts")
         source = ["def write(message):", *out.lines]
         where = f"<{message.__name__} v{self.version} writer>"
-        return compile_source(source, "write", out.names, where)
+        return compile_function(source, "write", out.names, where)
 
     def _struct(self, cls: type[Struct], owner: str) -> None:
         for run in self._runs(cls):

@@ -29,6 +29,7 @@ else:
         return lambda cls: cls
 
 
+from kafkacompat.wire.compile_constructor import compile_constructor
 from kafkacompat.wire.primitives import ZERO_UUID
 
 MAX_VERSION = 32767
@@ -204,10 +205,12 @@ class Struct:
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
-            from kafkacompat.wire.compile_constructor import compile_constructor
-
             cls = type(self)
-            cls.__init__ = compile_constructor(cls)
+            defaults = {
+                name: field.default if field.tag is None else shared_default(field)
+                for name, field in cls.FIELDS.items()
+            }
+            cls.__init__ = compile_constructor(cls.__name__, defaults)
             cls.__init__(self, **values)
 
     def __eq__(self, other: object) -> bool:
@@ -215,6 +218,37 @@ class Struct:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
+
+
+def shared_default(field: Field) -> Any:
+    """Tagged structs are nearly always left at their default, so all messages share one, which refuses to be changed."""
+    if field.struct is None or field.default is None:
+        return field.default
+    if field.struct not in _SHARED_STRUCTS:
+        _SHARED_STRUCTS[field.struct] = _unchangeable(field.struct)
+    return _SHARED_STRUCTS[field.struct]
+
+
+def _unchangeable(of: type[Struct]) -> Struct:
+    """Return a struct of defaults, equal to any other; a change would show in every message that has it as default."""
+    shared = of()
+
+    def refuse(_: Struct, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{of.__name__}.{name} = {value!r} would change a shared default; assign a new {of.__name__}"
+        )
+
+    frozen = type(of.__name__, (of,), {"__setattr__": refuse, "__eq__": _equals_its_base, "__hash__": None})
+    frozen.FIELDS = of.FIELDS  # type: ignore[attr-defined]
+    shared.__class__ = frozen
+    return shared
+
+
+def _equals_its_base(shared: Struct, other: object) -> bool:
+    return isinstance(other, type(shared).__mro__[1]) and vars(other) == vars(shared)
 
 
 class Message(Struct):

@@ -68,7 +68,7 @@ def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
 def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
     answer = world.come("m", **PATTERN | {"subscribed_topic_regex": "(?=t)"})
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_names_and_a_pattern_go_together(world: ConsumerWorld) -> None:
@@ -240,7 +240,7 @@ def test_a_group_that_is_gone_meanwhile_is_left_alone(world: ConsumerWorld) -> N
     world.beat("m", -1)
     world.coordinator.delete("g")
     turned(world)
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_a_pattern_that_was_given_up_meanwhile_is_forgotten(world: ConsumerWorld) -> None:
