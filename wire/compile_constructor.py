@@ -1,4 +1,4 @@
-"""Building the constructor of a struct, when its first instance is made."""
+"""Builds the constructor of a struct when its first instance is created."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from kafkacompat.wire.schema import Field, Struct
 
 
 class Region(Protocol):
-    """Bytes that lie elsewhere (in a file) and are sent from there."""
+    """Bytes in a file, which are sent from there."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -37,7 +37,7 @@ FIXED = {
 
 
 class Source:
-    """Lines of a function under construction, with the names it refers to."""
+    """The lines of a function under construction, and the names that it refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -68,11 +68,11 @@ class Source:
 
 
 STEP_ELEMENTS = 64
-"""So many, at some microseconds each, are a step."""
+"""Elements of one step; each takes some microseconds."""
 
 
 class Builder:
-    """Builds a function, or *in steps* a generator: it yields None behind so many elements of arrays, and last the result."""
+    """Builds a function, or *in steps* a generator that yields None after each `STEP_ELEMENTS` elements and the result last."""
 
     def __init__(self, version: int, flexible: bool, in_steps: bool = False) -> None:
         self.version = version
@@ -109,7 +109,7 @@ class Builder:
         return self.version in field.nullable
 
     def _runs(self, cls: type[Struct]) -> list[list[tuple[str, Field]]]:
-        """Group neighbouring fixed-width fields; every other field stands alone."""
+        """Group neighbouring fixed-width fields; every other field is a group of its own."""
         runs: list[list[tuple[str, Field]]] = []
         for item in self._present(cls):
             if item[1].kind in FIXED and runs and runs[-1][-1][1].kind in FIXED:
