@@ -9,7 +9,7 @@ from kafkacompat.storage.compaction.offset_map import OffsetMap
 from kafkacompat.storage.compaction.transactions import Transactions
 from kafkacompat.storage.intake.validation import codec_levels
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.producers.producer import ENTRY
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import (

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.partition_folders import log_path, segment_bases
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots
-from kafkacompat.storage.producers.state import Producer
 from kafkacompat.storage.segment.lookup import scan_headers
 from kafkacompat.wire.record_batch import MAGIC_V2
 

@@ -13,7 +13,7 @@ from kafkacompat.storage.compaction import Cleanable, CleanedSegment, CleaningJo
 from kafkacompat.storage.compaction.job import Source
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.producers.producer import ENTRY
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
 

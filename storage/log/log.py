@@ -22,7 +22,7 @@ from kafkacompat.storage.log.rolling import must_roll
 from kafkacompat.storage.log.state import may_pass
 from kafkacompat.storage.log.transactions import LogTransactions
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.producers.state import StoredBatch
+from kafkacompat.storage.producers.producer import StoredBatch
 from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.storage.segment.reader import FoundRecord, OffsetPosition

@@ -15,7 +15,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.filesystem import DiskUsage
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.producers.state import Producer
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.producers.producer import ENTRY
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
