@@ -155,7 +155,7 @@ class Scrubbing:
                     return
                 defect = None if isinstance(problem, OSError | KafkaError) else problem
                 if is_last or defect is not None:
-                    path = segment.path(LOG_SUFFIX)
+                    path = segment.files.path(LOG_SUFFIX)
                     log.error("%r: %s cannot be read: %s", partition, path, problem, exc_info=defect)
                     return
             await self._wait(RETRY_S)
@@ -164,7 +164,7 @@ class Scrubbing:
         position, next_offset = 0, segment.base_offset
         while position < segment.size_bytes and _is_rolled(partition, segment):
             piece_bytes = min(self._bytes_per_second, MOST_PIECE_BYTES)
-            extent = Extent(segment.path(LOG_SUFFIX), segment.size_bytes, partition.log.last_offset_of(segment))
+            extent = Extent(segment.files.path(LOG_SUFFIX), segment.size_bytes, partition.log.last_offset_of(segment))
             scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
             if scrubbed.bad and _is_rolled(partition, segment):
                 segment.remember_corrupt(scrubbed.bad)

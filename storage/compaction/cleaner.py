@@ -167,4 +167,4 @@ class _Cleaning:
         if changed:
             yield CleanedSegment(group[0].base_offset, tuple(each.base_offset for each in group))
         else:
-            writer.segment.remove_files()
+            writer.segment.files.remove()

@@ -82,7 +82,7 @@ class LogCompaction(LogState):
         """Decide for what was written: from now on a start would put it in its place. [disk]"""
         with self._disk_operation():
             written = Segment(self._files, self.directory, cleaned.base_offset, self._cache, CLEANED_SUFFIX)
-            written.rename(SWAP_SUFFIX)
+            written.files.rename(SWAP_SUFFIX)
             self._files.sync_directory(self.directory)
             return Segment.load(self._files, self.directory, cleaned.base_offset, self._cache, SWAP_SUFFIX)
 
@@ -106,13 +106,13 @@ class LogCompaction(LogState):
             for old in replaced:
                 self._cache.forget(old)
                 old.unload()
-                old.rename(DELETED_SUFFIX)
+                old.files.rename(DELETED_SUFFIX)
             # One of them beside the segment would hide what this has of later ones.
             self._files.sync_directory(self.directory)
-            segment.rename_one(LOG_SUFFIX, "")
+            segment.files.rename_one(LOG_SUFFIX, "")
             # Were that lost, a start would take the segment's other files for those of one that is replaced, and remove them.
             self._files.sync_directory(self.directory)
-            segment.rename("")
+            segment.files.rename("")
             self._snapshots.remove(*(old.base_offset for old in replaced if old.base_offset != segment.base_offset))
             # Those still called `.swap` would seem incomplete beside the first `.cleaned` file of the next pass.
             self._files.sync_directory(self.directory)
@@ -121,7 +121,7 @@ class LogCompaction(LogState):
         """Remove the files of segments that were replaced. [disk]"""
         with self._disk_operation():
             for segment in replaced:
-                segment.remove_files()
+                segment.files.remove()
 
     def remove_cleaned(self) -> None:
         """Remove what a compaction wrote that came to nothing. [disk]"""

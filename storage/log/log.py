@@ -26,9 +26,8 @@ from kafkacompat.storage.producers.producer import StoredBatch
 from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.storage.segment.reader import FoundRecord, OffsetPosition
-from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment import Segment, TornSegmentError
 from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import TornSegmentError
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
@@ -174,7 +173,9 @@ class Log(LogTransactions, LogMaintenance, LogCompaction):
         first_offset = self.producer_state.first_open_offset(marker.producer_id)
         if first_offset >= 0 and not marker.is_commit:
             stable_offset = self.producer_state.open.stable_offset_without(first_offset, header.base_offset)
-            active.note_aborted(AbortedTransaction(marker.producer_id, first_offset, header.base_offset, stable_offset))
+            active.transactions.add(
+                AbortedTransaction(marker.producer_id, first_offset, header.base_offset, stable_offset)
+            )
         self.producer_state.end_transaction(header, marker.coordinator_epoch)
         return self._appended(header, active)
 

@@ -11,7 +11,7 @@ from kafkacompat.storage.log.retention import expired_segments
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.recovery import rebuild_producer_state
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_files import DELETED_SUFFIX
+from kafkacompat.storage.segment.segment_files import DELETED_SUFFIX, SegmentFiles
 from kafkacompat.storage.segment.segments import take_from_end
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -102,7 +102,7 @@ class LogMaintenance(LogState):
             active = self.segments.active
             self._seal_through(active.base_offset - 1)
             active.sync()
-            if active.write_aborted():
+            if active.transactions.write():
                 self._folder_is_synced = False
             if not self._folder_is_synced:
                 self._sync_folder()
@@ -188,7 +188,7 @@ class LogMaintenance(LogState):
         """
         with self._disk_operation():
             for segment in segments:
-                segment.rename(DELETED_SUFFIX)
+                segment.files.rename(DELETED_SUFFIX)
                 self._files.sync_directory(self.directory)
             self._snapshots.remove(*(segment.base_offset for segment in segments))
 
@@ -197,7 +197,7 @@ class LogMaintenance(LogState):
         with self._disk_operation():
             for segment in segments:
                 segment.unload()
-                segment.remove_files()
+                segment.files.remove()
             self._snapshots.remove(*(segment.base_offset for segment in segments))
 
     def truncate_to(self, offset: int) -> None:
@@ -242,4 +242,4 @@ class LogMaintenance(LogState):
         )
 
     def _drop(self, segments: Sequence[Segment]) -> None:
-        take_from_end(self._files, self.directory, segments, self._cache, Segment.remove_files)
+        take_from_end(self._files, self.directory, segments, self._cache, SegmentFiles.remove)

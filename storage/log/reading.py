@@ -109,7 +109,9 @@ class LogReading(LogState):
         damaged = self.examine(segment)
         if segment in self.segments:
             if not damaged:
-                log.warning("%s: its indexes do not lead to its batches and are built again", segment.path(LOG_SUFFIX))
+                log.warning(
+                    "%s: its indexes do not lead to its batches and are built again", segment.files.path(LOG_SUFFIX)
+                )
             with self._disk_operation(repeatable=True):
                 segment.index_again()
 

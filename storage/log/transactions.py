@@ -13,7 +13,8 @@ from kafkacompat.storage.segment.corruption import CorruptDataError, spans
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.lookup import scan_headers
 from kafkacompat.storage.segment.reader import OffsetPosition
-from kafkacompat.storage.segment.segment import FileRegion, Segment
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 
@@ -132,14 +133,14 @@ class LogTransactions(LogReading):
                 return
 
     def _index_aborted_again(self, segment: Segment, problem: CorruptIndexError) -> None:
-        log.warning("%s: %s; it is built again", segment.path(TXN_INDEX_SUFFIX), problem)
+        log.warning("%s: %s; it is built again", segment.files.path(TXN_INDEX_SUFFIX), problem)
         earlier = [each for each in self.segments if each.base_offset < segment.base_offset]
         replay = TransactionReplay(open_transactions(self._files, self.directory, earlier, segment.base_offset))
         with segment.pin() as file:
             for start, end, _ in spans(segment.corrupt, 0, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, end):
                     replay.follow(file.file, position, header)
-        segment.replace_aborted(replay.aborted)
+        segment.transactions.replace(replay.aborted)
 
     def write_transaction_index(self) -> None:
         """Put on the disk what the files lack of aborted transactions, for who reads the files, or cannot. [disk]"""
@@ -149,5 +150,5 @@ class LogTransactions(LogReading):
                     segment.aborted()
                 except CorruptIndexError as problem:
                     self._index_aborted_again(segment, problem)
-                if segment.write_aborted():
+                if segment.transactions.write():
                     self._folder_is_synced = False

@@ -19,8 +19,8 @@ from kafkacompat.storage.segment.lookup import (
     holds_no_record,
     scan_headers,
 )
-from kafkacompat.storage.segment.segment import FileRegion, Segment
-from kafkacompat.storage.segment.segment_file import SegmentFile
+from kafkacompat.storage.segment.segment import Segment
+from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
 from kafkacompat.storage.segment.segments import Segments
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_records

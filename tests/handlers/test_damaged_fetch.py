@@ -21,7 +21,7 @@ def damaged(byte: int, *, known: bool) -> DataNode:
     for _ in range(5):
         node.append("t", 0)
     log = node.node.replicas.find("t", 0).log
-    file = node.node.files.open(log.segments.active.path(".log"))
+    file = node.node.files.open(log.segments.active.files.path(".log"))
     data = bytearray(file.pread(file.size(), 0))
     data[BAD * SIZE + byte] ^= 0x80
     file.truncate(0)

@@ -151,8 +151,8 @@ def test_a_transaction_index_that_has_rotted_is_built_again() -> None:
     partition.roll()
     world.work()
     segment = partition.log.segments[0]
-    segment._aborted = None
-    path = segment.path(TXN_INDEX_SUFFIX)
+    segment.transactions.loaded = None
+    path = segment.files.path(TXN_INDEX_SUFFIX)
     world.files.open(path).append((b"rot",), 3)
     world.cleaner.start()
     world.work(BACKOFF_S)
@@ -165,7 +165,7 @@ def test_a_transaction_index_that_is_being_written_is_read_again_later(caplog: p
     world = World()
     partition = world.open()
     world.put(partition, *"aaaaa")
-    index = world.files.open(partition.log.segments.active.path(TXN_INDEX_SUFFIX), create=True)
+    index = world.files.open(partition.log.segments.active.files.path(TXN_INDEX_SUFFIX), create=True)
     index.append((bytes(20),), 20)
     world.cleaner.start()
     world.work(BACKOFF_S)

@@ -79,7 +79,7 @@ class World:
         return pieces
 
     def segment(self, slot: int) -> Path:
-        return Path(self.partition.log.segments[slot].path(".log"))
+        return Path(self.partition.log.segments[slot].files.path(".log"))
 
     def damage(self, slot: int, batch: int, byte: int = 80) -> None:
         path = self.segment(slot)
@@ -179,9 +179,9 @@ def test_a_segment_that_gets_its_name_meanwhile_is_read_all_the_same(
     world = World(tmp_path)
     world.damage(0, 1)
     segment = world.partition.log.segments[0]
-    segment.rename(".swap")
+    segment.files.rename(".swap")
     world.node.clock.advance(FIRST_DELAY_S)
-    segment.rename("")
+    segment.files.rename("")
     with caplog.at_level(logging.ERROR):
         for _ in range(20):
             world.step(1)

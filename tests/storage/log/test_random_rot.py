@@ -111,7 +111,7 @@ def test_what_has_not_rotted_is_read(seed: int, scrubbed: bool) -> None:
     for case in range(CASES):
         store, log = build(random)
         written = stored(log)
-        paths = [segment.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
+        paths = [segment.files.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
         for path in random.sample(paths, min(len(paths), random.choice([1, 2]))):
             rot(store, path, random)
         for segment in log.segments:

@@ -173,7 +173,7 @@ def test_a_crash_while_deleting_leaves_a_whole_log(memory: Store) -> None:
     log.flush()
     doomed = list(log.segments)[:2]
     log.detach(doomed)
-    doomed[0].rename(DELETED_SUFFIX)
+    doomed[0].files.rename(DELETED_SUFFIX)
     assert isinstance(memory.files, MemoryFiles)
     memory.files.crash(lose_unsynced=False)
     again = reopen(memory)

@@ -144,7 +144,7 @@ def test_an_index_that_does_not_lead_to_batches_is_built_again(memory: Store) ->
     log = damaged_log(memory, 40)
     damage(memory, BAD, 40)
     segment = log.segments[0]
-    sound = memory.files.read(segment.path(".index"))
+    sound = memory.files.read(segment.files.path(".index"))
     rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
@@ -152,7 +152,7 @@ def test_an_index_that_does_not_lead_to_batches_is_built_again(memory: Store) ->
     log.warm(first)
     assert headers(read(log, first))[0].base_offset == first
     assert log.corrupt == {}
-    assert memory.files.read(segment.path(".index")) != sound  # with another interval, but right
+    assert memory.files.read(segment.files.path(".index")) != sound  # with another interval, but right
     assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
