@@ -202,7 +202,7 @@ class _Produce:
         return late.result
 
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
-        config = partition.log.config
+        config = partition.log.state.config
         if self._version < BATCHES_FROM_PRODUCE_VERSION and is_message_set(records):
             batch = take_messages_at_once(records, config, self._now_ms, self._size_bytes)
         else:

@@ -167,7 +167,7 @@ class LogDirectory:
             self.save_cleaner_offset(log)
         if stored_id == ZERO_UUID and name not in self.checkpoints.recovery_points:
             # It was new when the process that made it ended; older Kafkas too wrote checkpoints of all that they had.
-            log.note_new()
+            log.maintenance.note_new()
         return log
 
     def delete_log(self, log: Log) -> None:
@@ -277,7 +277,7 @@ class LogDirectory:
                 if not log.offline:
                     log.close()
             self.checkpoint(logs)
-            if all(log.closed for log in logs) and not self._unopened:
+            if all(log.state.closed for log in logs) and not self._unopened:
                 replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
         finally:
             self._lock.release()

@@ -16,6 +16,7 @@ from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.partition_metadata import write_partition_metadata
 from kafkacompat.storage.log.recovery import LoadedLog
+from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.index_files import write_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError, OffsetIndex, TimeIndex
@@ -198,7 +199,7 @@ class LogCopy:
     def open(self, directory: str) -> Log:
         """The complete copy as a log, once its folder is called *directory*. [loop]"""
         segments = [self._complete[base] for base in sorted(self._complete)]
-        corrupt = self.source.corrupt
+        corrupt = self.source.examiner.corrupt
         for segment in segments:
             segment.files.note_moved(directory)
             segment.corrupt = corrupt.get(segment.base_offset, ())
@@ -211,11 +212,11 @@ class LogCopy:
             LeaderEpochs(self._files, directory, source.leader_epochs.entries),
             source.producer_state,
         )
-        log = Log(
+        state = LogState(
             self._files, directory, source.topic, source.partition, source.topic_id, source.config, loaded, self._cache
         )
-        log.cleaner_offset = source.cleaner_offset
-        return log
+        state.cleaner_offset = source.cleaner_offset
+        return Log(state)
 
     def close(self) -> None:
         """Give the open file back."""

@@ -12,6 +12,9 @@ from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX, SegmentFiles
 from kafkacompat.storage.segment.transaction_index import ENTRY, AbortedTransaction, encode, read_aborted, write_aborted
 
+_NONE = AbortedTransactions()
+"""Stands for no transactions in all segments: ten thousand partitions would have as many empty columns otherwise."""
+
 KEPT = 1000
 """This many aborted transactions of a segment stay in memory once they were read; of more only their bounds stay."""
 
@@ -30,18 +33,21 @@ class SegmentTransactions:
 
     def start_empty(self) -> None:
         """Begin without transactions, whatever the file holds."""
-        self.loaded, self._bounds, self._written = AbortedTransactions(), None, 0
+        self.loaded, self._bounds, self._written = _NONE, None, 0
 
     def add(self, transaction: AbortedTransaction) -> None:
         """Add the next one, of the active segment. [loop]"""
-        assert self.loaded is not None
-        self.loaded.add(transaction)
+        loaded = self.loaded
+        assert loaded is not None
+        if loaded is _NONE:
+            self.loaded = AbortedTransactions((transaction,))
+        else:
+            loaded.add(transaction)
 
     def load(self) -> AbortedTransactions:
         """Read the file. Raises CorruptIndexError. [disk]"""
-        loaded = AbortedTransactions(read_aborted(self._files.system, self._files.path(TXN_INDEX_SUFFIX)))
+        loaded = self.adopt(read_aborted(self._files.system, self._files.path(TXN_INDEX_SUFFIX)))
         self._bounds = loaded.bounds if len(loaded) else None
-        self._written, self.loaded = len(loaded), loaded
         return loaded
 
     def reach_by_bounds(self, end: int) -> bool | None:
@@ -57,13 +63,13 @@ class SegmentTransactions:
     def replace(self, transactions: Sequence[AbortedTransaction]) -> None:
         """Hold these and no others, in the file as well. [disk]"""
         write_aborted(self._files.system, self._files.path(TXN_INDEX_SUFFIX), list(transactions))
-        self.loaded, self._bounds = AbortedTransactions(transactions), None
-        self._written = len(transactions)
+        self.adopt(transactions)
 
-    def adopt(self, transactions: Sequence[AbortedTransaction]) -> None:
-        """Hold these, which a copied file holds already."""
-        self.loaded, self._bounds = AbortedTransactions(transactions), None
-        self._written = len(self.loaded)
+    def adopt(self, transactions: Sequence[AbortedTransaction]) -> AbortedTransactions:
+        """Hold these, which the file holds already."""
+        self.loaded = loaded = AbortedTransactions(transactions) if transactions else _NONE
+        self._bounds, self._written = None, len(transactions)
+        return loaded
 
     def write(self) -> bool:
         """Append the entries that the file lacks, and sync it; returns whether this created the file. [disk]"""

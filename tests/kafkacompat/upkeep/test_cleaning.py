@@ -489,7 +489,7 @@ def test_a_damaged_log_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureF
     assert not any("cleaned" in name for name in world.names())
     told, remembered = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
     assert "00000000000000000000.log begins no sound batch" in told
-    assert "00000000000000000000.log is damaged" in remembered and list(partition.log.corrupt) == [0]
+    assert "00000000000000000000.log is damaged" in remembered and list(partition.log.examiner.corrupt) == [0]
 
 
 def test_a_full_disk_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:

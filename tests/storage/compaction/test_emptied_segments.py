@@ -134,7 +134,7 @@ def test_what_is_not_in_memory_ends_the_passing_by(memory: Store) -> None:
     log = reopen(memory, clean=True, segment_bytes=SEGMENT_BYTES, **COMPACTED)
     with pytest.raises(ColdDataError):
         log.read(0, 1000, may_block=False)
-    log.warm(0)
+    log.reader.warm(0)
     assert [each.record_count for each in headers(read(log, 0, may_block=False))] == [2]
     log.segments[3].unload()
     assert [each.last_offset for each in headers(read(log, 0, may_block=False))] == [2]
