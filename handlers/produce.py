@@ -24,7 +24,7 @@ from kafkacompat.handlers.produce_answer import accepted, answer, refused
 from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
 from kafkacompat.partitions.held_appends import Appended, settle
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.intake.produced import take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
 from kafkacompat.storage.intake.validation import TooMuchError, check_batch
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.verification import Guard

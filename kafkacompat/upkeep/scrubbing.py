@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.storage.directory.scrub import Extent, Scrubbed
 from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
+from kafkacompat.storage.segment.scrub import Extent, Scrubbed
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
 from kafkacompat.timers import Clock, now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError

@@ -11,7 +11,7 @@ from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.producers.producer import StoredBatch
 from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
 from kafkacompat.storage.producers.verification import Guard
-from kafkacompat.storage.segment.reader import OffsetPosition
+from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment, TornSegmentError
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.errors import ErrorCode, KafkaError

@@ -14,7 +14,7 @@ from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.corruption import CorruptDataError, spans
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.lookup import scan_headers
-from kafkacompat.storage.segment.reader import OffsetPosition
+from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX

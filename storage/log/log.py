@@ -23,9 +23,10 @@ from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log.trimmer import LogTrimmer
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.state import ProducerState
-from kafkacompat.storage.segment.reader import FoundRecord, OffsetPosition
+from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.timestamp_search import FoundRecord
 
 __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
 

@@ -8,16 +8,10 @@ from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.lookup import DamagedError
-from kafkacompat.storage.segment.reader import (
-    FoundRecord,
-    FoundRegion,
-    OffsetPosition,
-    find_max_timestamp,
-    find_timestamp,
-    first_with_records,
-    regions_from,
-)
+from kafkacompat.storage.segment.positions import OffsetPosition
+from kafkacompat.storage.segment.region_search import FoundRegion, first_with_records, regions_from
 from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.timestamp_search import FoundRecord, find_max_timestamp, find_timestamp
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 

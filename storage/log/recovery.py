@@ -16,7 +16,6 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.epoch_recovery import with_lost_epochs
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.leftovers import clean_folder
-from kafkacompat.storage.log.partition_folders import log_path
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.recovery import open_transactions, rebuild_producer_state
 from kafkacompat.storage.producers.snapshots import Snapshots
@@ -28,7 +27,7 @@ from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.lookup import claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, SegmentFiles, removed_name
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, SegmentFiles, log_path, removed_name
 from kafkacompat.storage.segment.segments import Segments, take_from_end
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 

@@ -10,7 +10,7 @@ from kafkacompat.storage.files.filesystem import Files, SyncError
 from kafkacompat.storage.log.recovery import LoadedLog
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import Snapshots
-from kafkacompat.storage.segment.reader import OffsetPosition, RecentBatches
+from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 

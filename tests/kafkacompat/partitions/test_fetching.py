@@ -22,7 +22,8 @@ from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.reader import FoundRegion, OffsetPosition
+from kafkacompat.storage.segment.positions import OffsetPosition
+from kafkacompat.storage.segment.region_search import FoundRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.partitions.node import Node, topic

@@ -10,11 +10,11 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.directory.scrub import Extent
 from kafkacompat.storage.directory.scrub_notes import FILE_NAME
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.storage.segment.scrub import Extent
 from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, Scrubbing
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
