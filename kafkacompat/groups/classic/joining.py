@@ -10,11 +10,11 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.classic.answers import joined
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.member import OBJECT_BYTES, Member
 from kafkacompat.groups.classic.pending_members import PendingMembers
 from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.responses import joined
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, REJOIN, STABLE, Rejoin
 from kafkacompat.groups.classic_protocol import (
     JoinAnswer,

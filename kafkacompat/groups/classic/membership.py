@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic.answers import synced
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.pending_members import PendingMembers
 from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.responses import synced
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, ON_HEARTBEAT, ON_SYNC
 from kafkacompat.groups.classic_protocol import SyncAnswer, sync_refused
 from kafkacompat.wire.apis.leave_group import MemberIdentity

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.classic.answers import joined, synced
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.responses import joined, synced
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, TRANSITIONS, Event
 from kafkacompat.groups.classic_protocol import join_refused, sync_refused
 from kafkacompat.groups.registry import GroupRegistry

@@ -26,10 +26,10 @@ from kafkacompat.groups.consumer.checks import check_place, known_member, unknow
 from kafkacompat.groups.consumer.classic_assignment import classic_assignment, partitions_by_id
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing, answered
 from kafkacompat.groups.consumer.member import ClassicMetadata, ConsumerMember, MemberState, Timer, without_epochs
 from kafkacompat.groups.consumer.progress import Change, Progress, change_of
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing, answered
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse

@@ -13,6 +13,7 @@ from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.conversion import Conversion
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing
 from kafkacompat.groups.consumer.member import (
     JOINING_EPOCH,
     STATIC_LEAVING_EPOCH,
@@ -23,7 +24,6 @@ from kafkacompat.groups.consumer.member import (
 )
 from kafkacompat.groups.consumer.retargeting import bump
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

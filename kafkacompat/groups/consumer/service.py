@@ -18,11 +18,11 @@ from kafkacompat.groups.consumer.conversion import Conversion
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.description import describe_group
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing
 from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer, Heartbeats
-from kafkacompat.groups.consumer.patterns import Patterns
+from kafkacompat.groups.consumer.pattern_subscriptions import Patterns
 from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
-from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.groups.consumer import patterns
+from kafkacompat.groups.consumer import pattern_subscriptions
 from kafkacompat.groups.consumer.records import PatternKey
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
@@ -166,8 +166,8 @@ def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world
 
 
 def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MOST_SECONDS", 0)
-    monkeypatch.setattr(patterns, "TURN_SECONDS", 0)
+    monkeypatch.setattr(pattern_subscriptions, "MOST_SECONDS", 0)
+    monkeypatch.setattr(pattern_subscriptions, "TURN_SECONDS", 0)
     Consumer(world, "m", **PATTERN).join()
     turned(world)
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
@@ -190,7 +190,7 @@ def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
 def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.come("m", "t")
     with monkeypatch.context() as broken:
-        broken.delattr(patterns, "MOST_SECONDS")
+        broken.delattr(pattern_subscriptions, "MOST_SECONDS")
         world.beat("m", 2, **PATTERN)
         turned(world)
     world.beat("m", 2)

@@ -21,10 +21,10 @@ from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing
 from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from kafkacompat.patterns import Pattern, PatternError
