@@ -31,7 +31,9 @@ PATIENCE_S = 1.0
 class Committed(Protocol):
     """A partition, as far as its group commit knows it."""
 
-    log: Log
+    @property
+    def log(self) -> Log:
+        """The log that is synced."""
 
     def synced(self, end: OffsetPosition) -> None:
         """Everything before *end* is on the disk."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.upkeep.housekeeping import Housekeeping
+    from kafkacompat.upkeep.moving import Moves
     from kafkacompat.workers.processes import Workers
 
 log = logging.getLogger(__name__)
@@ -58,11 +59,13 @@ class LogCleaner:
     def __init__(
         self,
         housekeeping: Housekeeping,
+        moves: Moves,
         workers: Workers,
         files: Files,
         config: Callable[[], BrokerConfig],
     ) -> None:
-        self._replicas = replicas = housekeeping.replicas
+        self._replicas = housekeeping.replicas
+        self._moves = moves
         self._workers = workers
         self._files = files
         self._clock = clock = housekeeping.clock
@@ -76,7 +79,7 @@ class LogCleaner:
         self._ended: Deferred[None] | None = None
         self._stopping = False
         housekeeping.is_cleaning = self.is_cleaning
-        replicas.moves.quiet = self.give_up
+        moves.quiet = self.give_up
 
     def start(self) -> None:
         """Begin, unless log.cleaner.enable is false; the first look comes after log.cleaner.backoff.ms."""
@@ -146,7 +149,7 @@ class LogCleaner:
             and partition not in self._uncleanable
             and partition not in self._cleanings
             and self._not_before.get(partition, 0) <= self._clock.seconds()
-            and all(move.partition is not partition for move in self._replicas.moves)
+            and all(move.partition is not partition for move in self._moves)
         )
 
     def _due(self, partition: Partition) -> Cleanable | None:

@@ -81,7 +81,7 @@ def test_nothing_is_answered_when_time_is_up(tmp_path: Path) -> None:
     assert results == []
     cluster.clock.advance(0.001)
     assert results == [[0, 0]]
-    assert not cluster.worlds[0].partition.watchers
+    assert not cluster.worlds[0].partition.watchers.read_uncommitted
 
 
 def test_the_batches_of_one_turn_are_answered_together(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_giving_up_leaves_nothing_behind(tmp_path: Path) -> None:
     waiting.addErrback(lambda _: None)
     waiting.cancel()
     assert cluster.clock.getDelayedCalls() == []
-    assert not cluster.worlds[0].partition.watchers
+    assert not cluster.worlds[0].partition.watchers.read_uncommitted
 
 
 def test_only_the_first_batch_may_be_larger_than_the_limit(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_arrives_while_many_partitions_are_read_ends_the_waiting(tmp_path: 
     cluster.clock = busy = BusyClock()  # type: ignore[assignment]
     results = arrived(cluster.fetch([0] * len(cluster.worlds)))
     cluster.worlds[0].append()
-    while not cluster.worlds[0].partition.watchers:
+    while not cluster.worlds[0].partition.watchers.read_uncommitted:
         busy.turn()
     busy.turns()
     assert results[0][0] == SIZE

@@ -45,7 +45,7 @@ def refusals(waiting: object) -> list[ErrorCode]:
 
 def test_an_append_moves_the_high_watermark_and_tells_who_waits(tmp_path: Path) -> None:
     world, watcher = World(tmp_path), Watcher()
-    world.partition.watchers[watcher] = None
+    world.partition.watch(watcher, committed=False)
     assert world.append(batch(count=3)).base_offset == 0
     assert world.partition.high_watermark.offset == 3
     assert watcher.bytes == len(batch(count=3))
@@ -130,7 +130,7 @@ def test_closing_refuses_what_waits(tmp_path: Path) -> None:
     world.append()
     waiting = world.partition.append(batch(), NOW_MS)
     codes = refusals(waiting)
-    world.partition.watchers[watcher] = None
+    world.partition.watch(watcher, committed=False)
     world.partition.close_to_clients(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "gone"))
     assert codes == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert watcher.woken

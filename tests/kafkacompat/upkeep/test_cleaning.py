@@ -54,7 +54,9 @@ class World:
         self.config = BrokerConfig({"node.id": "1", **(properties or {})})
         self.housekeeping = Housekeeping(self.node.clock, self.config, self.node.replicas)
         self.workers = ManualWorkers(ManualDisk())
-        self.cleaner = LogCleaner(self.housekeeping, self.workers, self.node.files, lambda: self.config)
+        self.cleaner = LogCleaner(
+            self.housekeeping, self.node.moves, self.workers, self.node.files, lambda: self.config
+        )
 
     @property
     def files(self) -> MemoryFiles:

@@ -328,7 +328,7 @@ def test_a_checkpoint_that_cannot_be_written_takes_the_directory_offline() -> No
 def test_the_high_watermark_is_written_down_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.node.append(world.partition)
-    monkeypatch.setattr(world.partition, "high_watermark", OffsetPosition(0, 0, 0))
+    monkeypatch.setattr(type(world.partition), "high_watermark", OffsetPosition(0, 0, 0))
     world.housekeeping.checkpoint()
     world.node.work()
     assert world.checkpointed(HIGH_WATERMARKS) == {("t", 0): 0}

@@ -197,13 +197,13 @@ def test_a_move_goes_no_faster_than_it_may() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
-    node.replicas.moves.rate = lambda: 100
+    node.moves.rate = lambda: 100
     node.replicas.move("t", 0, "/b")
     size_bytes = partition.log.size_bytes
     copied: list[int] = []
     while home(node) == "/a":
         node.work()
-        copied.extend(each.copy.size_bytes for each in node.replicas.moves)
+        copied.extend(each.copy.size_bytes for each in node.moves)
         node.clock.advance(1)
     assert copied == list(range(100, size_bytes - moving.PAUSE_BELOW_BYTES + 100, 100))
     assert offsets(partition) == list(range(30))
@@ -214,11 +214,11 @@ def test_a_move_that_rests_notices_at_once_that_it_is_over() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
-    node.replicas.moves.rate = lambda: 1
-    for end in (node.replicas.moves.stop, lambda: node.replicas.moves.cancel(("t", 0))):
+    node.moves.rate = lambda: 1
+    for end in (node.moves.stop, lambda: node.moves.cancel(("t", 0))):
         node.replicas.move("t", 0, "/b")
         node.work()
-        assert len(list(node.replicas.moves)) == 1
+        assert len(list(node.moves)) == 1
         ended = end()
         node.work()
         assert outcome(ended) is None
@@ -338,7 +338,7 @@ def test_a_move_to_where_it_goes_already_changes_nothing() -> None:
     node, _ = two()
     first = node.replicas.move("t", 0, "/b")
     second = node.replicas.move("t", 0, "/b")
-    assert len(list(node.replicas.moves)) == 1
+    assert len(list(node.moves)) == 1
     node.work()
     outcome(first)
     outcome(second)

@@ -17,26 +17,17 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.partitions.fetch_watchers import FetchWatcher
 from kafkacompat.timers import Clock, DelayedCall
-
-
-class Waiting(Protocol):
-    """Somebody who waits for a partition."""
-
-    def arrived(self, size_bytes: int) -> None:
-        """Bytes became readable."""
-
-    def wake(self) -> None:
-        """Something happened that cannot wait."""
 
 
 class Watched(Protocol):
     """A partition, as far as a waiting fetch knows it."""
 
-    def watch(self, waiting: Waiting, *, committed: bool) -> None:
-        """Tell *waiting* what becomes readable."""
+    def watch(self, watcher: FetchWatcher, *, committed: bool) -> None:
+        """Tell *watcher* what becomes readable."""
 
-    def unwatch(self, waiting: Waiting) -> None:
+    def unwatch(self, watcher: FetchWatcher) -> None:
         """Tell it no more."""
 
 

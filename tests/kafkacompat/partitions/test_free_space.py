@@ -7,13 +7,13 @@ import errno
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.partitions.held_appends import Appended
+from kafkacompat.partitions.free_space import STEP_BYTES, FreeSpace
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.storage.files.filesystem import DiskUsage
 from kafkacompat.storage.intake.validation import check_batch
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.upkeep.free_space import STEP_BYTES, FreeSpace
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.memory_files import MemoryFiles

@@ -17,7 +17,7 @@ class _Waiting(NamedTuple):
     answer: Deferred[AppendResult]
 
 
-class Unsynced:
+class UnsyncedAppends:
     """Those of one partition, in the order of the log; each is answered exactly once."""
 
     __slots__ = ("_waiting",)
