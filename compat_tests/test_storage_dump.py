@@ -25,7 +25,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch
-from spark_integration.maven import BUILD
+from spark_integration.runtime.maven import BUILD
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=60_000, index_interval_bytes=1000)

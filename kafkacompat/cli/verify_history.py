@@ -40,7 +40,7 @@ def check(recorded: Path, as_json: bool) -> int:
 def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     """Make a history and check it; return the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
-        return _refuse("verify history needs confluent-kafka: install it by pip install 'kafkacompat[history]'")
+        return _refuse("verify history needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat")
     _check_options(**options)
     try:
         plan = _plan(**options)
