@@ -1,4 +1,4 @@
-"""``python -m bench [rows]``: measures, tells what it does, and writes docs/BENCHMARKS.md."""
+"""``python -m bench [rows]``: measures, shows its progress, and writes docs/BENCHMARKS.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench import plot, report
 from bench.row import AnyRow, Options
 from bench.rows import ROWS
 from bench.runner import Results, run_row
+from bench.summary import figure
 from bench.verdict import Spread
 
 MINIMUM_PAIRS = 5
@@ -46,11 +47,11 @@ def show(console: Console, row: AnyRow, results: Results) -> None:
     table = Table("", *results, title=row.title)
     for metric in next(iter(results.values()))[0]:
         middles = [Spread.of([sample[metric] for sample in samples]).middle for samples in results.values()]
-        table.add_row(metric, *(report.figure(value) for value in middles))
+        table.add_row(metric, *(figure(value) for value in middles))
     console.print(table)
     for goal in row.goals:
         spread = report.goal_spread(goal, results)
-        console.print(f"  {report.verdict(goal, results)}: {goal.sentence()} (median {report.figure(spread.middle)})")
+        console.print(f"  {report.verdict(goal, results)}: {goal.sentence()} (median {figure(spread.middle)})")
 
 
 def main(arguments: Sequence[str]) -> int:

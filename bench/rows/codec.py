@@ -163,7 +163,7 @@ ROWS = [
     LibraryRow(
         "codec",
         "Reading and writing messages",
-        "No broker: one message in memory again and again, in this process.",
+        "No broker: one process reads or writes one message in memory again and again.",
         LIBRARIES,
         [
             Goal(READ_PRODUCE, 15, at_least=False, is_ratio=False),

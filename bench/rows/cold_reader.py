@@ -94,8 +94,8 @@ ROWS = [
     Row(
         "cold-reader",
         "Latency beside a cold reader",
-        "1,000 records a second as above, alone and while another consumer reads a topic that was dropped "
-        "from the page cache.",
+        "1,000 records a second, as in the row Latency at 1,000 records a second: first alone (*idle*), then while another "
+        "consumer reads a topic that was dropped from the page cache (*beside*).",
         measure,
         [
             Goal("produce p99, beside/idle", 2.0, at_least=False, is_ratio=False),

@@ -113,9 +113,9 @@ def row(record_bytes: int, codec: Codec) -> Row:
     return Row(
         f"compaction-{record_bytes}-{name}",
         f"Compaction, records of {record_bytes:,} bytes, {name}",
-        f"{LOG_BYTES // 1_000_000} MB of records in batches of {BATCH_BYTES // 1000} KB, of which the second half has the keys of "
-        "the first; MB of records, unpacked, from switching compaction on until it has come to the active segment. Beside it "
-        "1,000 records a second are written to another topic.",
+        f"{LOG_BYTES // 1_000_000} MB of records in batches of {BATCH_BYTES // 1000} KB; the second half has the keys of the first. "
+        "The time counts from switching compaction on until it reaches the active segment. MB are of decompressed records; "
+        "*stored MB* are of the files. Meanwhile 1,000 records a second are written to another topic (*beside*).",
         partial(measure, record_bytes, codec),
         goals,
         properties={"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "1000"},

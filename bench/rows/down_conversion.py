@@ -63,8 +63,9 @@ def _row(record_bytes: int, title: str, goals: list[Goal]) -> Row:
     return Row(
         f"down-conversion-{record_bytes}",
         title,
-        f"60 MB of batches of {record_bytes}-byte records, read by Fetch {FETCH_VERSION} over one connection: as messages of format "
-        "1, which is converted in processes of their own (MB of batches; resident memory of the broker's process).",
+        f"60 MB of batches of {record_bytes}-byte records, read by Fetch {FETCH_VERSION} over one connection, so that the broker "
+        "converts them to messages of format 1. kafkacompat converts in separate processes. MB are of batches; the memory is "
+        "that of the broker's main process.",
         partial(measure, record_bytes=record_bytes),
         goals,
         contenders=(RECORDS, OLD_KAFKA),

@@ -75,9 +75,9 @@ def row(name: str, client: str, read: Callable[[Broker, str], Samples], more: st
     return Row(
         f"first-record-{name}",
         f"First record of a consumer of {client}",
-        "From subscribe to the first record that a poll returns, on a broker that has just started over an empty folder: the group "
-        "is the first that it sees, group.initial.rebalance.delay.ms is 0, and the client has its defaults but for where it begins "
-        f"to read. {more}",
+        "From subscribe to the first record that a poll returns, on a broker that has just started over an empty folder. The "
+        "group is the first that the broker sees, group.initial.rebalance.delay.ms is 0, and the client has its default "
+        f"settings, except for the offset at which it begins to read. {more}",
         partial(measure, read),
         [Goal("first record ms", BOUND_MS, at_least=False, is_ratio=False)],
         properties={"group.initial.rebalance.delay.ms": "0"},
@@ -90,21 +90,21 @@ ROWS = [
         "java",
         "the Java client",
         of_java,
-        "The consumer is made before and connects in its first poll. It is the second consumer of its JVM, the first read from "
-        "another new broker: that one's time is mostly that of loading the client's classes.",
+        "The consumer is created before and connects in its first poll. It is the second consumer of its JVM. The first one read "
+        "from another new broker; its time (*client not loaded*) is mostly that of loading the client's classes.",
     ),
     row(
         "librdkafka",
         "librdkafka",
         of_librdkafka,
-        "The consumer is made before and connects meanwhile. Two waits are its own, 100 ms before it asks where a partition begins "
-        "that the group has no offset of, and mostly 50 ms between its first two connections.",
+        "The consumer is created before and connects meanwhile. Two waits are the client's own: 100 ms before it requests the "
+        "first offset of a partition without a committed one, and usually 50 ms between its first two connections.",
     ),
     row(
         "kafka-python",
         "kafka-python",
         of_kafka_python,
-        "The consumer is made, and so connected, before. It asks for the topic's partitions 100 ms after that at the earliest; when it "
-        "has joined by then, it pauses for 100 ms in its poll before it joins again.",
+        "The consumer is created, and so connected, before. It requests the topic's partitions 100 ms later at the earliest. If "
+        "it has joined by then, it pauses for 100 ms in its poll before it joins again.",
     ),
 ]

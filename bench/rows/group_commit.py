@@ -122,9 +122,9 @@ def row(name: str, partitions: int, batch_bytes: int) -> Row:
     return Row(
         name,
         f"Group commit, {words}",
-        f"{PRODUCERS} producers, each with one batch in flight, to one partition after the other: {words}. Every batch is on "
-        "the disk before it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. Bare is the disk alone, "
-        f"right after each run: write of {PRODUCERS} such batches, then fdatasync of each file, again and again.",
+        f"{PRODUCERS} producers, each with one batch in flight, write to one partition after the other: {words}. Every batch is "
+        "on the disk before it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. *Bare* is the disk "
+        f"alone, right after each run: a loop that writes {PRODUCERS} such batches and then calls fdatasync on each file.",
         partial(measure, partitions, batch_bytes),
         [
             Goal("share of bare", 0.75, at_least=True, is_ratio=False),

@@ -190,9 +190,10 @@ ROWS = [
     Row(
         "rebalance-100",
         "Rebalance of a group of 100",
-        "99 members of a classic group are settled, each on its connection; then one more joins, and all others join again as soon as "
-        "a heartbeat of one of them is told of it. Measured to the last answer to SyncGroup, from the JoinGroup of the newcomer, which "
-        "is the first, and from that of the last member. A rebalance of a group that has members does not wait for group.initial.rebalance.delay.ms.",
+        "A classic group has 99 members, each on its own connection. One more joins, and all others rejoin as soon as one "
+        "heartbeat reports the rebalance. The time ends with the last response to SyncGroup. It counts from the newcomer's "
+        "JoinGroup, which is the first, and from the last member's JoinGroup. A rebalance of a group with members does not wait "
+        "for group.initial.rebalance.delay.ms.",
         measure_rebalance,
         [Goal("ms since the last JoinGroup", 1000, at_least=False, is_ratio=False)],
         properties=FIRST_GENERATION,
@@ -200,8 +201,8 @@ ROWS = [
     Row(
         "groups-1000",
         "1,000 groups of three members",
-        f"3,000 connections, one a member; each member sends a heartbeat every {HEARTBEAT_SECONDS} s, evenly spread, nothing else, for "
-        f"{SECONDS} s.",
+        f"3,000 connections, one a member. Each member sends a heartbeat every {HEARTBEAT_SECONDS} s and nothing else, evenly spread, "
+        f"for {SECONDS} s.",
         measure_groups,
         [Goal("broker share of a core", 0.25, at_least=False, is_ratio=False)],
         properties=FIRST_GENERATION,

@@ -106,21 +106,21 @@ ROWS = [
     Row(
         "consumer-performance-1",
         "ConsumerPerformance, one consumer",
-        "Kafka's tool with its defaults, reading the records of the row before.",
+        "Kafka's tool with its defaults; it reads the records that ProducerPerformance wrote.",
         partial(measure_consumers, 1),
         GOALS,
     ),
     Row(
         "consumer-performance-3",
         "ConsumerPerformance, three consumers",
-        "Three of them at once, each in a group of its own, so that each reads everything.",
+        "Three consumers at once, each in a group of its own, so that each reads everything.",
         partial(measure_consumers, 3),
         GOALS,
     ),
     Row(
         "both-at-once",
         "ProducerPerformance and ConsumerPerformance at once",
-        "One of each, started together on an empty topic.",
+        "One ProducerPerformance and one ConsumerPerformance, started together on an empty topic.",
         measure_both,
         GOALS,
     ),
@@ -128,7 +128,7 @@ ROWS = [
         Row(
             f"record-size-{size}",
             f"ProducerPerformance, records of {size:,} bytes",
-            "As above, with other sizes.",
+            f"The ProducerPerformance row with records of {size:,} bytes.",
             partial(measure_producer, size, count),
             GOALS,
         )

@@ -59,7 +59,7 @@ ROWS = [
     Row(
         "latency-half-load",
         "Latency at half load",
-        "One 16 KB batch a request, six partitions in turn, at half the rate that Kafka takes from such a client.",
+        "One 16 KB batch a request, six partitions in turn, at half the highest rate at which Kafka serves such a client.",
         measure_half_load,
         GOALS,
         calibrate=calibrate,

@@ -46,7 +46,7 @@ ROWS = [
     Row(
         "first-produce",
         "Raw produce, first load of a new broker",
-        "The same load once, on a broker that has just started: a JVM has not compiled its code yet.",
+        "The same load once, on a broker that has just started, so that a JVM has not compiled its code yet.",
         measure_first,
         [],
         contenders=(HEADER, RECORDS, KAFKA),

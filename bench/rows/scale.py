@@ -185,8 +185,10 @@ ROWS = [
     Row(
         "partitions",
         "10,000 partitions",
-        "100 topics of 100 partitions: the start over them, the memory then held, 16 KB batches to six partitions and to all, "
-        "six a request on one connection with five in flight. Beside it another client asks for ApiVersions all the time.",
+        "100 topics of 100 partitions: the time of a start over them, the memory after it, and 16 KB batches to six partitions "
+        "and to all of them, six batches a request on one connection with five requests in flight. Meanwhile another client sends "
+        "one ApiVersions request after the other; the longest wait for its response is given while partitions are created and "
+        "while batches are produced.",
         measure_partitions,
         [
             Goal("seconds to first answer", 10, at_least=False, is_ratio=False),
@@ -200,8 +202,8 @@ ROWS = [
     Row(
         "stored",
         "20 GB stored",
-        "Raw produce and raw fetch of what was just produced, on a broker with 20 GB in segments of 10 MiB and on one that stores "
-        "nothing, in turn, five times, of which the median counts; then a start after a clean stop.",
+        "Raw produce, and raw fetch of the same records, on a broker with 20 GB in segments of 10 MiB and on an empty one, in "
+        "turn, five times, of which the median counts. Then the time of a start after a clean stop.",
         measure_stored,
         [
             Goal("produce, full/empty", 0.95, at_least=True, is_ratio=False),
@@ -214,9 +216,9 @@ ROWS = [
     Row(
         "producers",
         "1,000,000 idempotent producers to remember",
-        "10,000 idempotent producers send one small record to each of 100 partitions, a request each with five in flight: "
-        "1,000,000 entries of a partition and a producer id. The memory that they take, and raw produce of 16 KB batches to six "
-        "of these partitions before and after.",
+        "10,000 idempotent producers send one small record to each of 100 partitions, one request a producer, five in flight: "
+        "1,000,000 entries of a partition and a producer id. The row measures the memory of these entries, and raw produce of "
+        "16 KB batches to six of these partitions before and after.",
         measure_producers,
         [
             Goal("resident MB more", 400, at_least=False, is_ratio=False),

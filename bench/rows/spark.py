@@ -125,12 +125,12 @@ def measure_micro_batches(broker: Broker, options: Options) -> Samples:
     }
 
 
-KIND = "Spark 4.0, local[2], in one session that is started before;"
+KIND = "Spark 4.0, local[2], in one session that was started before."
 ROWS = [
     Row(
         "spark-archive",
         "Spark: an archive written",
-        f"{KIND} a million records of {RECORD_BYTES} bytes in {PARTITIONS} partitions into Parquet by "
+        f"{KIND} A million records of {RECORD_BYTES} bytes in {PARTITIONS} partitions into Parquet by "
         "`kafkacompat spark archive`, half a million a batch.",
         measure_archive,
         throughput_goals(1.0, 0.5),
@@ -138,9 +138,9 @@ ROWS = [
     Row(
         "spark-replay",
         "Spark: an archive replayed",
-        f"{KIND} that archive into an empty topic by `kafkacompat spark replay`. The broker stores 350 MB in a few seconds: "
-        "copying them into the page cache took a tenth of its time in one run and half of it in another, probably where the "
-        "virtual machine had to be given the pages again. It is part of the figures of both.",
+        f"{KIND} The archive of the previous row goes into an empty topic by `kafkacompat spark replay`. The broker stores 350 MB "
+        "in a few seconds. Copying them into the page cache took a tenth of its time in one run and half of it in another, "
+        "probably because the virtual machine had to get the pages back from its host. This is part of both brokers' figures.",
         measure_replay,
         throughput_goals(1.0, 0.5),
     ),
@@ -148,7 +148,7 @@ ROWS = [
         "spark-micro-batch",
         "Spark: small batches",
         f"{KIND} {SMALL_BATCHES} micro-batches of some {SMALL_RECORDS} records a partition. The broker's share is what Spark "
-        "reports as latestOffset and getBatch: planning, which is asking for the ends of the partitions.",
+        "reports as latestOffset and getBatch: planning, which requests the ends of the partitions.",
         measure_micro_batches,
         [
             Goal("broker's share ms", 1.0, at_least=False),

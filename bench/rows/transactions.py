@@ -173,12 +173,13 @@ def commits_row(size: int) -> Row:
     return Row(
         f"transactions-{size}",
         f"Transactions of {words}",
-        f"One producer commits one transaction after the other, each one batch of {words} of 100 bytes to one partition: "
-        "Produce 12, which adds the partition by itself, and EndTxn 5, whose answer brings the next epoch, as Java 4 does "
-        "it. Each request waits for the answer before. Where the transaction before has not ended everywhere, Produce waits "
-        "in the broker, for add.partitions.to.txn.retry.backoff.max.ms (100) at most, and is sent again at once if it is "
-        "refused then. Kafka asks its coordinator again every add.partitions.to.txn.retry.backoff.ms (20); that is most of its "
-        "time: with 1 in place of 20 it did three to five times as many, on a busy machine, which these figures are not of.",
+        f"One producer commits one transaction after the other, each one batch of {words} of 100 bytes to one partition. As the "
+        "Java client 4 does, it sends Produce 12, which adds the partition by itself, and EndTxn 5, whose response carries the next "
+        "epoch. Each request waits for the previous response. If the previous transaction has not ended everywhere, Produce waits "
+        "in the broker for at most add.partitions.to.txn.retry.backoff.max.ms (100). If it is refused then, the producer sends it "
+        "again at once. Kafka asks its coordinator again every add.partitions.to.txn.retry.backoff.ms (20), which takes most of "
+        "its time: with 1 in place of 20 it committed three to five times as many. That was on a busy machine and is in no "
+        "figure here.",
         partial(measure_commits, size),
         [Goal("commits/s", 1.0, at_least=True)],
     )
@@ -188,9 +189,9 @@ ROWS = [
     *map(commits_row, SIZES),
     Row(
         "read-committed",
-        "Reading the committed alone",
-        f"Raw fetch of six partitions with {TRANSACTIONS:,} transactions of a 16 KB batch to each, every fifth aborted, with "
-        f"isolation level 0 and 1 in turn, {TURNS} times, of which the median counts.",
+        "Fetch with read_committed",
+        f"Raw fetch of six partitions with {TRANSACTIONS:,} transactions of a 16 KB batch to each; every fifth is aborted. Both "
+        f"isolation levels in turn, {TURNS} times, of which the median counts.",
         measure_reading,
         [Goal("committed/uncommitted", 0.9, at_least=True, is_ratio=False)],
     ),
