@@ -19,7 +19,7 @@ TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
 def bars(stored: Mapping[str, Any], metric: str) -> list[tuple[str, Spread]]:
-    """Return a label and the ratios' spread for each row and contender that has the metric."""
+    """Return a label and the spread of the ratios for each row and contender with the metric."""
     spreads = []
     for row in ROWS.values():
         results: Mapping[str, Sequence[Mapping[str, float]]] = stored.get(row.name, {}).get("results", {})

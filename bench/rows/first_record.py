@@ -1,4 +1,4 @@
-"""The first record of a new consumer, from subscribe on, where no group has ever been."""
+"""The time from subscribe to the first record, for the first group that a broker sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOUND_MS = 150
 
 
 def of_librdkafka(broker: Broker, topic: str) -> Samples:
-    """Read by confluent-kafka, whose consumer connects in the background once it is made."""
+    """Read with confluent-kafka, whose consumer connects in the background after its creation."""
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap, "group.id": topic, "auto.offset.reset": "earliest", "log_level": "0"}
     )
@@ -37,7 +37,7 @@ def of_librdkafka(broker: Broker, topic: str) -> Samples:
 
 
 def of_kafka_python(broker: Broker, topic: str) -> Samples:
-    """Read by kafka-python, whose consumer has connected when it is made."""
+    """Read with kafka-python, whose consumer connects during its creation."""
     consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=topic, auto_offset_reset="earliest")
     begun = time.monotonic()
     consumer.subscribe([topic])
@@ -49,7 +49,7 @@ def of_kafka_python(broker: Broker, topic: str) -> Samples:
 
 
 def of_java(broker: Broker, topic: str) -> Samples:
-    """Read by the Java client, which connects in its first poll; then by the next in the same JVM, from a broker as new."""
+    """Read with the Java client, which connects in its first poll; then with a second one in the same JVM, from another new broker."""
     with type(broker)(broker.folder / "other", broker.properties) as other:
         arguments = [broker.bootstrap, topic, other.bootstrap, topic_with_records(other)]
         done = run_java("FirstRecord", arguments, extra_class_path=[compile_java(PROGRAM)])
@@ -58,7 +58,7 @@ def of_java(broker: Broker, topic: str) -> Samples:
 
 
 def topic_with_records(broker: Broker) -> str:
-    """Return a topic of which no group knows, once the broker has come to rest."""
+    """Return a topic that no group has read, after the broker has become idle."""
     topic = create_topic(broker, 1)
     produce(broker.port, topic, Load.of(), partitions=1, requests=1)
     pause(SETTLING_SECONDS)

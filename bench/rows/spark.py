@@ -1,4 +1,4 @@
-"""Spark as the client: an archive written and replayed, and what of a micro-batch is the broker's share."""
+"""Spark as the client: an archive is written and replayed; the broker's share of a micro-batch's time."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 PARTITIONS = 4
 RECORD_BYTES = 200
-# Of 16 KiB each, to every partition: a million records.
+# Batches of 16 KiB to every partition: a million records.
 REQUESTS = 3200
 MOST_OFFSETS = 500_000
 
 SMALL_BATCHES = 60
 SMALL_RECORDS = 100
-# Of a micro-batch, as Spark reports them.
+# Parts of a micro-batch's time, as Spark reports them.
 PARTS = ("latestOffset", "getBatch", "addBatch", "triggerExecution")
 
 
 @functools.cache
 def session() -> SparkSession:
-    """Return the one session of this process: Spark's own start belongs to no figure."""
+    """Return the only session of this process, so that no figure includes Spark's start."""
     from spark_integration.session import start_session
 
     spark = start_session("kafkacompat-bench", master="local[2]", say=lambda _: None)
@@ -44,7 +44,7 @@ def session() -> SparkSession:
 
 @contextmanager
 def a_folder() -> Iterator[Path]:
-    """Give a folder that goes with the block."""
+    """Yield a folder, and remove it after the block."""
     with tempfile.TemporaryDirectory(prefix="kafkacompat-bench-") as folder:
         yield Path(folder)
 
@@ -56,7 +56,7 @@ def source(broker: Broker, topic: str, **options: str) -> dict[str, str]:
 
 
 def archive_topic(broker: Broker, topic: str, folder: Path) -> int:
-    """Archive what is in the topic; return how many records that were."""
+    """Archive the topic's records; return their number."""
     from spark_integration.archive import archive
     from spark_integration.query import StreamOptions
 
@@ -65,7 +65,7 @@ def archive_topic(broker: Broker, topic: str, folder: Path) -> int:
 
 
 def filled(broker: Broker, topic: str, options: Options) -> int:
-    """Produce the records to be archived; return how many."""
+    """Produce the records to archive; return their number."""
     load = Load.of(record_bytes=RECORD_BYTES)
     return produce(broker.port, topic, load, partitions=PARTITIONS, requests=options.count(REQUESTS))
 
@@ -81,7 +81,7 @@ def measure_archive(broker: Broker, options: Options) -> Samples:
 
 
 def measure_replay(broker: Broker, options: Options) -> Samples:
-    """Replay an archive into a topic that is not there yet."""
+    """Replay an archive into a topic that does not exist yet."""
     from spark_integration.names import Names
     from spark_integration.replay import replay
 
@@ -97,7 +97,7 @@ def measure_replay(broker: Broker, options: Options) -> Samples:
 
 
 def measure_micro_batches(broker: Broker, options: Options) -> Samples:
-    """Run small batches one after another, each over what was produced since the one before."""
+    """Run small batches one after another, each over the records produced since the one before."""
     load, count = Load.of(SMALL_RECORDS * (RECORD_BYTES + 8), RECORD_BYTES), options.count(SMALL_BATCHES)
     with a_topic(broker, PARTITIONS) as topic, a_folder() as folder:
         stream = session().readStream.format("kafka").options(**source(broker, topic)).load()
@@ -109,7 +109,7 @@ def measure_micro_batches(broker: Broker, options: Options) -> Samples:
             query.processAllAvailable()
 
         try:
-            one_batch()  # the first one plans, compiles and connects
+            one_batch()  # the first batch plans, compiles and connects
             with Usage(broker) as usage:
                 for _ in range(count):
                     one_batch()
