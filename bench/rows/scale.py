@@ -203,7 +203,7 @@ ROWS = [
         "stored",
         "20 GB stored",
         "Raw produce, and raw fetch of the same records, on a broker with 20 GB in segments of 10 MiB and on an empty one, in "
-        "turn, five times, of which the median counts. Then the time of a start after a clean stop.",
+        "turn; the figures are medians of five turns. Then the time of a start after a clean stop.",
         measure_stored,
         [
             Goal("produce, full/empty", 0.95, at_least=True, is_ratio=False),

@@ -121,8 +121,8 @@ ROWS = [
         "sendfile",
         "Raw fetch beside a bare sendfile loop",
         "The load of the fetch row, in turn with a process that knows no protocol and sends the same log files: after each "
-        "request of one byte, one mebibyte of each of the six files by `sendfile`, to a client that discards it. Five passes of "
-        "each in a run, of which the median counts.",
+        "request of one byte, one mebibyte of each of the six files by `sendfile`, to a client that discards it. A run's figures "
+        "are the medians of five passes of each.",
         measure,
         [],
     )

@@ -191,7 +191,7 @@ ROWS = [
         "read-committed",
         "Fetch with read_committed",
         f"Raw fetch of six partitions with {TRANSACTIONS:,} transactions of a 16 KB batch to each; every fifth is aborted. Both "
-        f"isolation levels in turn, {TURNS} times, of which the median counts.",
+        f"isolation levels in turn; the figures are medians of {TURNS} turns.",
         measure_reading,
         [Goal("committed/uncommitted", 0.9, at_least=True, is_ratio=False)],
     ),
