@@ -82,7 +82,7 @@ tools: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
 
 migrate: $(VENV)/.jars
-	@$(BIN)/python -m pytest compat_tests/test_takeover.py compat_tests/test_*_groups_in_the_log.py -m "migration or not migration"
+	@$(BIN)/python -m pytest compat_tests/test_takeover*.py compat_tests/test_*_groups_in_the_log.py -m "migration or not migration"
 
 frameworks: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/frameworks -m frameworks --broker=$(BROKER)
