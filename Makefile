@@ -1,5 +1,6 @@
 # One place for every command. Stamp files in .venv make repeated calls instant.
 PYTHON ?= python3
+ARGS ?=
 ROWS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
@@ -8,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGING := setup.cfg pyproject.toml
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
+# What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
+MODULES := kafkacompat wire handlers storage spark_integration
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
 PYSPARK := pyspark==4.0.0
@@ -17,7 +20,7 @@ ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeo
 .PHONY: help run test lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
-	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
+	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data) [ARGS='--port 9093']"
 	@echo "make test     lint, unit tests, real clients, Kafka's Java tools, Spark; not what tools, migrate, frameworks and crash do"
 	@echo "make crash    crash at every operation of the file system in random lives, and kill a broker under load 50 times"
 	@echo "make history  clients at work and killed, the broker killed 20 times, and all that they saw checked"
@@ -35,8 +38,8 @@ help:
 	@echo "make matrix   real clients of every age on this broker and on Apache Kafka, into docs/ [ROWS='java-0.9 kafkajs']"
 	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
 
-run: $(VENV)/.run
-	@$(BIN)/kafkacompat serve
+run: $(VENV)/.bytecode
+	@$(BIN)/kafkacompat serve $(ARGS)
 
 test: lint $(VENV)/.jars
 	@KAFKACOMPAT_PORTABLE=1 $(BIN)/python -m pytest -q $(ON_REAL_FILES)
@@ -70,7 +73,7 @@ spark-compare: $(VENV)/.jars
 
 spark-kills: $(VENV)/.jars
 	@for package in delta iceberg; do $(BIN)/kafkacompat spark prepare --package $$package || exit; done
-	@KAFKACOMPAT_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
+	@COMPAT_TESTS_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
 
 compare: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_same_answers.py
@@ -100,6 +103,10 @@ $(BIN)/python:
 $(VENV)/.run: $(PACKAGING) | $(BIN)/python
 	@echo "Installing kafkacompat into $(VENV) ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.bytecode: $(shell find $(MODULES) -name '*.py') | $(VENV)/.run
+	@$(BIN)/python -m compileall -q $(MODULES)
 	@touch $@
 
 $(VENV)/.development: $(PACKAGING) | $(BIN)/python

@@ -188,7 +188,7 @@ class Partition(PartitionWatching):
         assert failure.value is not None
         if self._closed is None:
             if not self._space.is_full:
-                log.error("%r: %s", self, failure.getErrorMessage())
+                log.error("%r: %s", self, failure.value)
             self._check_failure(failure.value)
 
     @property

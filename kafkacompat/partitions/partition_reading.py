@@ -164,7 +164,7 @@ class PartitionReading:
         self._examined = offset
         segments = self.log.segments
         examining = self.disk.run(self.log.examine, segments[max(0, segments.floor(offset))])
-        examining.addErrback(lambda failure: log.error("%r: %s", self, failure.getErrorMessage()))
+        examining.addErrback(lambda failure: log.error("%r: %s", self, failure.value))
 
     def end_offset(self, *, committed: bool = False) -> int:
         """The end of what consumers may see; with *committed* of what is decided."""

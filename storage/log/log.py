@@ -14,6 +14,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.intake.validation import CheckedBatch, check_batch
 from kafkacompat.storage.log.compaction import LogCompaction
 from kafkacompat.storage.log.maintenance import LogMaintenance
@@ -220,4 +221,4 @@ class Log(LogTransactions, LogMaintenance, LogCompaction):
 
     def _write_failed(self, error: OSError) -> KafkaError:
         self.offline |= isinstance(error, TornSegmentError) or not may_pass(error)
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {error}")
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {describe_error(error)}")

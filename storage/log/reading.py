@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.state import LogState, may_pass
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, find_bad_batches
 from kafkacompat.storage.segment.lookup import DamagedError
@@ -68,7 +69,9 @@ class LogReading(LogState):
             )
         except OSError as error:
             self.offline |= not may_pass(error)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"reading {self.directory} failed: {describe_error(error)}"
+            ) from error
 
     def warm(self, offset: int) -> None:
         """Bring what finding `offset` takes into memory; where that meets damage, find out how far it goes. [disk]"""

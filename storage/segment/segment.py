@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.segment.corruption import CorruptDataError, sound_headers, spans
 from kafkacompat.storage.segment.index_files import read_indexes, read_last_timestamp, write_indexes
 from kafkacompat.storage.segment.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError, OffsetIndex, TimeIndex
@@ -204,7 +205,9 @@ class Segment(SegmentTransactions):
         try:
             file.truncate(self.size_bytes)
         except OSError as second:
-            raise TornSegmentError(second.errno, f"{error}; cutting the file back failed: {second}") from error
+            raise TornSegmentError(
+                second.errno, f"{describe_error(error)}; cutting the file back failed: {describe_error(second)}"
+            ) from error
 
     def index_batch(self, size_bytes: int, last_offset: int, max_timestamp: int, interval: int) -> None:
         """Count a batch that lies at the end: Kafka's rule gives one an entry every `interval` bytes."""
