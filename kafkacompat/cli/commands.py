@@ -1,4 +1,4 @@
-"""`kafkacompat` and its subcommands, with their options in Kafka's words."""
+"""`kafkacompat` and its subcommands. Options are named as in Kafka's tools."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kafkacompat.cli.verify import verify
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kafkacompat", message="%(prog)s %(version)s")
 def main() -> None:
-    """A broker that speaks the Kafka protocol.
+    """A broker that speaks the Kafka protocol, and tools for its data.
 
-    Without a properties file `kafkacompat serve` is a complete broker for development: node 1 on
-    127.0.0.1:9092, data in ./kafkacompat-data, topics created when they are first used.
+    `kafkacompat serve` alone starts a broker for development: node 1 on 127.0.0.1:9092, with its data in
+    ./kafkacompat-data. It creates a topic when a client first uses it.
     """
 
 
