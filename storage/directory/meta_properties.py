@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.primitives import parse_uuid, uuid_text
 
 FILE_NAME = "meta.properties"
@@ -34,7 +35,11 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     path = os.path.join(directory, FILE_NAME)
     if not files.exists(path):
         return None
-    fields = _properties(files.read(path).decode("utf-8", "replace"))
+    try:
+        fields = _properties(files.read(path).decode("utf-8", "replace"))
+    except OSError as error:
+        detail = f"{path} cannot be read ({describe_error(error)}); repair that or use another log directory"
+        raise LogDirectoryError(detail) from error
     if not fields:
         raise LogDirectoryError(f"{path} is empty, as half a copy is; restore it or use another log directory")
     if "version" not in fields and "broker.id" not in fields:
