@@ -99,12 +99,14 @@ class _Process:
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
+        from kafkacompat.storage.files.os_errors import describe_error
         from kafkacompat.wire.errors import KafkaError
 
         self.exit_code = EXIT_FAILED
         # A KafkaError is that the metadata cannot be written.
-        if failure.check(*START_ERRORS, KafkaError):
-            print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
+        if failure.check(*START_ERRORS, KafkaError, OSError):
+            assert failure.value is not None
+            print(f"kafkacompat: {describe_error(failure.value)}", file=sys.stderr)
         else:
             logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)
         if self._reactor.running:

@@ -140,7 +140,9 @@ class SqliteStore:
             yield self._connection
         except (sqlite3.Error, OSError) as problem:
             ways = "; move it away to take over what the log directories hold" if _is_damage(problem) else ""
-            raise StoreError(f"the metadata in {self.path} cannot be used: {describe_error(problem)}{ways}") from problem
+            raise StoreError(
+                f"the metadata in {self.path} cannot be used: {describe_error(problem)}{ways}"
+            ) from problem
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
