@@ -224,5 +224,5 @@ def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], i
 
 
 def kills() -> int:
-    """How many kills a test makes; KAFKACOMPAT_KILLS says another number."""
-    return int(os.environ.get("KAFKACOMPAT_KILLS", "3"))
+    """How many kills a test makes; COMPAT_TESTS_KILLS says another number."""
+    return int(os.environ.get("COMPAT_TESTS_KILLS", "3"))

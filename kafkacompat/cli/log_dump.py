@@ -10,6 +10,7 @@ import click
 from kafkacompat.cli.columns import visible, write_columns, write_json
 from kafkacompat.cli.decoders import cluster_metadata_decoder, offsets_decoder, transaction_log_decoder
 from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.inspection.dump import dump as dump_file
 from kafkacompat.storage.inspection.dump import known_files
 from kafkacompat.storage.inspection.rows import Decoder, DumpOptions, plain_text
@@ -38,7 +39,7 @@ def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int
         for each in known_files(files, path):
             rows = dump_file(files, each, options)
             if rows is None:
-                _warn("", f"{each} is of no kind that is known")
+                _warn("", f"{each} is not a file of a known kind")
             elif as_json:
                 write_json(each, rows, click.echo)
             else:
@@ -47,7 +48,7 @@ def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int
     except BrokenPipeError:
         raise  # whom we write to has seen enough; click ends quietly
     except OSError as error:
-        _warn("kafkacompat: ", str(error))
+        _warn("kafkacompat: ", describe_error(error))
         return EXIT_UNREADABLE
     return 0
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import logging
 import traceback
+from copy import copy
 from types import TracebackType
 from typing import TypeAlias
+
+from kafkacompat.storage.files.os_errors import describe_error
 
 MAX_MESSAGE_CHARACTERS = 4000
 # Line ends, terminal sequences and the like: C0, DEL, C1, the two line separators of Unicode, and what turns the direction of
@@ -56,6 +59,13 @@ class LineFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Logging: put a record together, with errors of the operating system in words."""
+        if isinstance(record.args, tuple) and any(isinstance(argument, OSError) for argument in record.args):
+            record = copy(record)
+            record.args = tuple(describe_error(arg) if isinstance(arg, OSError) else arg for arg in record.args or ())
+        return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Logging: put the line together."""

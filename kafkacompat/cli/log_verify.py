@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from kafkacompat.cli.columns import write_columns
+from kafkacompat.cli.columns import visible, write_columns
+from kafkacompat.cli.progress import byte_progress
 from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.inspection.rows import Row
@@ -27,43 +27,25 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
         places = [find_place(files, path) for path in paths]
         size_bytes = sum(log_bytes(files, place) for place in places)
     except OSError as error:
-        click.echo(f"kafkacompat: {error}", err=True)
+        click.echo(visible(f"kafkacompat: {describe_error(error)}"), err=True)
         return EXIT_UNREADABLE
     partitions = batches_bytes = 0
-    with progress_bar() as bar:
-        task = bar.add_task("verifying", total=size_bytes)
+    with byte_progress("Verifying", size_bytes) as show:
 
         def advance(read_bytes: int) -> None:
             nonlocal batches_bytes
             batches_bytes += read_bytes
-            bar.advance(task, read_bytes)
+            show(read_bytes)
 
         for place in places:
             partitions += len(check_place(files, place, findings.append, advance, unreadable.append))
     for path, refused in unreadable:
-        click.echo(f"kafkacompat: {path} cannot be read: {refused}", err=True)
+        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(refused)}"), err=True)
     show_findings(findings, as_json)
     wrong = [finding for finding in findings if not finding.note]
-    click.echo(
-        f"{partitions} partitions, {batches_bytes} bytes of batches: {len(wrong)} findings, "
-        f"{len(findings) - len(wrong)} notes",
-        err=True,
-    )
+    counts = f"{len(wrong)} findings, {len(findings) - len(wrong)} notes"
+    click.echo(f"Checked {partitions} partitions with {batches_bytes} bytes of batches: {counts}", err=True)
     return EXIT_UNREADABLE if unreadable else EXIT_FINDINGS if wrong else EXIT_SOUND
-
-
-def progress_bar() -> Progress:
-    """A bar of bytes on standard error, where that is a terminal."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not Console(stderr=True).is_terminal,
-    )
 
 
 def show_findings(findings: Sequence[Finding], as_json: bool) -> None:

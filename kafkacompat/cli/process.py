@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.allocator import keep_freed_memory
@@ -22,7 +24,7 @@ LOAD_AFTER_S = 0.2
 
 
 def run(config: BrokerConfig) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code.
+    """Serve until SIGTERM, SIGINT or SIGHUP; return the exit code.
 
     What keeps the broker from starting is one sentence on standard error.
     """
@@ -34,6 +36,7 @@ def run(config: BrokerConfig) -> int:
     process = _Process(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
+    stop_on_hangup(reactor, process.stop_reactor)
     reactor.run()
     return process.exit_code
 
@@ -48,6 +51,12 @@ def _install_reactor() -> Any:
     from twisted.internet import reactor
 
     return reactor
+
+
+def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:
+    """Let a SIGHUP stop the broker, as Twisted does with SIGTERM and SIGINT; under nohup it stays ignored."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: reactor.callFromThread(stop))
 
 
 class _Process:
@@ -90,18 +99,21 @@ class _Process:
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
+        from kafkacompat.storage.files.os_errors import describe_error
         from kafkacompat.wire.errors import KafkaError
 
         self.exit_code = EXIT_FAILED
         # A KafkaError is that the metadata cannot be written.
-        if failure.check(*START_ERRORS, KafkaError):
-            print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
+        if failure.check(*START_ERRORS, KafkaError, OSError):
+            assert failure.value is not None
+            print(f"kafkacompat: {describe_error(failure.value)}", file=sys.stderr)
         else:
             logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)
         if self._reactor.running:
-            self._reactor.callLater(0, self._stop_reactor)
+            self._reactor.callLater(0, self.stop_reactor)
 
-    def _stop_reactor(self) -> None:
+    def stop_reactor(self) -> None:
+        """Begin the shutdown, unless it has begun."""
         from twisted.internet.error import ReactorNotRunning
 
         with contextlib.suppress(ReactorNotRunning):

@@ -1,4 +1,4 @@
-"""`kafkacompat verify history`: the run with its progress, and what is said of it in the end."""
+"""`kafkacompat verify history`: the run with its progress, and the report."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from kafkacompat.cli.columns import visible, write_columns
+from kafkacompat.cli.progress import progress_bar
 from kafkacompat.history.broker import RunError
 from kafkacompat.history.checks import SHOWN, Verdict, judge
 from kafkacompat.history.client_properties import read_client_properties
 from kafkacompat.history.counts import counts_of, missing
 from kafkacompat.history.events import HistoryError, read_history
 from kafkacompat.history.run import Plan, Run, Show, Tally
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.inspection.rows import Row
 
 EXIT_SOUND, EXIT_FINDINGS, EXIT_NOT_CHECKED = 0, 1, 2
@@ -51,14 +53,14 @@ def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
         with _terminable():
             code = _run(plan, folder, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
-        code = _refuse(str(problem))
+        code = _refuse(describe_error(problem))
     except KeyboardInterrupt:
         code = _refuse("interrupted")
     if code == EXIT_SOUND or not any(folder.rglob("*.log")):
         shutil.rmtree(folder)
     else:
-        topics = "" if plan.bootstrap is None else f", and topics {plan.topic_prefix}-* on {plan.bootstrap}"
-        click.echo(f"what clients and broker left is kept in {folder}{topics}", err=True)
+        topics = "" if plan.bootstrap is None else f", and the topics {plan.topic_prefix}-* on {plan.bootstrap}"
+        click.echo(f"Kept the files of clients and broker in {folder}{topics}", err=True)
     return code
 
 
@@ -96,11 +98,13 @@ def _check_options(
     if bootstrap is None:
         for name, value in (("--restart-command", restart_command), ("--command-config", command_config)):
             if value is not None:
-                raise click.UsageError(f"{name} is for the broker of a --bootstrap-server")
+                raise click.UsageError(f"{name} works only with --bootstrap-server")
     elif overrides:
-        raise click.UsageError("--override is for a broker of its own, not for that of a --bootstrap-server")
+        raise click.UsageError(
+            "--override does not work with --bootstrap-server: it sets properties of a broker started here"
+        )
     elif kills and restart_command is None:
-        raise click.UsageError("--kills with a --bootstrap-server needs a --restart-command")
+        raise click.UsageError("--kills with --bootstrap-server needs --restart-command")
 
 
 def _plan(
@@ -136,35 +140,36 @@ def _plan(
 def _client_config(command_config: Path) -> dict[str, str]:
     config, unknown = read_client_properties(command_config)
     if unknown:
-        click.echo(f"client properties that librdkafka does not know: {', '.join(unknown)}", err=True)
+        click.echo(
+            f"Client properties that librdkafka does not know and that have no effect: {', '.join(unknown)}", err=True
+        )
     return config
 
 
 @contextmanager
 def _progress(plan: Plan) -> Iterator[Show]:
     """A bar of seconds on standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=plan.seconds, told="")
+    with progress_bar(BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()) as bar:
+        task = bar.add_task("starting", total=plan.seconds, counts="")
 
         def show(tally: Tally) -> None:
-            told = f"{tally.broker_kills} of {plan.kills} restarts, {tally.client_kills} clients killed"
-            bar.update(task, description=tally.phase, completed=tally.seconds, told=told)
+            counts = f"{tally.broker_kills} of {plan.kills} restarts, {tally.client_kills} clients killed"
+            bar.update(task, description=tally.phase, completed=tally.seconds, counts=counts)
 
         yield show
+        bar.update(task, description="done", completed=plan.seconds)
 
 
 def _tell(plan: Plan, tally: Tally) -> None:
     click.echo(f"--seed {plan.seed}", err=True)
     if not tally.serves_transactions and plan.transactional + plan.copiers:
         click.echo(
-            "kafkacompat: the broker serves no transactions (it does not announce EndTxn and TxnOffsetCommit): "
-            "transactional producers and copiers were left out",
+            "kafkacompat: the broker does not serve EndTxn and TxnOffsetCommit, so the run had no transactional "
+            "producers and copiers",
             err=True,
         )
     for why in tally.clients_anew[:SHOWN]:
-        click.echo(f"a client was replaced: {visible(why)}", err=True)
+        click.echo(f"Replaced a client: {visible(why)}", err=True)
 
 
 def _counts(tally: Tally) -> dict[str, int]:
@@ -180,7 +185,7 @@ def _judge(recorded: Path, counts: dict[str, int], failed: list[str], as_json: b
         with Console(stderr=True).status("checking"):
             history, verdicts = judge(read_history(recorded))
     except (HistoryError, OSError) as problem:
-        return _refuse(str(problem))
+        return _refuse(describe_error(problem))
     counts = {**counts, **counts_of(history)}
     not_done = [*missing(history), *failed]
     if as_json:
@@ -192,7 +197,7 @@ def _judge(recorded: Path, counts: dict[str, int], failed: list[str], as_json: b
     if found:
         return EXIT_FINDINGS
     if not_done:
-        return _refuse(f"that is not enough to judge by: {', '.join(not_done)}")
+        return _refuse(f"the history is not enough to judge by: {', '.join(not_done)}")
     return EXIT_SOUND
 
 

@@ -65,19 +65,43 @@ class BrokerConfig:
         check_listener_properties(self)
 
     @classmethod
-    def load(cls, text: str | None, overrides: Mapping[str, str] | None = None) -> BrokerConfig:
-        """Read a properties file's *text* (None: there is no file) under *overrides*.
+    def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:
+        """Read a properties file's *text* (None: there is no file) under *overrides*, the strongest of them last.
 
         With a file Kafka's defaults hold, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
         """
-        overrides = overrides or {}
+        stronger: dict[str, str] = {}
+        for layer in overrides:
+            stronger.update(layer)
         try:
             given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
         except ValueError as problem:
             raise ConfigError(f"the properties file cannot be read: {problem}") from None
-        if text is None and "broker.id" in overrides:
+        if text is None and "broker.id" in stronger:
             del given["node.id"]
-        return cls({**given, **overrides})
+        return cls({**given, **stronger})
+
+    def with_address(self, host: str | None, port: builtins.int | None) -> BrokerConfig:
+        """The configuration whose only listener is bound to another host or port; None keeps the one or the other.
+
+        Raises ConfigError when there are several listeners, or when clients are told an address that may be wrong then.
+        """
+        if host is None and port is None:
+            return self
+        if len(self.listeners) != 1:
+            names = ", ".join(listener.name for listener in self.listeners)
+            raise ConfigError(f"--host and --port are for one listener, not for {names}: set listeners by --override")
+        if self.value("advertised.listeners") is not None:
+            shown = self.text("advertised.listeners")
+            reason = f"advertised.listeners={shown} tells clients another address"
+            raise ConfigError(f"--host and --port are not enough: {reason}; set listeners and that one by --override")
+        moved = self.listeners[0].name
+        listeners = parse_listeners("listeners", self.list("listeners"), self._protocols())
+        entries = [
+            listener.with_address(host, port).entry if listener.name == moved else listener.entry
+            for listener in listeners
+        ]
+        return BrokerConfig({**self.given, "listeners": ",".join(entries)})
 
     def with_changes(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
         """The configuration under what was changed while running, for the cluster and for this broker.

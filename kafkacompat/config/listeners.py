@@ -35,6 +35,17 @@ class Listener(NamedTuple):
     port: int
     emulate: str | None = None
 
+    @property
+    def entry(self) -> str:
+        """As it stands in the property `listeners`."""
+        return f"{self.name}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def with_address(self, host: str | None, port: int | None) -> Listener:
+        """This listener bound elsewhere; None keeps the host or the port."""
+        return self._replace(
+            host=self.host if host is None else host.strip("[]"), port=self.port if port is None else port
+        )
+
 
 def base_name(name: str) -> str:
     """The property that ``listener.name.<listener>.<property>`` sets for one listener; any other name as it is."""

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
 from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
 from kafkacompat.config.values import Value
 
@@ -59,7 +60,7 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
     """Refuse overrides that a group may not have; raises ConfigError."""
     for name, text in overrides.items():
         if name not in GROUP_CONFIGS:
-            raise ConfigError(f"{name} is no config of groups")
+            raise ConfigError(f"{name} is no config of groups{did_you_mean(name, GROUP_CONFIGS)}")
         _check_bounds(config, name, GROUP_CONFIGS[name].parse(text))
     for protocol in _PROTOCOLS:
         session, heartbeat = (

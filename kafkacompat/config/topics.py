@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkacompat.config.broker import BrokerConfig
 from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
 from kafkacompat.config.topic_defaults import SYNONYMS, broker_topic_value
 from kafkacompat.config.values import Value
@@ -37,7 +38,7 @@ def check_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
     """
     for name, text in overrides.items():
         if name not in TOPIC_CONFIGS:
-            raise ConfigError(f"{name} is no topic config")
+            raise ConfigError(f"{name} is no topic config{did_you_mean(name, TOPIC_CONFIGS)}")
         TOPIC_CONFIGS[name].parse(text)
     least: Any = topic_value(config, overrides, "min.compaction.lag.ms")
     most: Any = topic_value(config, overrides, "max.compaction.lag.ms")

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple, TypeAlias
 
 from kafkacompat.conversion.spool import Spool
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.conversion import Converted, down_convert
@@ -86,7 +87,9 @@ class Job:
         except KafkaError as problem:
             self.outcome = problem
         except OSError as problem:
-            self.outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {problem}")
+            self.outcome = KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {describe_error(problem)}"
+            )
         else:
             self.outcome = ConvertedRecords(records, converted.next_offset)
             return converted.unpacked_bytes

@@ -19,4 +19,5 @@ def new_offsets_topic(config: BrokerConfig) -> NewTopic:
             "compression.type": "producer",
             "segment.bytes": str(config.int("offsets.topic.segment.bytes")),
         },
+        fewer_replicas_allowed="offsets.topic.replication.factor" not in config.given,
     )

@@ -97,7 +97,7 @@ class StoredOffsets:
         """Forget the offsets of a topic that is gone."""
         removed = self._in_turn(lambda: self._remove(topic))
         return removed.addErrback(
-            lambda failure: log.error("the offsets of %s are not deleted: %s", topic, failure.getErrorMessage())
+            lambda failure: log.error("the offsets of %s are not deleted: %s", topic, failure.value)
         )
 
     async def _remove(self, topic: str) -> None:

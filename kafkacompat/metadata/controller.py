@@ -159,7 +159,8 @@ class Controller:
             changes.check_size(wanted)
             return [_outcome(changes.create, draft, topic) for topic in wanted]
 
-        return self._change(plan, validate_only)
+        creating = self._change(plan, validate_only)
+        return creating if validate_only else creating.addCallback(_log_created)
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
         """Delete topics; fires with None or what is wrong for each, when topics of their names may be made."""
@@ -264,6 +265,21 @@ class Controller:
                 log.exception("the partitions of %s cannot be deleted", topic.name)
 
         return _deferred(delete_topic())
+
+
+def _log_created(results: list[TopicImage | KafkaError]) -> list[TopicImage | KafkaError]:
+    """One line for all topics of a request."""
+    created = [topic for topic in results if isinstance(topic, TopicImage)]
+    if len(created) == 1:
+        log.info("Created topic %s: %s", created[0].name, _partitions(created[0]))
+    elif created:
+        named = ", ".join(f"{topic.name} ({_partitions(topic)})" for topic in created[:MAX_TOPICS_NAMED])
+        log.info("Created %d topics: %s%s", len(created), named, ", ..." if len(created) > MAX_TOPICS_NAMED else "")
+    return results
+
+
+def _partitions(topic: TopicImage) -> str:
+    return "1 partition" if len(topic.partitions) == 1 else f"{len(topic.partitions)} partitions"
 
 
 def _deferred(coroutine: Coroutine[Deferred[Any], Any, Result]) -> Deferred[Result]:

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.disk import Disk
 from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, StoreError
+from kafkacompat.storage.files.os_errors import describe_error
 
 FILE_NAME = "kafkacompat-metadata.sqlite"
 FORMAT_VERSION = 1
@@ -139,7 +140,9 @@ class SqliteStore:
             yield self._connection
         except (sqlite3.Error, OSError) as problem:
             ways = "; move it away to take over what the log directories hold" if _is_damage(problem) else ""
-            raise StoreError(f"the metadata in {self.path} cannot be used: {problem}{ways}") from problem
+            raise StoreError(
+                f"the metadata in {self.path} cannot be used: {describe_error(problem)}{ways}"
+            ) from problem
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

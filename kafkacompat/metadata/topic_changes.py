@@ -22,13 +22,19 @@ DEFAULT = -1
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic asked for; ``assignments`` are (partition, replicas) picked by hand."""
+    """A requested topic; ``assignments`` are (partition, replicas) that the client chose.
+
+    With ``fewer_replicas_allowed`` a cluster of fewer brokers than the replication factor gives each partition a replica on
+    every broker. The numbers of ``capped_configs`` become at most that of the replicas.
+    """
 
     name: str
     partition_count: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = field(default_factory=dict)
+    fewer_replicas_allowed: bool = False
+    capped_configs: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         configs = self._configs(new)
         replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
+        for name in new.capped_configs:
+            configs[name] = str(min(int(configs[name]), len(replicas[0])))
         partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
         topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
@@ -99,7 +107,10 @@ class TopicChanges:
             count = self._config.int("num.partitions")
         if factor == DEFAULT:
             factor = self._config.int("default.replication.factor")
-        return place(self._usable(draft), count, factor, self._rng)
+        usable = self._usable(draft)
+        if new.fewer_replicas_allowed:
+            factor = min(factor, max(len(usable), 1))
+        return place(usable, count, factor, self._rng)
 
     def _usable(self, draft: Draft) -> Collection[int]:
         """The brokers that take replicas of nobody's choice: not this one when all its directories are cordoned."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -86,7 +87,7 @@ class FreeSpace:
         """A write failed; for want of room, clients are refused from now on until some is found."""
         cause = problem.__cause__ if isinstance(problem, KafkaError) else problem
         if isinstance(cause, OSError) and cause.errno in WANT_OF_ROOM and not self.is_full:
-            self._fill(f"a write failed: {cause}")
+            self._fill(f"a write failed: {describe_error(cause)}")
 
     def watch(self) -> None:
         """Look again, unless nothing depends on it; to be called by the clock."""
@@ -112,7 +113,7 @@ class FreeSpace:
 
     def _not_measured(self, failure: Failure) -> None:
         self._left_before_bytes = None
-        log.error("the free space of %s cannot be found out: %s", self._path, failure.getErrorMessage())
+        log.error("the free space of %s cannot be found out: %s", self._path, failure.value)
 
     def _fill(self, reason: str) -> None:
         self.is_full = True

@@ -154,7 +154,7 @@ class PartitionReader:
         self._examined = offset
         segments = self._state.log.segments
         examining = self._state.disk.run(self._state.log.examiner.examine, segments[max(0, segments.floor(offset))])
-        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.getErrorMessage()))
+        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.value))
 
     def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """Find the first record at or after a timestamp (ms); None if consumers may not see it yet."""

@@ -14,6 +14,7 @@ from kafkacompat.disk import nothing
 from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
@@ -201,7 +202,7 @@ class ReplicaManager:
         if partition is None:
             # What could not be opened is kept for whoever wants to look at it, under a name that is nobody's.
             aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
-            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.getErrorMessage()))
+            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.value))
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
@@ -315,7 +316,7 @@ class ReplicaManager:
             raise problem or AssertionError
         if not is_transient(problem):
             self.directory_failed(directory, problem)
-        reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
+        reason = f"the new beginning could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
 

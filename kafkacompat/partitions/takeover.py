@@ -16,6 +16,7 @@ from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError, cluster_of, read_owners
 from kafkacompat.storage.directory.partition_survey import survey
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Takeover:
             kraft = await self._kraft()
         except OSError as problem:
             raise LogDirectoryError(
-                f"the partitions in log.dirs cannot be looked at ({problem}); repair that"
+                f"the partitions in log.dirs cannot be looked at ({describe_error(problem)}); repair that"
             ) from problem
         _check_belonging(found, kraft)
         self._inheritance = Inheritance(self._config, found, kraft, self._rng)

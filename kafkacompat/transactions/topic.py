@@ -21,4 +21,6 @@ def new_transaction_topic(config: BrokerConfig) -> NewTopic:
             "min.insync.replicas": str(config.int("transaction.state.log.min.isr")),
             "segment.bytes": str(config.int("transaction.state.log.segment.bytes")),
         },
+        fewer_replicas_allowed="transaction.state.log.replication.factor" not in config.given,
+        capped_configs=() if "transaction.state.log.min.isr" in config.given else ("min.insync.replicas",),
     )

@@ -18,6 +18,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList, Defer
 from kafkacompat.disk import nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.copy import SourceError
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
@@ -151,7 +152,7 @@ class Move:
 
     def _failed(self, problem: Exception) -> None:
         if not self.begun.called:
-            self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)))
+            self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, describe_error(problem)))
         if self.partition.closed:
             return  # what was deleted need not be readable
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
@@ -181,7 +182,7 @@ class Moves:
 
     def request(self, partition: Partition, target: Directory) -> None:
         """As `start`, for nobody who waits."""
-        self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.getErrorMessage()))
+        self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.value))
 
     def start(self, partition: Partition, target: Directory) -> Deferred[None]:
         """Bring a partition to a directory, in place of where it was going; fires when that has begun.

@@ -25,6 +25,7 @@ from kafkacompat.storage.directory.partition_folders import (
 from kafkacompat.storage.directory.stored_partitions import StoredPartition, stored_partitions, topic_id_of
 from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.storage.files.filesystem import DiskUsage, Files, Lock
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.copy import LogCopy
 from kafkacompat.storage.log.legacy_segments import convert_legacy
 from kafkacompat.storage.log.log import Log
@@ -92,7 +93,7 @@ class LogDirectory:
         except OSError as error:
             lock.release()
             raise LogDirectoryError(
-                f"log directory {path} cannot be written ({error}); make room or repair it"
+                f"log directory {path} cannot be written ({describe_error(error)}); make room or repair it"
             ) from error
         except BaseException:
             lock.release()
@@ -129,7 +130,9 @@ class LogDirectory:
         try:
             log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms)
         except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {describe_error(error)}"
+            ) from error
         self._unopened.discard(name)
         return log
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.intake.validation import CheckedBatch, check_batch
 from kafkacompat.storage.log.rolling import must_roll
 from kafkacompat.storage.log.state import LogState, is_transient
@@ -155,4 +156,6 @@ class LogAppender:
 
     def _write_failed(self, error: OSError) -> KafkaError:
         self._state.offline |= isinstance(error, TornSegmentError) or not is_transient(error)
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {error}")
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {describe_error(error)}"
+        )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.partition_metadata import write_partition_metadata
@@ -128,7 +129,7 @@ class LogCopy:
             if not data:
                 raise OSError(errno.EIO, f"{segment!r} ends at {position}")
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         return data
 
     def _segment(self, base_offset: int) -> Segment:
@@ -161,14 +162,14 @@ class LogCopy:
         try:
             aborted = segment.aborted().since()
         except (OSError, CorruptIndexError) as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         write_aborted(self._files, self._segment(segment.base_offset).files.path(TXN_INDEX_SUFFIX), aborted)
 
     def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
             return segment.indexes()
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
 
     def _forget_before(self, base_offset: int) -> None:
         """Remove what the log does not have any more."""

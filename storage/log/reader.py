@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.segment.corruption import CorruptDataError
@@ -68,7 +69,9 @@ class LogReader:
             )
         except OSError as error:
             state.offline |= not is_transient(error)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {describe_error(error)}"
+            ) from error
 
     def warm(self, offset: int) -> None:
         """Bring what finding `offset` takes into memory; where that meets damage, find out how far it goes. [disk]"""

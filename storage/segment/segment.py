@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, sound_headers, spans
 from kafkacompat.storage.segment.index_files import read_last_timestamp
@@ -352,7 +353,9 @@ class Segment:
         try:
             file.truncate(self.size_bytes)
         except OSError as second:
-            raise TornSegmentError(second.errno, f"{error}; cutting the file back failed: {second}") from error
+            raise TornSegmentError(
+                second.errno, f"{describe_error(error)}; cutting the file back failed: {describe_error(second)}"
+            ) from error
 
     def index_batch(self, size_bytes: int, last_offset: int, max_timestamp: int, interval: int) -> None:
         """Count a batch that lies at the end: Kafka's rule gives one an entry every `interval` bytes."""

@@ -53,6 +53,7 @@ class ClassicGroup(AnyGroup):
         self.pending: set[str] = set()
         self.pending_sync: set[str] = set()
         self.new_member_added = False
+        self.rebalance_reason = ""
         self.subscribed_topics: frozenset[str] | None = None
         self.join_timer: DelayedCall | None = None
         self.sync_timer: DelayedCall | None = None

@@ -82,7 +82,7 @@ class Membership:
         if group.state is EMPTY:
             self._rebalance.forget_if_unused(group)
         elif not all(codes):
-            self._rebalance.changed(group, f"{len(codes) - sum(map(bool, codes))} members left")
+            self._rebalance.changed(group, f"{codes.count(ErrorCode.NONE)} of its members left")
         return codes
 
     def _leave(self, group: ClassicGroup, member: MemberIdentity) -> ErrorCode:
@@ -93,7 +93,7 @@ class Membership:
             return ErrorCode.NONE
         error = group.check_member(member_id, member.group_instance_id)
         if not error:
-            log.info("group %s: %s leaves: %s", group.group_id, member_id, member.reason or "not provided")
+            log.debug("Group %s: %s leaves: %s", group.group_id, member_id, member.reason or "not provided")
             self._rebalance.dismiss(group, member_id)
         return error
 

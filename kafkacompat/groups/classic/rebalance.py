@@ -49,7 +49,8 @@ class Rebalance:
 
     def prepare(self, group: ClassicGroup, reason: str) -> None:
         """Start the joining phase: members learn by their next heartbeat that they have to join again."""
-        log.info("group %s: generation %d is rebalanced: %s", group.group_id, group.generation_id, reason)
+        log.debug("Group %s leaves generation %d: %s", group.group_id, group.generation_id, reason)
+        group.rebalance_reason = reason
         if group.state is COMPLETING_REBALANCE:
             self.fail_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
         _stop(group.sync_timer)
@@ -106,7 +107,9 @@ class Rebalance:
             self._became_empty(group)
 
     def _begin_generation(self, group: ClassicGroup) -> None:
-        log.info("group %s: generation %d, %d members", group.group_id, group.generation_id, len(group.members))
+        members = "1 member" if len(group.members) == 1 else f"{len(group.members)} members"
+        words = "Rebalanced group %s: generation %d, %s, because %s"
+        log.info(words, group.group_id, group.generation_id, members, group.rebalance_reason)
         for member in group.members.values():
             self.answer_join(group, member, joined(group, member))
             self.restart_session(group, member)
@@ -115,7 +118,7 @@ class Rebalance:
         group.sync_timer = self._later(group.rebalance_timeout_ms, self._sync_overdue, group)
 
     def _became_empty(self, group: ClassicGroup) -> None:
-        log.info("group %s: generation %d is empty", group.group_id, group.generation_id)
+        log.info("Rebalanced group %s: generation %d is empty", group.group_id, group.generation_id)
         if group.is_logged:
             # A failure is harmless: the log then names an older generation, whose members are gone as well.
             group.shard.writer.write([group.generation_record({})])

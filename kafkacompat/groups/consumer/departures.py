@@ -55,7 +55,7 @@ class Departures:
         Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         member = known_member(group.contents, group.group_id, request.instance_id, request.member_id)
-        log.info("group %s: %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
+        log.debug("Group %s: %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
             return self._leave_for_a_while(group, member)
         return self.remove(group, [member.member_id])

@@ -42,7 +42,10 @@ def bump(draft: Draft, image: MetadataImage) -> None:
     """Let the group be in its next epoch."""
     contents = draft.contents
     draft.set_epoch(contents.epoch + 1, metadata_hash(subscribed_topics(contents), image))
-    log.info("group %s: epoch %d", draft.group_id, draft.contents.epoch)
+    if draft.contents.members:
+        log.debug("Group %s begins epoch %d", draft.group_id, draft.contents.epoch)
+    else:
+        log.info("Rebalanced group %s: epoch %d is empty", draft.group_id, draft.contents.epoch)
 
 
 def bump_if_topics_changed(draft: Draft, image: MetadataImage) -> None:
@@ -66,7 +69,9 @@ def retarget(draft: Draft, image: MetadataImage, default_assignor: str, now_ms: 
     began = perf_counter()
     targets = ASSIGNORS.get(name, ASSIGNORS[default_assignor])(_subscribers(contents, image), _PartitionCounts(image))
     took_ms = (perf_counter() - began) * 1000
-    log.info("group %s: %s assigns for epoch %d, in %.1f ms", draft.group_id, name, contents.epoch, took_ms)
+    members = "1 member" if len(contents.members) == 1 else f"{len(contents.members)} members"
+    words = "Rebalanced group %s: epoch %d, %s, assignor %s, %.1f ms"
+    log.info(words, draft.group_id, contents.epoch, members, name, took_ms)
     for member_id, target in targets.items():
         if target != contents.targets.get(member_id):
             draft.aim(member_id, target)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 
 import pytest
 
@@ -80,3 +82,8 @@ def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None
 def test_what_is_no_error_is_always_told() -> None:
     flood = ErrorFlood()
     assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * ERRORS_TOLD)]
+
+
+def test_errors_of_the_operating_system_are_in_words() -> None:
+    error = OSError(errno.EROFS, os.strerror(errno.EROFS), "/data/t-0")
+    assert line("%s is not opened: %s", "t-0", error) == "t-0 is not opened: /data/t-0: the file system is read-only"

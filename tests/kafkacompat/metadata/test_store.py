@@ -112,7 +112,7 @@ def test_sqlite_says_in_one_sentence_that_a_file_is_no_database(tmp_path: Path) 
 def test_sqlite_makes_its_directory_or_says_why_not(tmp_path: Path) -> None:
     assert outcome(SqliteStore(str(tmp_path / "a" / "b"), ImmediateDisk()).load()) == {}
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="Not a directory"):
+    with pytest.raises(StoreError, match="a part of the path is a file, not a folder"):
         outcome(SqliteStore(str(tmp_path / "file" / "b"), ImmediateDisk()).load())
 
 

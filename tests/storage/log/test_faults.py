@@ -130,7 +130,7 @@ def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -
     fill(log, 2)
     files.fail_on("sync", errno.EIO)
     for _ in range(2):
-        with pytest.raises(KafkaError, match="Input/output error") as refused:
+        with pytest.raises(KafkaError, match="the disk reports an input/output error") as refused:
             log.flush()
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert log.offline
