@@ -6,7 +6,7 @@ RELEASE ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGING := setup.cfg pyproject.toml
+PACKAGING := setup.cfg pyproject.toml setup.py wire/record_walk.py wire/record_walk.pxd
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.

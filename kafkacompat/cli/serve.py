@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from kafkacompat import __version__
 from kafkacompat.cli.log_lines import ErrorFlood, LineFormatter
 from kafkacompat.cli.process import run
 from kafkacompat.config import BrokerConfig, ConfigError
@@ -30,7 +31,16 @@ def serve(properties: Path | None, overrides: Mapping[str, str]) -> int:
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
     _warn(config)
+    _log_start()
     return run(config)
+
+
+def _log_start() -> None:
+    from kafkacompat.wire.walk_form import FORM
+
+    log.log(
+        logging.WARNING if FORM.is_stale else logging.INFO, "Starting kafkacompat %s, record walk %s", __version__, FORM
+    )
 
 
 def _warn(config: BrokerConfig) -> None:
