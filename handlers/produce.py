@@ -24,7 +24,7 @@ from kafkacompat.handlers.produce_answer import accepted, answer, refused
 from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
 from kafkacompat.partitions.held_appends import Appended, settle
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.intake.produced import take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
 from kafkacompat.storage.intake.validation import TooMuchError, check_batch
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.verification import Guard
@@ -202,7 +202,7 @@ class _Produce:
         return late.result
 
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
-        config = partition.log.config
+        config = partition.log.state.config
         if self._version < BATCHES_FROM_PRODUCE_VERSION and is_message_set(records):
             batch = take_messages_at_once(records, config, self._now_ms, self._size_bytes)
         else:

@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
-from kafkacompat.handlers import HANDLERS, load_ahead
+from kafkacompat.handlers import HANDLERS, load_consumer_apis
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
@@ -246,7 +246,7 @@ class Broker:
 
     def load_ahead(self) -> Iterator[None]:
         """Import, a piece a step, what the first consumer would wait for otherwise."""
-        yield from load_ahead()
+        yield from load_consumer_apis()
         _ = self.coordinators.groups
 
     # Stop

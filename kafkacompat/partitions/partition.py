@@ -143,7 +143,10 @@ class Partition(PartitionWatching):
                 note_refused(self.log, what)
             self._check_failure(problem)
             raise
-        if self._waits_for_sync or result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
+        if (
+            self._waits_for_sync
+            or result.end.offset - self.log.state.recovery_point >= self.log.state.config.flush_messages
+        ):
             return self._after_sync(result, size_bytes)
         self.high_watermark = result.end
         if is_marker:
@@ -203,16 +206,16 @@ class Partition(PartitionWatching):
             self._prepare()
 
     def _prepare(self) -> None:
-        preparing = self.disk.run(self.log.prepare_segment, self.log.log_end_offset)
+        preparing = self.disk.run(self.log.maintenance.prepare_segment, self.log.log_end_offset)
         preparing.addCallback(self._rolled).addErrback(self._roll_failed)
 
     def _rolled(self, segment: Segment) -> None:
         if self.closed:
             segment.unload()
             return
-        sealed = self.log.roll(segment)
+        sealed = self.log.maintenance.roll(segment)
         self._raise_high_watermark(self.high_watermark)
-        self.disk.run(self.log.seal, sealed).addErrback(self.disk_failed)
+        self.disk.run(self.log.maintenance.seal, sealed).addErrback(self.disk_failed)
         self._drain()
 
     def _drain(self) -> None:
@@ -253,7 +256,7 @@ class Partition(PartitionWatching):
     def replace_log(self, moved: Log, home: Home) -> None:
         """Go on with a copy of the log that holds the same, on another disk; appends are paused."""
         moved.config = self.log.config
-        moved.advance_log_start_offset(self.log.log_start_offset)
+        moved.trimmer.advance_log_start_offset(self.log.log_start_offset)
         self._home.commit.leave(self)
         self.log = moved
         self._live_in(home)

@@ -66,10 +66,10 @@ class PartitionReading:
 
     def _stable_place(self) -> OffsetPosition:
         """See Log.stable_end, but nothing is looked up: a position of -1 may stand for one that only the disk knows."""
-        first, end = self.log.producer_state.open.first, self.high_watermark
+        first, end = self.log.state.producer_state.open.first, self.high_watermark
         if first is None or first.offset >= end.offset:
             return end
-        start = self.log.log_start_offset
+        start = self.log.state.log_start_offset
         return first if first.offset > start else OffsetPosition(start, -1, -1)
 
     def _check_failure(self, problem: BaseException) -> None:
@@ -80,7 +80,7 @@ class PartitionReading:
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """(largest epoch <= *epoch*, where it ends, no further than consumers may see); (-1, -1) when it is not known."""
-        found, end_offset = self.log.offset_for_leader_epoch(epoch)
+        found, end_offset = self.log.reader.offset_for_leader_epoch(epoch)
         return found, min(end_offset, self.high_watermark.offset)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
@@ -142,11 +142,11 @@ class PartitionReading:
         aborted: Sequence[AbortedTransaction] = (),
     ) -> PartitionRead:
         end = self.high_watermark.offset
-        stable = end if self.log.producer_state.open.first is None else self.last_stable_offset
-        return PartitionRead(region, end, stable, self.log.log_start_offset, diverging, aborted)
+        stable = end if self.log.state.producer_state.open.first is None else self.last_stable_offset
+        return PartitionRead(region, end, stable, self.log.state.log_start_offset, diverging, aborted)
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
-        ours, end_offset = self.log.offset_for_leader_epoch(epoch)
+        ours, end_offset = self.log.reader.offset_for_leader_epoch(epoch)
         if ours < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"epoch {epoch} is not known here any more")
         return (ours, end_offset) if ours < epoch or end_offset < offset else None
@@ -154,8 +154,8 @@ class PartitionReading:
     def warm(self, offset: int, max_bytes: int = 0, *, committed: bool = False) -> Deferred[None]:
         """Bring into memory what reading so much from *offset* on takes."""
         if committed:
-            return self._look_up(self.log.warm_committed, offset, max_bytes, self.high_watermark)
-        return self._look_up(self.log.warm, offset)
+            return self._look_up(self.log.committed.warm, offset, max_bytes, self.high_watermark)
+        return self._look_up(self.log.reader.warm, offset)
 
     def examine(self, offset: int) -> None:
         """Find out what is damaged where *offset* lies: somebody could not read the contents there."""
@@ -163,7 +163,7 @@ class PartitionReading:
             return  # once is enough: it was not the checksum
         self._examined = offset
         segments = self.log.segments
-        examining = self.disk.run(self.log.examine, segments[max(0, segments.floor(offset))])
+        examining = self.disk.run(self.log.examiner.examine, segments[max(0, segments.floor(offset))])
         examining.addErrback(lambda failure: log.error("%r: %s", self, failure.getErrorMessage()))
 
     def end_offset(self, *, committed: bool = False) -> int:
@@ -172,19 +172,19 @@ class PartitionReading:
 
     def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """The first record at or after a time (ms), unless consumers may not see it yet."""
-        finding = self._look_up(self.log.offset_for_timestamp, timestamp)
+        finding = self._look_up(self.log.reader.offset_for_timestamp, timestamp)
         return finding.addCallback(self._if_visible, committed)
 
     def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """The record with the largest timestamp, unless consumers may not see it yet."""
-        return self._look_up(self.log.max_timestamp).addCallback(self._if_visible, committed)
+        return self._look_up(self.log.reader.max_timestamp).addCallback(self._if_visible, committed)
 
     def _if_visible(self, found: FoundRecord | None, committed: bool) -> FoundRecord | None:
         return found if found is not None and found.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """(offset, time in ms): see Log.segment_starts; in place of what consumers may not see yet, where they stop."""
-        starts, end_offset = self.log.segment_starts(now_ms), self.high_watermark.offset
+        starts, end_offset = self.log.reader.segment_starts(now_ms), self.high_watermark.offset
         visible = [each for each in starts if each[0] < end_offset]
         return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]
 

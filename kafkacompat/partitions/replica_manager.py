@@ -15,7 +15,7 @@ from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
 from kafkacompat.upkeep.moving import Moves
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -254,7 +254,7 @@ class ReplicaManager:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
         if not 0 <= wanted <= end:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{wanted} is not between 0 and {end}")
-        partition.log.advance_log_start_offset(wanted)
+        partition.log.trimmer.advance_log_start_offset(wanted)
         directory = self.directories.home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
@@ -265,7 +265,7 @@ class ReplicaManager:
     def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
-        if not may_pass(problem):
+        if not is_transient(problem):
             self.directory_failed(directory, problem)
         reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
@@ -274,7 +274,7 @@ class ReplicaManager:
 def _put_on_disk(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
-    return partition.disk.run(partition.log.make_durable).addErrback(partition.disk_failed)
+    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.disk_failed)
 
 
 def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
@@ -288,4 +288,4 @@ def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         directory.failed(failure.value)
         return failure
 
-    return directory.disk.run(opened.flush_recovered).addCallbacks(lambda _: opened, not_synced)
+    return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)

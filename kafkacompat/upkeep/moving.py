@@ -19,7 +19,7 @@ from kafkacompat.disk import nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.copy import SourceError
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.timers import Clock
 from kafkacompat.upkeep.pacing import Rest
@@ -97,7 +97,7 @@ class Move:
             self.begun.callback(None)
             if not self.is_over:
                 # What has rotted of the transaction indexes is built again: the copy takes them as they are.
-                await self._in_turn(lambda: self.source.disk.run(self.partition.log.write_transaction_index))
+                await self._in_turn(lambda: self.source.disk.run(self.partition.log.committed.write_transaction_index))
             while not self.is_over:
                 bytes_per_second = max(rate(), 1)
                 moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))
@@ -157,7 +157,7 @@ class Move:
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
             failed(self.source, problem)
-        elif isinstance(problem, OSError) and not may_pass(problem):
+        elif isinstance(problem, OSError) and not is_transient(problem):
             failed(self.target, problem)
 
 

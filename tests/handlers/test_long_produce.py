@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.handlers.produce import MAX_TURN_SECONDS
 from kafkacompat.storage.intake.validation import AT_ONCE_RECORDS, AT_ONCE_UNPACKED_BYTES
-from kafkacompat.storage.log import log
+from kafkacompat.storage.log import appender
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
@@ -38,7 +38,7 @@ def many() -> bytes:
 @pytest.fixture(autouse=True)
 def _logs_that_check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was checked once, here or elsewhere, is not checked again."""
-    monkeypatch.setattr(log, "check_batch", lambda *_: 1 // 0)
+    monkeypatch.setattr(appender, "check_batch", lambda *_: 1 // 0)
 
 
 def found(node: DataNode, pending: Any, version: int = 9) -> list[PartitionProduceResponse]:

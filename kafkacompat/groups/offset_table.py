@@ -1,33 +1,11 @@
-"""The offsets a group has committed."""
+"""The offsets that a group has committed, also those of open transactions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
-from kafkacompat.groups.pending_offsets import PendingOffsets, Where
-from kafkacompat.wire.primitives import ZERO_UUID
-
-NO_TIMESTAMP = -1
-
-
-class CommittedOffset(NamedTuple):
-    """One commit.
-
-    ``expire_timestamp_ms`` is -1 unless the client named a retention time of its own (OffsetCommit up to
-    version 4); ``topic_id`` is all zeros where the commit was made without one.
-    """
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp_ms: int
-    expire_timestamp_ms: int = NO_TIMESTAMP
-    topic_id: bytes = ZERO_UUID
-
-    def is_of_topic(self, topic_id: bytes) -> bool:
-        """Whether this commit may be meant for *topic_id*; all zeros on either side match anything."""
-        return topic_id in (ZERO_UUID, self.topic_id) or self.topic_id == ZERO_UUID
+from kafkacompat.groups.committed_offset import CommittedOffset, Where
+from kafkacompat.groups.pending_offsets import PendingOffsets
 
 
 class OffsetTable:
@@ -86,3 +64,24 @@ class OffsetTable:
         partitions.pop(partition, None)
         if not partitions:
             del self.by_topic[topic]
+
+
+class OffsetTransactions:
+    """The open transactions with offsets in one partition of the offsets topic, and the tables of the groups that these are of."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, dict[OffsetTable, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def add(self, producer_id: int, table: OffsetTable, offsets: Iterable[tuple[str, int, CommittedOffset]]) -> None:
+        """Take in commits of a transaction that are in the log now."""
+        self._tables.setdefault(producer_id, {})[table] = None
+        for topic, partition, committed in offsets:
+            table.pending.add(producer_id, (topic, partition), committed)
+
+    def end(self, producer_id: int, *, is_commit: bool) -> None:
+        """A transaction's marker is in the log."""
+        for table in self._tables.pop(producer_id, ()):
+            table.end_transaction(producer_id, is_commit=is_commit)

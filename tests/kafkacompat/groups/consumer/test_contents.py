@@ -102,7 +102,7 @@ def test_a_record_of_a_newer_version_is_left_out() -> None:
 def test_tombstones_of_what_is_not_there_do_nothing() -> None:
     keys = [MemberKey(**NAMES), MemberCurrentKey(**NAMES), MemberTargetKey(**NAMES), TargetKey(group_id=GROUP)]
     world = loaded([(key, None) for key in (*keys, GroupKey(group_id=GROUP))])
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_a_member_goes_with_its_record_even_if_what_it_had_was_not_deleted_before() -> None:

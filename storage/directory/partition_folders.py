@@ -10,7 +10,6 @@ import os
 import re
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, SUFFIXES
 
 DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
@@ -63,26 +62,3 @@ def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
     """The folders of copies, and of which partitions they are."""
     matches = {name: _COPY.fullmatch(name) for name in files.list(root)}
     return {os.path.join(root, name): (match[1], int(match[2])) for name, match in matches.items() if match}
-
-
-def last_segment(files: Files, folder: str) -> tuple[int, int]:
-    """(base offset, bytes) of a partition's last segment; (-1, 0) when there is none."""
-    bases = segment_bases(files, folder)
-    return (bases[-1], files.size(log_path(folder, bases[-1]))) if bases else (-1, 0)
-
-
-def segment_bases(files: Files, folder: str) -> list[int]:
-    """The base offsets of the segments that have a log file, ascending."""
-    stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
-    return sorted(int(stem) for stem in stems if stem.isdigit())
-
-
-def has_segment_files(files: Files, folder: str) -> bool:
-    """Whether any file of a segment is there; of one that was being made when a crash came it may be an index alone."""
-    stems = (name.removesuffix(suffix) for name in files.list(folder) for suffix in SUFFIXES if name.endswith(suffix))
-    return any(stem.isdigit() for stem in stems)
-
-
-def log_path(folder: str, base_offset: int) -> str:
-    """The log file of a segment."""
-    return os.path.join(folder, f"{base_offset:020d}{LOG_SUFFIX}")

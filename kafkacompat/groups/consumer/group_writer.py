@@ -11,12 +11,13 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.shard import Registry, Shard
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.records import write
 from kafkacompat.groups.consumer.timeouts import Timeouts
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class Storing:
     """
 
     def __init__(
-        self, registry: Registry, budget: MemoryBudget, timeouts: Timeouts, reload: Callable[[int], None]
+        self, registry: GroupRegistry, budget: MemoryBudget, timeouts: Timeouts, reload: Callable[[int], None]
     ) -> None:
         self._registry = registry
         self._budget = budget
@@ -52,14 +53,14 @@ class Storing:
 
         None when there is nothing to wait for. A group that was not there before is from now on.
         """
-        was_known = self._registry.groups.get(group.group_id) is group
+        was_known = self._registry.by_id.get(group.group_id) is group
         contents, group.contents = group.contents, draft.contents
         for member_id in draft.gone:
             self._timeouts.cancel(group, member_id)
         records = before + [write(change) for change in draft.changes]
         if not records:
             return self.settled(group)
-        self._registry.groups[group.group_id] = group
+        self._registry.by_id[group.group_id] = group
         group.writes_in_flight += 1
         undo = partial(self._take_back, group, contents) if was_known else partial(self._forget, group)
         return group.shard.writer.write(records, partial(self._decided, group, None if before else undo))
@@ -104,7 +105,7 @@ class Storing:
 
     def _forget(self, group: ConsumerGroup) -> None:
         group.clear()
-        del self._registry.groups[group.group_id]
+        del self._registry.by_id[group.group_id]
 
 
 def answered(

@@ -31,7 +31,7 @@ def test_an_answer_waits_for_the_log(world: ConsumerWorld) -> None:
 def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) -> None:
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.come("m", "t").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
     world.log.refuse_with = None
     assert world.come("m", "t").member_epoch == 2
 

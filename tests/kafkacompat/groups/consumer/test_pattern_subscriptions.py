@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.groups.consumer import patterns
+from kafkacompat.groups.consumer import pattern_subscriptions
 from kafkacompat.groups.consumer.records import PatternKey
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
@@ -68,7 +68,7 @@ def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
 def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
     answer = world.come("m", **PATTERN | {"subscribed_topic_regex": "(?=t)"})
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_names_and_a_pattern_go_together(world: ConsumerWorld) -> None:
@@ -166,8 +166,8 @@ def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world
 
 
 def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MOST_SECONDS", 0)
-    monkeypatch.setattr(patterns, "TURN_SECONDS", 0)
+    monkeypatch.setattr(pattern_subscriptions, "MOST_SECONDS", 0)
+    monkeypatch.setattr(pattern_subscriptions, "TURN_SECONDS", 0)
     Consumer(world, "m", **PATTERN).join()
     turned(world)
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
@@ -190,7 +190,7 @@ def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
 def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.come("m", "t")
     with monkeypatch.context() as broken:
-        broken.delattr(patterns, "MOST_SECONDS")
+        broken.delattr(pattern_subscriptions, "MOST_SECONDS")
         world.beat("m", 2, **PATTERN)
         turned(world)
     world.beat("m", 2)
@@ -240,7 +240,7 @@ def test_a_group_that_is_gone_meanwhile_is_left_alone(world: ConsumerWorld) -> N
     world.beat("m", -1)
     world.coordinator.delete("g")
     turned(world)
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_a_pattern_that_was_given_up_meanwhile_is_forgotten(world: ConsumerWorld) -> None:

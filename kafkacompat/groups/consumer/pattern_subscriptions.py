@@ -18,14 +18,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing
 from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from kafkacompat.patterns import Pattern, PatternError
 from kafkacompat.timers import TURN_SECONDS, Clock, now_ms
@@ -52,7 +52,7 @@ class Patterns:
         self,
         clock: Clock,
         settings: ConsumerGroupSettings,
-        registry: Registry,
+        registry: GroupRegistry,
         outbox: Outbox,
         metadata: ImageHolder,
         storing: Storing,
@@ -69,7 +69,7 @@ class Patterns:
 
     def is_new(self, group_id: str, pattern: str | None) -> bool:
         """Whether it is not known yet which topics a pattern matches for a group."""
-        group = self._registry.groups.get(group_id)
+        group = self._registry.by_id.get(group_id)
         return bool(pattern) and not (isinstance(group, ConsumerGroup) and pattern in group.contents.patterns)
 
     def look_up(self, pattern: str) -> Deferred[ResolvedPattern]:

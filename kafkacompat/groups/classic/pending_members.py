@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.timers import Clock, DelayedCall
 
 ENTRY_BYTES = 1500
@@ -19,15 +19,17 @@ ENTRY_BYTES = 1500
 class PendingMembers:
     """The pending members of all groups, oldest first; each has its session timeout to join."""
 
-    def __init__(self, clock: Clock, outbox: Outbox, limit_bytes: int, expired: Callable[[Group, str], None]) -> None:
+    def __init__(
+        self, clock: Clock, outbox: Outbox, limit_bytes: int, expired: Callable[[ClassicGroup, str], None]
+    ) -> None:
         self._clock = clock
         self._outbox = outbox
         self._limit_bytes = limit_bytes
         self._expired = expired
-        self._timers: dict[tuple[Group, str], DelayedCall] = {}
+        self._timers: dict[tuple[ClassicGroup, str], DelayedCall] = {}
         self._used_bytes = 0
 
-    def add(self, group: Group, member_id: str, timeout_ms: int) -> None:
+    def add(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """Expect a member to join with the id it was given."""
         group.pending.add(member_id)
         self._used_bytes += _size_bytes(group, member_id)
@@ -37,7 +39,7 @@ class PendingMembers:
         while self._used_bytes > self._limit_bytes:
             self._forget(*next(iter(self._timers)))
 
-    def discard(self, group: Group, member_id: str) -> None:
+    def discard(self, group: ClassicGroup, member_id: str) -> None:
         """Expect it no longer: it joined, or left."""
         timer = self._timers.pop((group, member_id), None)
         if timer is None:
@@ -46,10 +48,10 @@ class PendingMembers:
         if timer.active():
             timer.cancel()
 
-    def _forget(self, group: Group, member_id: str) -> None:
+    def _forget(self, group: ClassicGroup, member_id: str) -> None:
         self.discard(group, member_id)
         self._expired(group, member_id)
 
 
-def _size_bytes(group: Group, member_id: str) -> int:
+def _size_bytes(group: ClassicGroup, member_id: str) -> int:
     return ENTRY_BYTES + len(group.group_id) + len(member_id)

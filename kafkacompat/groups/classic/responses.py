@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.member import Member
 from kafkacompat.wire.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
-from kafkacompat.wire.errors import ErrorCode
 
 
-def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """A JoinGroup that did not lead into a generation."""
-    return JoinGroupResponse(error_code=code, member_id=member_id)
-
-
-def joined(group: Group, member: Member, *, with_members: bool | None = None) -> JoinGroupResponse:
+def joined(group: ClassicGroup, member: Member, *, with_members: bool | None = None) -> JoinGroupResponse:
     """What a member learns about the current generation; its leader is told who is in it."""
     if with_members is None:
         with_members = group.is_leader(member.member_id)
@@ -28,7 +22,7 @@ def joined(group: Group, member: Member, *, with_members: bool | None = None) ->
     )
 
 
-def _members(group: Group) -> list[JoinGroupResponseMember]:
+def _members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,
@@ -39,12 +33,7 @@ def _members(group: Group) -> list[JoinGroupResponseMember]:
     ]
 
 
-def sync_refused(code: ErrorCode) -> SyncGroupResponse:
-    """A SyncGroup without an assignment."""
-    return SyncGroupResponse(error_code=code)
-
-
-def synced(group: Group, member: Member) -> SyncGroupResponse:
+def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
     """A member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment

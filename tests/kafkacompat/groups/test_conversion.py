@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, write_assignment
 from kafkacompat.wire.errors import ErrorCode
@@ -38,9 +38,9 @@ def classic_world(count: int = 2, **options: Any) -> tuple[ConsumerWorld, list[s
     return world, members
 
 
-def classic(world: ConsumerWorld) -> Group:
-    group = world.coordinator._registry.groups[GROUP]
-    assert isinstance(group, Group)
+def classic(world: ConsumerWorld) -> ClassicGroup:
+    group = world.coordinator._registry.by_id[GROUP]
+    assert isinstance(group, ClassicGroup)
     return group
 
 

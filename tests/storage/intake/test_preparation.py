@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.intake.produced import AT_ONCE_MESSAGES_BYTES, take_in, take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import AT_ONCE_MESSAGES_BYTES, take_in, take_messages_at_once, taken_in
 from kafkacompat.storage.intake.validation import (
     AT_ONCE_PACKED_BYTES,
     AT_ONCE_RECORDS,

@@ -113,7 +113,7 @@ def test_a_cold_place_is_not_waited_for(memory: Store) -> None:
     log = reopen(memory, clean=True, segment_bytes=300)
     with pytest.raises(ColdDataError):
         log.read(0, 100, may_block=False)
-    log.warm(0)
+    log.reader.warm(0)
     region = log.read(0, 100, may_block=False)
     assert region is not None
     region.release()

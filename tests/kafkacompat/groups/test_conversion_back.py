@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all, subscription, told
@@ -26,8 +26,8 @@ def test_a_group_is_classic_again_when_the_last_member_of_the_new_protocol_leave
     settle_all(world, anchor, classic)
     world.commit(member_id=classic.member_id, generation=classic.generation)
     world.beat("m", -1)
-    group = world.coordinator._registry.groups[GROUP]
-    assert isinstance(group, Group)
+    group = world.coordinator._registry.by_id[GROUP]
+    assert isinstance(group, ClassicGroup)
     assert (group.generation_id, world.state(), world.committed()) == (classic.generation, "PreparingRebalance", 7)
     answer = world.join(classic.member_id, protocols=[("range", subscription("t"))])
     assert now(answer).generation_id == classic.generation + 1
@@ -74,7 +74,7 @@ def test_a_session_that_ends_does_it_as_well(world: ConsumerWorld) -> None:
     for _ in range(SESSION_S + 1):
         world.wait(1)
         classic.beat()
-        if isinstance(world.coordinator._registry.groups[GROUP], Group):
+        if isinstance(world.coordinator._registry.by_id[GROUP], ClassicGroup):
             return
     raise AssertionError("it is a consumer group still")
 
@@ -96,7 +96,7 @@ def test_a_group_that_is_too_large_stays_a_consumer_group() -> None:
     world.beat("m", -1)
     assert len(world.contents().members) == 2
     world.leave(classics[0].member_id)
-    assert isinstance(world.coordinator._registry.groups[GROUP], Group)
+    assert isinstance(world.coordinator._registry.by_id[GROUP], ClassicGroup)
 
 
 @pytest.mark.parametrize("policy", ["UPGRADE", "DISABLED"])
@@ -161,4 +161,4 @@ def test_an_empty_consumer_group_becomes_a_classic_one(world: ConsumerWorld) -> 
     after = ConsumerWorld(world.log)
     after.turn(100)
     assert after.committed() == 7
-    assert isinstance(after.coordinator._registry.groups[GROUP], Group)
+    assert isinstance(after.coordinator._registry.by_id[GROUP], ClassicGroup)

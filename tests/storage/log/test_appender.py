@@ -37,7 +37,7 @@ def test_offsets_and_epochs_are_assigned(store: Store) -> None:
     assert second.end == OffsetPosition(5, 0, len(batch(3)) + len(batch(2))) == log.end_position()
     found = headers(read(log, 0))
     assert [(each.base_offset, each.partition_leader_epoch) for each in found] == [(0, 4), (3, 5)]
-    assert log.offset_for_leader_epoch(4) == (4, 3)
+    assert log.reader.offset_for_leader_epoch(4) == (4, 3)
     assert log.leader_epochs.epoch_for_offset(3) == 5
     log.close()
 
