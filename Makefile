@@ -7,7 +7,7 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGING := setup.cfg pyproject.toml
+PACKAGING := setup.cfg pyproject.toml setup.py wire/record_walk.py wire/record_walk.pxd
 PYTEST := $(BIN)/python -m pytest -q
 # Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
 UNIT_WORKERS := -n auto --dist loadfile

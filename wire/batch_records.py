@@ -19,7 +19,7 @@ from kafkacompat.wire.batch_header import (
     read_header,
 )
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, read_varlong, varint
 
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NewRecord: TypeAlias = "tuple[int, bytes | None, bytes | None, Headers]"
@@ -129,7 +129,7 @@ def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Recor
     end = position + length
     if length < 1 or end > len(data):
         raise MalformedError(f"a record claims a length of {length}, but {len(data) - position} bytes are left")
-    timestamp_delta, position = read_varint(data, position + 1)
+    timestamp_delta, position = read_varlong(data, position + 1)
     offset_delta, position = read_varint(data, position)
     key, position = _read_sized(data, position)
     value, position = _read_sized(data, position)
