@@ -1,4 +1,4 @@
-"""What a partition's log is told to do: Kafka's topic configs, by their names in snake case."""
+"""The configs of a partition's log: Kafka's topic configs, by their names in snake case."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
 
 PRODUCER = "producer"
-"""compression.type: batches stay as their producer compressed them."""
+"""compression.type: batches stay as their producers compressed them."""
 
 DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """The configs the storage layer and its callers read; defaults are Kafka 4.3.1's.
+    """The configs that the storage layer and its callers read; the defaults are those of Kafka 4.3.1.
 
     Three fields are not topic configs: `producer_id_expiration_ms` is the broker's producer.id.expiration.ms,
-    `validation` is kafkacompat.produce.validation ("records" or "header"), and `max_decompressed_bytes` bounds
-    what one batch may unpack to when its records have to be read.
+    `validation` is kafkacompat.produce.validation ("records" or "header"), and `max_decompressed_bytes` bounds the
+    bytes that one batch may decompress to when its records are read.
     """
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
@@ -53,10 +53,10 @@ class LogConfig:
 
     @property
     def compacted(self) -> bool:
-        """Whether every record needs a key."""
+        """Whether the topic is compacted, so that every record needs a key."""
         return "compact" in self.cleanup_policy
 
     @property
     def max_segment_ms(self) -> int:
-        """The age at which a new segment begins: compaction takes whole ones only, and may not come too late."""
+        """The age at which a segment is rolled: compaction needs whole segments before max.compaction.lag.ms passes."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms
