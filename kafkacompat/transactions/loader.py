@@ -38,7 +38,7 @@ class Loader(Replay):
         try:
             name = read_key(record.key or b"")
             if name is None:
-                self._skipped["their keys are of a version that is not known here"] += 1
+                self._skipped["unknown version of the key"] += 1
             else:
                 found = None if record.value is None else read_transaction(record.value)
                 self._take(name, found)
