@@ -119,9 +119,9 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/packages.py | $(VENV)/.development
+$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/runtime/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."
-	@$(BIN)/python -m spark_integration.maven $(filter %.xml,$^)
+	@$(BIN)/python -m spark_integration.runtime.maven $(filter %.xml,$^)
 	@$(BIN)/kafkacompat spark prepare
 	@echo "Starting Apache Kafka once, to keep its classes for the JVMs of the tests ..."
 	@$(BIN)/python -m compat_tests.class_data

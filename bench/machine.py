@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import kafkacompat
-from spark_integration.maven import program
+from spark_integration.runtime.maven import program
 
 
 def describe() -> dict[str, str]:

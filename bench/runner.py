@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.row import HEADER, KAFKA, OLD_KAFKA, RECORDS, AnyRow, LibraryRow, Options, Row, Samples
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafkaBroker
-from spark_integration.maven import BUILD
+from spark_integration.runtime.maven import BUILD
 
 Results = dict[str, list[Samples]]
 Tell = Callable[[str], None]

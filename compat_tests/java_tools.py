@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_integration.maven import BUILD, build_once, jar_folder, program
+from spark_integration.runtime.maven import BUILD, build_once, jar_folder, program
 
 POM = Path(__file__).resolve().parent / "java" / "pom.xml"
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from compat_tests.java_tools import SHORT_LIVED, compile_java, kafka_class_path
-from spark_integration.maven import BUILD, program
+from spark_integration.runtime.maven import BUILD, program
 
 JAVA = Path(__file__).resolve().parent / "java"
 

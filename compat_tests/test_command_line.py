@@ -125,11 +125,12 @@ def test_no_start_waits_for_what_the_first_consumer_needs(
     modules = imported(tmp_path / "stderr")
     start = modules[: modules.index("kafkacompat.wire.apis.metadata")]
     assert "kafkacompat.broker" in start
-    assert {name for name in start if name.startswith(("kafkacompat.groups.", "kafkacompat.transactions."))} == {
+    coordinators = ("kafkacompat.coordination.", "kafkacompat.groups.", "kafkacompat.transactions.")
+    assert {name for name in start if name.startswith(coordinators)} == {
         "kafkacompat.coordination.internal_topic",
-        "kafkacompat.groups.offsets_topic",
         "kafkacompat.coordination.partition_events",
         "kafkacompat.coordination.replicated_log",
+        "kafkacompat.groups.offsets_topic",
         "kafkacompat.transactions.topic",
     }
     assert "kafkacompat.transactions.coordinator" not in modules

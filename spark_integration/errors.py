@@ -24,7 +24,7 @@ KNOWN: Sequence[Known] = (
     Known(r"spark_integration\.\S+\.(?:Pipeline|Registry)Error: ([^\n]+)", "{0}"),
     Known(
         r"ModuleNotFoundError: No module named '([^']+)'",
-        "the executors' Python has no {0}: install kafkacompat[spark] on every worker",
+        "the executors' Python has no {0}: run pip install '.[spark]' in a clone of kafkacompat on every worker",
     ),
     Known(
         r"JAVA_GATEWAY_EXITED",

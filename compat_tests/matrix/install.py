@@ -17,7 +17,7 @@ from pathlib import Path
 
 from compat_tests.java_tools import SHORT_LIVED
 from compat_tests.matrix.driver import Launch
-from spark_integration.maven import BUILD, MissingProgramError, build_once, jar_folder, program
+from spark_integration.runtime.maven import BUILD, MissingProgramError, build_once, jar_folder, program
 
 MATRIX = BUILD / "matrix"
 ROOT = Path(__file__).resolve().parents[2]

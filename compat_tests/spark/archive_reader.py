@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from compat_tests.spark.archives import in_frame
-from spark_integration.archive import read_archive
+from spark_integration.archive.reading import read_archive
 from spark_integration.session import start_session
 
 

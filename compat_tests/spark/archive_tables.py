@@ -20,8 +20,9 @@ from compat_tests.spark.scene import Scene
 from spark_integration.archive.ledger import Ledger
 from spark_integration.archive.tables import Table
 from spark_integration.errors import PipelineError
-from spark_integration.manifest import Commit, DataFile, read_manifest
 from spark_integration.session import start_session
+from spark_integration.state.archives import read_manifest
+from spark_integration.state.manifest import Commit, DataFile
 
 
 @dataclass(frozen=True)

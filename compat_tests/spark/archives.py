@@ -11,9 +11,11 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of
 from compat_tests.spark.scene import Scene, once
-from spark_integration.archive import ArchiveSummary, FileOptions, archive, read_archive
-from spark_integration.manifest import read_manifest
-from spark_integration.query import StreamOptions
+from spark_integration.archive.pipeline import ArchiveSummary, archive
+from spark_integration.archive.reading import read_archive
+from spark_integration.archive.settings import FileOptions
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.state.archives import read_manifest
 
 DAY_MS = 86_400_000
 COLUMNS = (

@@ -16,9 +16,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from compat_tests.brokers import ROOT, Broker
 from compat_tests.waiting import until
-from spark_integration.mirror import MirrorSummary, mirror
-from spark_integration.names import Names
-from spark_integration.query import StreamOptions
+from spark_integration.mirror.pipeline import MirrorSummary, mirror
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.topics.names import TopicNames
 
 ORIGIN = "kafkacompat-origin-"
 Header = tuple[str, "bytes | None"]
@@ -151,7 +151,7 @@ def options(broker: Broker, **more: str) -> dict[str, str]:
 
 
 def mirrored(
-    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: Names | None = None, /, **more: str
+    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TopicNames | None = None, /, **more: str
 ) -> MirrorSummary:
     """Mirror what is there in this process, and keep the offset map in a topic named after the checkpoint."""
     reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})

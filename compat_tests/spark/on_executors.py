@@ -20,7 +20,7 @@ def told(batches: Iterable[Any]) -> Iterable[Any]:
 
     import pyarrow as pa
 
-    from spark_integration import offsets
+    from spark_integration.topics import offsets
 
     for batch in batches:
         rows = batch.to_pylist()

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from configparser import ConfigParser
 from pathlib import Path
 
-from spark_integration import packages
-from spark_integration.maven import BUILD, build_once
+from spark_integration.runtime import packages
+from spark_integration.runtime.maven import BUILD, build_once
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ("spark", "test", "demo")

@@ -13,8 +13,9 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
 from compat_tests.spark.rollups import MEASURES, Event, Model, in_table, in_topic
 from spark_integration.errors import PipelineError
-from spark_integration.query import StreamOptions
-from spark_integration.rollup import Rollup, RollupSummary, rollup
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.rollup.pipeline import RollupSummary, rollup
+from spark_integration.rollup.settings import Rollup
 
 
 class Case:

@@ -16,8 +16,9 @@ from typing import Any
 from pyspark.sql import functions as sql
 
 from compat_tests.spark.releases import tables
-from spark_integration.archive import archive, read_archive
-from spark_integration.query import StreamOptions
+from spark_integration.archive.pipeline import archive
+from spark_integration.archive.reading import read_archive
+from spark_integration.queries.settings import StreamOptions
 from spark_integration.session import start_session
 
 RECORDS = 1000

@@ -12,11 +12,12 @@ from confluent_kafka.admin import NewPartitions
 from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import assert_the_same, held, in_frame, in_topics, produce_all_kinds, run, spans
 from compat_tests.spark.scene import Scene, fill, numbered
-from spark_integration.archive import FileOptions, compaction
+from spark_integration.archive import compaction
 from spark_integration.archive.ledger import Ledger
-from spark_integration.checkpoint import planned_batch
+from spark_integration.archive.settings import FileOptions
 from spark_integration.errors import PipelineError, sentence_of
-from spark_integration.manifest import read_manifest
+from spark_integration.state.archives import read_manifest
+from spark_integration.state.checkpoint import planned_batch
 
 
 def test_an_archive_holds_all_that_the_topic_holds(scene: Scene) -> None:

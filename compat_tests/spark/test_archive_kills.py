@@ -25,7 +25,7 @@ from compat_tests.spark.archives import in_topics, produce_all_kinds
 from compat_tests.spark.copies import kills
 from compat_tests.spark.releases import tables
 from compat_tests.waiting import pause, until
-from spark_integration.manifest import COMMITS, Commit, commit_of_json
+from spark_integration.state.manifest import COMMITS, Commit, commit_of_json
 
 pytestmark = pytest.mark.spark
 

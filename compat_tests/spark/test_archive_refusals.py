@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import held, in_frame, in_topics, run
 from compat_tests.spark.scene import Scene, fill, numbered
-from spark_integration.archive import FileOptions
+from spark_integration.archive.settings import FileOptions
 from spark_integration.errors import PipelineError, sentence_of
 
 

@@ -13,17 +13,18 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import ALL, BY_VALUE, offsets_of, source_of
 from compat_tests.spark.faults import Numbered, faulty, produce, send, told
-from spark_integration.archive import archive
-from spark_integration.audit import audit, pipeline, ranges
+from spark_integration.archive.pipeline import archive
+from spark_integration.audit import pipeline, ranges
+from spark_integration.audit.pipeline import audit
 from spark_integration.audit.ranges import Ranges
-from spark_integration.audit.work import Judging
-from spark_integration.cluster import Cluster
+from spark_integration.audit.settings import AuditSettings
 from spark_integration.errors import PipelineError
-from spark_integration.query import StreamOptions
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.topics.cluster import Cluster
 
 pytestmark = pytest.mark.spark
 
-JUDGING = Judging(BY_VALUE, limit=ALL)
+JUDGING = AuditSettings(BY_VALUE, limit=ALL)
 
 
 def archived(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
@@ -44,7 +45,7 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
     send(broker, name, faults.sent)
     path = archived(spark, broker, name, tmp_path)
     send(broker, name, {0: [("late", number) for number in range(7)]})
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     for kind, wanted in (("gap", faults.dropped), ("duplicate", faults.doubled), ("inversion", faults.overtaken)):
         for place in ("topic", "archive"):
             assert told(row for row in summary.details[kind] if row["place"] == place) == wanted
@@ -54,7 +55,7 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
     (row,) = summary.latency
     assert (row["place"], row["stage"], row["records"]) == ("archive", "event-archive", len(faults.all_sent()))
     assert 0 <= row["p50"] <= row["max"] < 600_000
-    alone = audit(spark, path=path, judging=JUDGING)
+    alone = audit(spark, path=path, settings=JUDGING)
     assert alone.found == {"gap": 12, "duplicate": 12, "inversion": 12}
 
 
@@ -73,11 +74,11 @@ def test_an_archive_that_grows(
         return found
 
     monkeypatch.setattr(pipeline, "resolve", growing)
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert summary.found == {}
     assert [(row["place"], row["records"]) for row in summary.topics] == [("topic", 10), ("archive", 10)]
     monkeypatch.undo()
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert [row["records"] for row in summary.topics] == [30, 30]
 
 
@@ -115,13 +116,13 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
     assert 0 < len(gone) < 300, "all was lost, or nothing"
     victim.unlink()
     names = {(f"p{partition}", offset) for partition, offset in gone}
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "missing") == gone
     assert offsets_of(summary, "lost") == gone
     assert {row["note"] for row in summary.details["lost"]} == {f"{victim.relative_to(path)} is missing"}
     assert summary.found["missing"] == summary.found["lost"] == len(gone)
     assert told(summary.details.get("gap", [])) == inner(names)
-    alone = audit(spark, path=path, judging=JUDGING)
+    alone = audit(spark, path=path, settings=JUDGING)
     assert offsets_of(alone, "lost") == gone
 
 
@@ -164,7 +165,7 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
     send(broker, name, {0: [("p", 6)]})
     path = archived(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "extra") == {(0, 3), (0, 4), (0, 5)}
     assert summary.found == {"extra": 3, "marker": 3, "aborted": 3, "aborted-sequence": 3, "absent": 3}
 

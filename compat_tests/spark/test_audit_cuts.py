@@ -12,13 +12,12 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import judged, source_of
 from compat_tests.spark.faults import produce, send, told
-from spark_integration.audit import audit
-from spark_integration.audit.fields import Fields
-from spark_integration.audit.work import Judging
+from spark_integration.audit.pipeline import audit
+from spark_integration.audit.settings import AuditFields, AuditSettings
 
 pytestmark = pytest.mark.spark
 
-FROM_ZERO = Fields("$.producer", "$.sequence", first_sequence=0)
+FROM_ZERO = AuditFields("$.producer", "$.sequence", first_sequence=0)
 
 
 def alternating(broker: Broker, topic: str, dropped: int) -> None:
@@ -37,15 +36,15 @@ def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
     assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(0, 20, 2)}
     assert told(summary.details["gap"]) == {("p", 31)}
     assert summary.found == {"gap": 1, "cut-sequence": 10}
-    by_partition = Judging(Fields("$.producer", "$.sequence"), sequence_scope="partition")
-    assert "cut-sequence" not in audit(spark, source_of(broker, name), judging=by_partition).found
+    by_partition = AuditSettings(AuditFields("$.producer", "$.sequence"), sequence_scope="partition")
+    assert "cut-sequence" not in audit(spark, source_of(broker, name), settings=by_partition).found
 
 
 def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
     """Of one partition the first ten are read: what is missing above the last of them may be in the others."""
     alternating(broker, name, dropped=11)
     ends = json.dumps({name: {"0": 10, "1": -1}})
-    summary = audit(spark, source_of(broker, name, endingOffsets=ends), judging=Judging(FROM_ZERO))
+    summary = audit(spark, source_of(broker, name, endingOffsets=ends), settings=AuditSettings(FROM_ZERO))
     assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(20, 39, 2)}
     assert told(summary.details["gap"]) == {("p", 11)}
 

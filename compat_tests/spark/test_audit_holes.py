@@ -18,8 +18,8 @@ from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
 from compat_tests.spark.copies import held
 from compat_tests.spark.faults import produce, send, told
 from compat_tests.waiting import pause, until
-from spark_integration.audit import audit
-from spark_integration.audit.work import Judging
+from spark_integration.audit.pipeline import audit
+from spark_integration.audit.settings import AuditSettings
 
 pytestmark = pytest.mark.spark
 
@@ -55,7 +55,7 @@ def test_holes_that_are_not_looked_into(broker: Broker, spark: Any, name: str) -
         producer.begin_transaction()
         produce(producer, name, 0, [("p", number)], {})
         producer.commit_transaction(30)
-    summary = audit(spark, source_of(broker, name), judging=Judging(BY_VALUE, examine=2))
+    summary = audit(spark, source_of(broker, name), settings=AuditSettings(BY_VALUE, examine=2))
     assert offsets_of(summary, "marker") == {(0, 1), (0, 3)}
     assert summary.found == {"unexamined": 1, "marker": 2}
     assert summary.verdict.startswith("UNSURE")

@@ -70,7 +70,7 @@ def ended(process: subprocess.Popen[str], folder: Path) -> str:
 
 
 def archived(spark: Any, folder: Path) -> list[Record]:
-    from spark_integration.archive import read_archive
+    from spark_integration.archive.reading import read_archive
 
     rows = read_archive(spark, str(folder / "archive")).selectExpr("partition", "offset", "string(value)").collect()
     return [tuple(row) for row in rows]

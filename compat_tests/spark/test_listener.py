@@ -23,12 +23,13 @@ from compat_tests.java_tools import run_java
 from compat_tests.spark.scene import Scene, fill, numbered
 from compat_tests.waiting import until
 from kafkacompat.history.ports import free_port
-from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.listener import BatchProgress, KafkaListener
-from spark_integration.observers import Committer, JsonLines
-from spark_integration.offsets import Offsets, TopicPartition, offsets_of_json
-from spark_integration.query import StreamOptions, run_query
+from spark_integration.queries.listener import BatchProgress, KafkaListener
+from spark_integration.queries.observers import Committer, JsonLines
+from spark_integration.queries.query import run_query
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.offsets import Offsets, TopicPartition, offsets_of_json
 
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 LIMIT = 8

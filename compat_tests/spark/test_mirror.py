@@ -30,13 +30,13 @@ from compat_tests.spark.copies import (
     various,
 )
 from compat_tests.waiting import until
-from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.mirror import MirrorSummary
-from spark_integration.names import Names
-from spark_integration.origin import with_origin
-from spark_integration.sink import write_batch
-from spark_integration.source import read_batch
+from spark_integration.mirror.pipeline import MirrorSummary
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.names import TopicNames
+from spark_integration.topics.origin import with_origin
+from spark_integration.topics.sink import write_batch
+from spark_integration.topics.source import read_batch
 
 SEED = 20261122
 
@@ -49,7 +49,7 @@ def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path:
     create_topic(broker, name, 2, retention_ms="77777777")
     records = various(random.Random(SEED), 200)
     produce(broker, name, records, 2)
-    summary = mirrored(spark, broker, broker, tmp_path / name, Names("copy."), subscribe=name)
+    summary = mirrored(spark, broker, broker, tmp_path / name, TopicNames("copy."), subscribe=name)
     assert summary == MirrorSummary(1, 200, 1, 0, f"map-{name}")
     assert_copied(broker, name, broker, f"copy.{name}")
     resource = ConfigResource(ConfigResource.Type.TOPIC, f"copy.{name}")
@@ -127,8 +127,8 @@ class TestContents:
         create_topic(other, f"{name}-other", 1)
         produce(one, name, numbered(10), 1)
         for times in range(2):
-            there = mirrored(spark, one, other, tmp_path / "c", Names("one."), subscribePattern=".*")
-            back = mirrored(spark, other, one, tmp_path / "d" / "c", Names("other."), subscribePattern=".*")
+            there = mirrored(spark, one, other, tmp_path / "c", TopicNames("one."), subscribePattern=".*")
+            back = mirrored(spark, other, one, tmp_path / "d" / "c", TopicNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
             assert back.left_out == f"one.{name}, one.{name}-empty"
         assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
@@ -240,15 +240,15 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("wrong", "names", "told"),
         [
-            ({"subscribe": "{topic}"}, Names(), "would be mirrored into itself"),
-            ({"subscribe": "missing"}, Names(), "there is no topic missing"),
-            ({"subscribe": "{topic}", "minPartitions": "9"}, Names("x."), "minPartitions would mix up"),
-            ({"subscribe": "{topic}"}, Names("a b"), "which is no topic's name"),
-            ({"subscribe": "{topic}"}, Names("", {"other": "b"}), "no topic other, which --map names"),
+            ({"subscribe": "{topic}"}, TopicNames(), "would be mirrored into itself"),
+            ({"subscribe": "missing"}, TopicNames(), "there is no topic missing"),
+            ({"subscribe": "{topic}", "minPartitions": "9"}, TopicNames("x."), "minPartitions would mix up"),
+            ({"subscribe": "{topic}"}, TopicNames("a b"), "which is no topic's name"),
+            ({"subscribe": "{topic}"}, TopicNames("", {"other": "b"}), "no topic other, which --map names"),
         ],
     )
     def test_nothing_is_made(
-        self, broker: Broker, spark: Any, name: str, tmp_path: Path, wrong: dict[str, str], names: Names, told: str
+        self, broker: Broker, spark: Any, name: str, tmp_path: Path, wrong: dict[str, str], names: TopicNames, told: str
     ) -> None:
         create_topic(broker, name, 1)
         until(lambda: name in topics(broker))  # Kafka answers a moment before its brokers know the topic

@@ -27,14 +27,14 @@ from compat_tests.spark.copies import (
     produce,
 )
 from compat_tests.waiting import until
-from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import batches
 from spark_integration.mirror.offset_map import entry_of
-from spark_integration.origin import with_origin
-from spark_integration.sink import write_batch
-from spark_integration.source import read_batch
-from spark_integration.written import written
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.origin import with_origin
+from spark_integration.topics.sink import write_batch
+from spark_integration.topics.source import read_batch
+from spark_integration.topics.written import written
 
 pytestmark = pytest.mark.spark
 

@@ -1,4 +1,4 @@
-"""Origins in headers, as `spark_integration.origin` writes and reads them."""
+"""Origins in headers, as `spark_integration.topics.origin` writes and reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.origin import COLUMNS, HEADERS_TYPE, came_through, origin_columns, with_origin
+from spark_integration.topics.origin import COLUMNS, HEADERS_TYPE, came_through, origin_columns, with_origin
 
 TIME = datetime(2026, 11, 22, 3, 45, 0, 123_000, tzinfo=timezone.utc)
 SCHEMA = f"topic string, partition int, offset bigint, timestamp timestamp, headers {HEADERS_TYPE}"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from compat_tests.brokers import ROOT
-from spark_integration.fetching import jar_folders
-from spark_integration.packages import installed
+from spark_integration.runtime.fetching import jar_folders
+from spark_integration.runtime.packages import installed
 
 pytestmark = pytest.mark.spark
 

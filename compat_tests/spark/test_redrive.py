@@ -13,8 +13,9 @@ from compat_tests.spark.scene import Scene
 from compat_tests.spark.validation import Validation, headers_of, key_of, produce, split
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
-from spark_integration.redrive import Ledger, RedriveSummary, redrive
-from spark_integration.validate.choice import SchemaOptions
+from spark_integration.redrive.ledger import RedriveLedger
+from spark_integration.redrive.pipeline import RedriveSummary, redrive
+from spark_integration.validate.settings import SchemaOptions
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +67,7 @@ def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
     """Neither by another --where, nor when a run has ended behind its records and before its ledger."""
     redriven = Redrive(scene)
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "finish", fail)
+        patched.setattr(RedriveLedger, "finish", fail)
         with pytest.raises(OSError, match="power"):
             redriven("offset <= 2")
     assert len(redriven.back()) == 2

@@ -14,7 +14,7 @@ from compat_tests.confluent import consumer_of, create_topic, read
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.copies import contents, mirrored, numbered, of_contents, options, produce
 from spark_integration.errors import PipelineError
-from spark_integration.translate import translate
+from spark_integration.mirror.translation import translate
 
 
 def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:

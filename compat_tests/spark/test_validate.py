@@ -17,8 +17,8 @@ from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
 from compat_tests.spark.validation import Validation, avro, headers_of, key_of, produce, record, split
 from spark_integration.errors import PipelineError
-from spark_integration.validate.choice import SchemaOptions
 from spark_integration.validate.registry import RegistryOptions
+from spark_integration.validate.settings import SchemaOptions
 
 DDL = "id bigint not null, name string, place struct<zip: string>"
 GOOD = [{"id": 1, "name": "a", "place": {"zip": "z"}}, {"id": 2, "name": None, "place": None}]

@@ -12,9 +12,9 @@ from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
 from compat_tests.spark.validation import Validation, avro, key_of, produce, record
 from spark_integration.validate import batches
-from spark_integration.validate.choice import SchemaOptions
 from spark_integration.validate.outputs import lacking, write_topic
 from spark_integration.validate.registry import RegistryOptions
+from spark_integration.validate.settings import SchemaOptions
 
 pytestmark = pytest.mark.spark
 

@@ -15,10 +15,10 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Broker
 from compat_tests.spark.copies import ANY_NUMBER, Run
 from compat_tests.spark.scene import Scene
-from spark_integration.query import StreamOptions
-from spark_integration.validate import ValidateSummary, command, validate
-from spark_integration.validate.choice import SchemaOptions
-from spark_integration.validate.outputs import Outputs
+from spark_integration.command_line.validate import command
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.validate.pipeline import ValidateSummary, validate
+from spark_integration.validate.settings import Outputs, SchemaOptions
 
 Place = tuple[int, int]
 

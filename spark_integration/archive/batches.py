@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration.archive.layout import records_of
+from spark_integration.archive.layout import archive_columns
 from spark_integration.archive.ledger import Ledger
-from spark_integration.checkpoint import planned_batch
-from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.intervals import outside
-from spark_integration.manifest import UNKNOWN_IDS, Interval, OffsetRange, without
-from spark_integration.offsets import Offsets, TopicPartition
+from spark_integration.state.checkpoint import planned_batch
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import UNKNOWN_IDS, OffsetRange
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.intervals import records_outside
+from spark_integration.topics.offsets import Interval, Offsets, TopicPartition, intersect_intervals, subtract_intervals
 
 
 class Batches:
@@ -54,13 +54,15 @@ class Batches:
     def _add(self, frame: DataFrame, batch: int) -> None:
         planned = planned_batch(self._spark, self._checkpoint, batch)
         asked = moved(planned.start, planned.end)
-        covered = {one: overlap(interval, self._ledger.covered.get(one, [])) for one, interval in asked.items()}
-        missing = {one: without(interval, covered[one]) for one, interval in asked.items()}
+        covered = {
+            one: intersect_intervals(interval, self._ledger.covered.get(one, [])) for one, interval in asked.items()
+        }
+        missing = {one: subtract_intervals(interval, covered[one]) for one, interval in asked.items()}
         self.there_already += sum(until - first for intervals in covered.values() for first, until in intervals)
         query = query_of(self._spark, self._checkpoint)
         ranges = self._ranges({one: intervals for one, intervals in missing.items() if intervals})
         if ranges or query not in self._ledger.queries:
-            left = outside(records_of(frame), covered) if ranges else records_of(frame).limit(0)
+            left = records_outside(archive_columns(frame), covered) if ranges else archive_columns(frame).limit(0)
             self._commit(left, query, batch, ranges)
 
     def _commit(self, left: DataFrame, query: str | None, batch: int, ranges: tuple[OffsetRange, ...]) -> None:
@@ -99,12 +101,6 @@ def moved(start: Offsets, end: Offsets) -> dict[TopicPartition, Interval]:
     """Return what a batch reads of each partition; one that came later is read from offset 0."""
     intervals = {one: (max(0, start[one]), until) for one, until in end.items()}
     return {one: interval for one, interval in intervals.items() if interval[0] < interval[1]}
-
-
-def overlap(interval: Interval, covered: list[Interval]) -> list[Interval]:
-    """Return the parts of *interval* that are in *covered*."""
-    cut = ((max(first, interval[0]), min(until, interval[1])) for first, until in covered)
-    return [(first, until) for first, until in cut if first < until]
 
 
 def check_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:

@@ -10,16 +10,17 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from spark_integration.archive.batches import check_ids, query_of
-from spark_integration.archive.layout import PARTITION_BY, FileOptions, check_partition_by
 from spark_integration.archive.reading import require_format
-from spark_integration.checkpoint import EARLIEST, finished_offsets
-from spark_integration.cluster import Cluster, Spec
+from spark_integration.archive.settings import PARTITION_BY, FileOptions, check_partition_by
 from spark_integration.errors import PipelineError, sentence_of
-from spark_integration.files import Files
-from spark_integration.manifest import COMMITS, Description, Interval, Manifest, is_archive, read_manifest
-from spark_integration.offsets import Offsets, TopicPartition, json_of_offsets
-from spark_integration.query import StreamOptions
-from spark_integration.source import topics_of
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.state.archives import is_archive, read_manifest
+from spark_integration.state.checkpoint import EARLIEST, finished_offsets
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import COMMITS, Description, Manifest
+from spark_integration.topics.cluster import Cluster, Spec
+from spark_integration.topics.offsets import Interval, Offsets, TopicPartition, json_of_offsets
+from spark_integration.topics.source import topics_of
 
 LATEST = -1
 

@@ -12,9 +12,10 @@ from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.archive.ledger import Ledger
 from spark_integration.archive.parquet import with_spans
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.manifest import Commit, DataFile, Manifest, OffsetRange, Span, known_ids, read_manifest
-from spark_integration.offsets import TopicPartition
+from spark_integration.state.archives import read_manifest
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import Commit, DataFile, Manifest, OffsetRange, known_ids
+from spark_integration.topics.offsets import Span, TopicPartition
 
 # A commit is a file of some hundred bytes, and every start reads them all.
 MANIFEST_COMMITS = 1000

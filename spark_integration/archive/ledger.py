@@ -16,22 +16,19 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.manifest import (
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import (
     COMMITS,
     FOLDER,
     Commit,
     DataFile,
-    Interval,
     Manifest,
     OffsetRange,
     commit_of_json,
     covered_by,
-    joined,
     known_ids,
-    without,
 )
-from spark_integration.offsets import TopicPartition
+from spark_integration.topics.offsets import Interval, TopicPartition, join_intervals, subtract_intervals
 
 STAGING = f"{FOLDER}/staging"
 
@@ -152,7 +149,7 @@ class Ledger:
             self.files.pop(one, None)
         self.files.update({one.path: one for one in done.files})
         for partition, intervals in covered_by(done.ranges).items():
-            self.covered[partition] = joined([*self.covered.get(partition, []), *intervals])
+            self.covered[partition] = join_intervals([*self.covered.get(partition, []), *intervals])
 
     def _overtaken(self) -> PipelineError:
         return PipelineError(
@@ -191,7 +188,9 @@ class Ledger:
         return tuple(
             one._replace(from_offset=first, until_offset=until)
             for one in ranges
-            for first, until in without((one.from_offset, one.until_offset), self.covered.get(one.topic_partition, []))
+            for first, until in subtract_intervals(
+                (one.from_offset, one.until_offset), self.covered.get(one.topic_partition, [])
+            )
         )
 
     def _counts(self, left: Commit) -> bool:

@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration.archive.layout import SCHEMA, in_order
+from spark_integration.archive.layout import SCHEMA, sort_for_files
 from spark_integration.archive.ledger import staging
-from spark_integration.files import Files
-from spark_integration.intervals import spans
-from spark_integration.manifest import COMMITS, Commit, DataFile, OffsetRange, Span, covered_by
-from spark_integration.offsets import TopicPartition
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import COMMITS, Commit, DataFile, OffsetRange, covered_by
+from spark_integration.topics.intervals import spans_of
+from spark_integration.topics.offsets import Span, TopicPartition
 
 KEPT_COMMITS = 100
 
@@ -36,7 +36,7 @@ class Parquet:
         folder = f"{staging(commit)}/data"
         # Of the query's own session, so the user's is as it was. INT96, the default, has no statistics.
         frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        writer = in_order(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
+        writer = sort_for_files(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
         writer.option("maxRecordsPerFile", self._max_records_per_file).parquet(self._files.path(folder))
         staged = self._staged(folder, commit.ranges)
         ranges = counted(commit.ranges, staged) if commit.kind == "batch" else commit.ranges
@@ -70,7 +70,7 @@ class Parquet:
         frame = self._spark.read.schema(SCHEMA).parquet(self._files.path(folder))
         places = frame.select("_metadata.file_path", "_metadata.file_size", "topic", "partition", "offset")
         sizes, held = {}, dict[str, list[Span]]()
-        for uri, size, span in spans(places, covered_by(ranges), "file_path", "file_size"):
+        for uri, size, span in spans_of(places, covered_by(ranges), "file_path", "file_size"):
             path = unquote(uri).rpartition(f"{folder}/")[2]
             sizes[path] = size
             held.setdefault(path, []).append(span)

@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.intervals import within
-from spark_integration.manifest import Manifest, read_manifest
+from spark_integration.state.archives import read_manifest
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import Manifest
+from spark_integration.topics.intervals import records_within
 
 
 def read_archive(spark: SparkSession, path: str, format: str | None = None) -> DataFrame:
@@ -27,21 +28,21 @@ def read_archive(spark: SparkSession, path: str, format: str | None = None) -> D
     if format not in (None, found):
         raise PipelineError(f"the archive in {path} is {found}, not {format}: leave --format out")
     if found == "parquet":
-        return read_files(spark, path, manifest)
+        return read_parquet_archive(spark, path, manifest)
     require_format(spark, found)
     # A table has the records of a commit a moment before the manifest has it, and keeps those of a run that was killed.
-    return within(spark.read.format(found).load(path), manifest.covered).select(*COLUMNS)
+    return records_within(spark.read.format(found).load(path), manifest.covered).select(*COLUMNS)
 
 
-def read_files(spark: SparkSession, path: str, manifest: Manifest) -> DataFrame:
+def read_parquet_archive(spark: SparkSession, path: str, manifest: Manifest) -> DataFrame:
     """Return the records of an archive in Parquet."""
     if problems := check_files(spark, path, manifest):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise PipelineError(f"{problems[0]}{more}: restore it from a copy, or archive its topics anew elsewhere")
-    return records_of(spark, path, [file.path for file in manifest.files])
+    return read_parquet_files(spark, path, [file.path for file in manifest.files])
 
 
-def records_of(spark: SparkSession, path: str, names: Iterable[str]) -> DataFrame:
+def read_parquet_files(spark: SparkSession, path: str, names: Iterable[str]) -> DataFrame:
     """Return the records of these Parquet files of the archive at *path*."""
     files = Files(spark, path)
     named = [files.path(name) for name in names]
@@ -54,7 +55,7 @@ def records_of(spark: SparkSession, path: str, names: Iterable[str]) -> DataFram
 
 def check_files(spark: SparkSession, path: str, manifest: Manifest) -> list[str]:
     """Compare the files of a Parquet archive with its manifest; return a clause for each that is missing or changed."""
-    found = sizes(spark, path)
+    found = data_file_sizes(spark, path)
     told = ((file, found.get(file.path)) for file in manifest.files)
     return [
         f"{path}/{file.path} is missing"
@@ -65,7 +66,7 @@ def check_files(spark: SparkSession, path: str, manifest: Manifest) -> list[str]
     ]
 
 
-def sizes(spark: SparkSession, path: str) -> dict[str, int]:
+def data_file_sizes(spark: SparkSession, path: str) -> dict[str, int]:
     """Return the sizes in bytes of all data files below *path*, by their paths below it; hidden ones are left out."""
     root = Files(spark, path).uri + "/"
     # The contents are not read, as they are not selected; Spark lists the folders in parallel.

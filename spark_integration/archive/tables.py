@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.archive.layout import SCHEMA, in_order
+from spark_integration.archive.layout import SCHEMA, sort_for_files
 from spark_integration.archive.parquet import counted, forget
-from spark_integration.files import Files
-from spark_integration.intervals import Intervals, near, spans, within
-from spark_integration.manifest import Commit, DataFile, covered_by
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import Commit, DataFile, covered_by
+from spark_integration.topics.intervals import Intervals, covering_condition, records_within, spans_of
 
 MARK = "kafkacompat-archive-commit"
 
@@ -44,7 +44,7 @@ class Table(ABC):
         if commit.kind == "compact":
             self.merge()
             return commit
-        writer = in_order(frame, self.partition_by).write.format(self.format).mode("append")
+        writer = sort_for_files(frame, self.partition_by).write.format(self.format).mode("append")
         marked = self.marked(writer.option("maxRecordsPerFile", self._max_records_per_file), mark_of(commit))
         marked.save(self.path)
         return self._counted(commit)
@@ -67,15 +67,15 @@ class Table(ABC):
         if not commit.ranges:
             return commit
         intervals = covered_by(commit.ranges)
-        held = tuple(span for (span,) in spans(self._near(intervals), intervals))
+        held = tuple(span for (span,) in spans_of(self._near(intervals), intervals))
         return replace(commit, ranges=counted(commit.ranges, [DataFile("", 0, held)]))
 
     def holds(self, intervals: Intervals) -> bool:
         """Return whether the table has any record of these offsets."""
-        return bool(within(self._near(intervals), intervals).head(1))
+        return bool(records_within(self._near(intervals), intervals).head(1))
 
     def _near(self, intervals: Intervals) -> DataFrame:
-        return self.spark.read.format(self.format).load(self.path).where(near(intervals))
+        return self.spark.read.format(self.format).load(self.path).where(covering_condition(intervals))
 
     @abstractmethod
     def create(self) -> None:

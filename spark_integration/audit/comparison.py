@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.archives import ArchivePlace
+from spark_integration.audit.archive_records import ArchivePlace
 from spark_integration.audit.places import Place
 from spark_integration.audit.ranges import EVERYTHING, Ranges
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_integration.audit.kinds import KINDS, PROBLEMS, counted
-from spark_integration.audit.latency import PERCENTILES
+from spark_integration.audit.kinds import KINDS, PROBLEMS, describe_count
+from spark_integration.audit.settings import PERCENTILES
 from spark_integration.errors import PipelineError
 
 UNITS_MS: Mapping[str, float] = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -32,7 +32,7 @@ class Condition:
     def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
         """Return a clause for each time that it holds, or that a latency was not measured at all."""
         if self.kind is not None:
-            return [counted(self.kind, found[self.kind])] if found.get(self.kind) else []
+            return [describe_count(self.kind, found[self.kind])] if found.get(self.kind) else []
         rows = [row for row in latency if self.stage in (None, row["stage"])]
         if not rows:
             return [f"{self.text}: nothing was measured"]
@@ -43,7 +43,7 @@ class Condition:
         ]
 
 
-def conditions(text: str) -> list[Condition]:
+def parse_conditions(text: str) -> list[Condition]:
     """Read conditions, separated by commas; ``problem`` stands for every kind that is one; raises PipelineError."""
     found: list[Condition] = []
     for word in filter(None, (word.strip() for word in text.split(","))):

@@ -11,9 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.kinds import KINDS, PROBLEMS, counted
-from spark_integration.audit.table import show
-from spark_integration.console import Summary
+from spark_integration.audit.kinds import KINDS
 
 Row = dict[str, Any]
 
@@ -91,52 +89,3 @@ def _finding(kind: str, told: Mapping[str, Column]) -> Column:
     values = {"kind": sql.lit(kind), "note": sql.lit(None), **told}
     names = ("kind", "first", "last", "count", "note")
     return sql.struct(*(values[name].cast(COLUMNS[name]).alias(name) for name in names))
-
-
-@dataclass(frozen=True)
-class AuditSummary(Summary):
-    """What an audit found; everything in it is plain data.
-
-    *topics* has a row for each place and topic: `records`, `offsets` (of a topic), `producers`, `first_ms` and
-    `last_ms` (of timestamps) and `found`, the counts by kind. *latency* has a row for each stage, in milliseconds.
-    *producers* are those with most findings, then with most records. *windows* are counts by time, *details* the first of each kind.
-    """
-
-    verdict: str
-    failed_on: list[str]
-    found: dict[str, int]
-    topics: list[Row]
-    latency: list[Row]
-    producers: list[Row]
-    details: dict[str, list[Row]]
-    notes: list[str]
-    window_ms: int
-    windows: list[Row]
-    latency_windows: list[Row]
-
-    @property
-    def exit_code(self) -> int:
-        """1 if what `--fail-on` names was found."""
-        return 1 if self.failed_on else 0
-
-    def show(self) -> None:
-        """Print it on standard output: the verdict, a table, and the first of each kind."""
-        show(self)
-
-
-def verdict(found: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
-    """Say in one line what is wrong, or that nothing is."""
-    names = {row["topic"] for row in topics}
-    where = f"{_number(sum(row['records'] for row in topics), 'record')} in {_number(len(names), 'topic')}"
-    if problems := [counted(kind, found[kind]) for kind in PROBLEMS if kind in found]:
-        return f"PROBLEMS in {where}: {'; '.join(problems)}"
-    if unknown := found.get("unexamined"):
-        return f"UNSURE of {where}: {counted('unexamined', unknown)}; no problem in the rest"
-    if by_sequence:
-        cut = f" but for {counted('cut-sequence', found['cut-sequence'])}" if "cut-sequence" in found else ""
-        return f"OK: {where}, no sequence missing, twice or out of order{cut}"
-    return f"OK by offsets: {where}; --sequence-field would tell what producers sent"
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from spark_integration.audit.batches import Batch, Reader
-from spark_integration.offsets import TopicPartition
+from spark_integration.audit.log_batches import Batch, Reader
+from spark_integration.topics.offsets import TopicPartition
 
 MARKER, COMPACTED, UNEXPLAINED, UNEXAMINED = "marker", "compacted", "unexplained", "unexamined"
 

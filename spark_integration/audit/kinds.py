@@ -37,7 +37,7 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
-def counted(kind: str, count: int) -> str:
+def describe_count(kind: str, count: int) -> str:
     """Say how many there are of a kind, and what that is."""
     return f"{count:,} {kind} ({KINDS[kind].counted})"
 

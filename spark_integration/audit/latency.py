@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import Row
 from spark_integration.audit.places import Place
+from spark_integration.audit.settings import PERCENTILES
 
 # Of percentile_approx: the rank that is told is wrong by at most 1/100,000 of the records.
 ACCURACY = 100_000
-PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def stages(*, by_field: bool) -> dict[str, Column]:

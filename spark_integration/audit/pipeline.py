@@ -9,19 +9,20 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_integration.audit import windows
-from spark_integration.audit.archives import archive_place
-from spark_integration.audit.batches import BatchReader
+from spark_integration.audit.archive_records import archive_place
 from spark_integration.audit.conditions import Condition
-from spark_integration.audit.findings import AuditSummary, verdict
 from spark_integration.audit.kinds import KINDS
+from spark_integration.audit.log_batches import BatchReader
 from spark_integration.audit.ranges import EVERYTHING, cuts_of, resolve
 from spark_integration.audit.report import write_report
-from spark_integration.audit.topics import topic_place
-from spark_integration.audit.work import Judging, Work
-from spark_integration.cluster import Cluster
+from spark_integration.audit.settings import AuditSettings
+from spark_integration.audit.summary import AuditSummary, audit_verdict
+from spark_integration.audit.topic_records import topic_place
+from spark_integration.audit.work import Work
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.source import topics_of
+from spark_integration.state.files import Files
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.source import topics_of
 
 
 def audit(
@@ -30,7 +31,7 @@ def audit(
     *,
     path: str | None = None,
     format: str | None = None,
-    judging: Judging | None = None,
+    settings: AuditSettings | None = None,
     fail_on: Collection[Condition] = (),
     report: Path | None = None,
     counts: str | None = None,
@@ -45,12 +46,12 @@ def audit(
             "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
         )
     _check_targets(spark, report, counts)
-    work = Work(spark, judging or Judging())
+    work = Work(spark, settings or AuditSettings())
     try:
         if source:
             _judge_topics(work, source, path, format)
         else:
-            work.judge_archive(archive_place(spark, str(path), work.judging.fields, format=format))
+            work.judge_archive(archive_place(spark, str(path), work.settings.fields, format=format))
         summary = _summary(work, fail_on, with_windows=report is not None)
         if counts is not None:
             windows.all_counts(work.places, windows.WIDTHS_MS[0]).write.parquet(counts)
@@ -69,7 +70,7 @@ def _check_targets(spark: SparkSession, report: Path | None, counts: str | None)
 
 
 def _judge_topics(work: Work, source: Mapping[str, str], path: str | None, format: str | None) -> None:
-    fields = work.judging.fields
+    fields = work.settings.fields
     with Cluster(work.spark, source) as cluster:
         names = sorted(topics_of(cluster, source))
         compacted_topics = {name for name in names if is_compacted(cluster, name)}
@@ -99,10 +100,10 @@ def _summary(work: Work, fail_on: Collection[Condition], *, with_windows: bool) 
     for row in work.topics:
         row["found"] = work.found.of(row["place"], row["topic"])
     found, width_ms = work.found.total(), windows.width_of(work.topics)
-    by_field = work.judging.fields.event_time is not None
+    by_field = work.settings.fields.event_time is not None
     in_time = work.places if with_windows else []
     return AuditSummary(
-        verdict=verdict(found, work.topics, by_sequence=work.judging.fields.sequence is not None),
+        verdict=audit_verdict(found, work.topics, by_sequence=work.settings.fields.sequence is not None),
         failed_on=[clause for one in fail_on for clause in one.met(found, work.latency)],
         found=found,
         topics=work.topics,

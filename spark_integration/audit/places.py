@@ -9,8 +9,9 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.fields import Fields
-from spark_integration.offsets import TopicPartition
+from spark_integration.audit.fields import field_columns
+from spark_integration.audit.settings import AuditFields
+from spark_integration.topics.offsets import TopicPartition
 
 TOPIC, ARCHIVE = "topic", "archive"
 CONTENTS = ("key", "value", "timestamp", "timestampType", "headers")
@@ -81,7 +82,7 @@ class Place:
         self.rows.unpersist()
 
 
-def noted(frame: DataFrame, fields: Fields, *, with_contents: bool) -> DataFrame:
+def noted(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> DataFrame:
     """Take of each record what the audit needs; *with_contents*: a hash of all that it holds as well."""
     content = sql.xxhash64(*CONTENTS) if with_contents else sql.lit(None).cast("bigint")
     columns = {
@@ -89,7 +90,7 @@ def noted(frame: DataFrame, fields: Fields, *, with_contents: bool) -> DataFrame
         "timestamp_type": sql.col("timestampType"),
         "broker_ms": sql.unix_millis("timestamp"),
         "content": content,
-        **fields.columns(),
+        **field_columns(fields),
     }
     named = [column.alias(name) for name, column in columns.items()]
     return frame.select("topic", "partition", *named)

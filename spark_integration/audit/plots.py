@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from itertools import groupby
 from typing import Any
 
-from spark_integration.audit.findings import AuditSummary, Row
-from spark_integration.audit.latency import PERCENTILES
-from spark_integration.audit.table import moment
+from spark_integration.audit.findings import Row
+from spark_integration.audit.formatting import record_time
+from spark_integration.audit.settings import PERCENTILES
+from spark_integration.audit.summary import AuditSummary
 from spark_integration.audit.windows import OTHERS
 
 # Stands for the colour of the page's text, which an SVG in a page calls currentColor.
@@ -52,7 +53,7 @@ def plots(summary: AuditSummary) -> list[tuple[str, str]]:
 
 
 def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
-    shown = (row for row in rows if moment(row["start_ms"]))
+    shown = (row for row in rows if record_time(row["start_ms"]))
     each = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
     return [(name, list(several)) for name, several in each][:PLOTS_SHOWN]
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from spark_integration.audit.places import Cuts
-from spark_integration.cluster import Cluster, Spec
 from spark_integration.errors import PipelineError
-from spark_integration.offsets import MAX_OFFSET, Offsets, TopicPartition, json_of_offsets, offsets_of_json
-from spark_integration.options import STRATEGIES
-from spark_integration.source import topics_of
+from spark_integration.topics.cluster import Cluster, Spec
+from spark_integration.topics.offsets import MAX_OFFSET, Offsets, TopicPartition, json_of_offsets, offsets_of_json
+from spark_integration.topics.source import STRATEGIES, topics_of
 
 COMMITTED = "read_committed"
 ISOLATION = "kafka.isolation.level"

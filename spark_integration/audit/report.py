@@ -7,10 +7,10 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader
 
-from spark_integration.audit import table
-from spark_integration.audit.findings import AuditSummary
-from spark_integration.audit.kinds import KINDS, counted
+from spark_integration.audit import formatting
+from spark_integration.audit.kinds import KINDS, describe_count
 from spark_integration.audit.plots import plots
+from spark_integration.audit.summary import AuditSummary
 
 
 def report_of(summary: AuditSummary) -> str:
@@ -18,7 +18,9 @@ def report_of(summary: AuditSummary) -> str:
     # Through the package, which may lie in a zip.
     environment = Environment(loader=PackageLoader("spark_integration.audit", "."), autoescape=True, trim_blocks=True)
     template = environment.get_template("report.html")
-    return template.render(summary=summary, kinds=KINDS, counted=counted, plots=plots(summary), show=table)
+    return template.render(
+        summary=summary, kinds=KINDS, describe_count=describe_count, plots=plots(summary), format=formatting
+    )
 
 
 def write_report(path: Path, summary: AuditSummary) -> None:

@@ -9,12 +9,11 @@ from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import found_in
 from spark_integration.audit.places import Cuts, Place
+from spark_integration.audit.settings import SCOPES, TOPIC_SCOPE
 
-TOPIC_SCOPE, PARTITION_SCOPE = "topic", "partition"
 CUTS = "topic string, partition int, before boolean, behind boolean"
 # Told of sequences that lie farther apart than a bigint can say.
 FARTHEST = 2**63 - 1
-SCOPES = {TOPIC_SCOPE: ("topic", "producer"), PARTITION_SCOPE: ("topic", "partition", "producer")}
 
 
 def sequence_findings(

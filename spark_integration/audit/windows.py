@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import Row
+from spark_integration.audit.formatting import record_time
 from spark_integration.audit.latency import measured, named, percentiles
 from spark_integration.audit.places import Place
-from spark_integration.audit.table import moment
 
 WINDOWS_LIMIT = 1_500
 # Widths of a window of time that a report may have, in milliseconds: from a minute to 30 days.
@@ -29,7 +29,7 @@ def window_width_ms(first_ms: int, last_ms: int) -> int:
 def width_of(topics: Iterable[Row]) -> int:
     """Return the width of windows that fits all topics (their rows have `first_ms` and `last_ms`)."""
     told = [row[name] for row in topics for name in ("first_ms", "last_ms") if row[name] is not None]
-    times = [time_ms for time_ms in told if moment(time_ms)]
+    times = [time_ms for time_ms in told if record_time(time_ms)]
     return window_width_ms(min(times, default=0), max(times, default=0))
 
 

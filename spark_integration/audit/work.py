@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from spark_integration.audit import holes, latency, sequences
-from spark_integration.audit.archives import ArchivePlace
-from spark_integration.audit.batches import Reader
+from spark_integration.audit.archive_records import ArchivePlace
 from spark_integration.audit.comparison import compared
-from spark_integration.audit.fields import Fields
 from spark_integration.audit.findings import Findings, Row, as_findings, found_in
+from spark_integration.audit.log_batches import Reader
 from spark_integration.audit.places import ARCHIVE, RECORD, TOPIC, Place
 from spark_integration.audit.producers import producers_of, topics_of
 from spark_integration.audit.ranges import Ranges
+from spark_integration.audit.settings import AuditSettings
 from spark_integration.errors import PipelineError
-from spark_integration.frames import persisted
+from spark_integration.topics.frames import persisted
 
 # Offsets without a record, before they are explained.
 HOLE = "hole"
@@ -28,28 +27,14 @@ COMPACTED_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Judging:
-    """How records are judged.
-
-    *sequence_scope*: whether a producer's sequence counts by ``topic`` or by ``partition``. *limit*: how many findings of
-    a kind are told in detail. *examine*: how many holes in topics' offsets are looked at in the broker's log.
-    """
-
-    fields: Fields = field(default_factory=Fields)
-    sequence_scope: str = sequences.TOPIC_SCOPE
-    limit: int = 20
-    examine: int = 100_000
-
-
 class Work:
     """Judges places, and collects what is to be told of them."""
 
-    def __init__(self, spark: SparkSession, judging: Judging) -> None:
+    def __init__(self, spark: SparkSession, settings: AuditSettings) -> None:
         self.spark = spark
-        self.judging = judging
+        self.settings = settings
         self.places: list[Place] = []
-        self.found = Findings(judging.limit)
+        self.found = Findings(settings.limit)
         self.topics: list[Row] = []
         self.latency: list[Row] = []
         self.producers: list[Row] = []
@@ -93,31 +78,31 @@ class Work:
 
     def _judge(self, place: Place, compacted_topics: Collection[str], offsets: Mapping[str, int | None]) -> None:
         self.places.append(place)
-        fields = self.judging.fields
+        fields = self.settings.fields
         rows = topics_of(place, offsets)
         self._check_fields(rows)
         self.topics += rows
         with persisted(self._findings(place, compacted_topics)) as findings:
             self.found.add(place.name, findings)
             if fields.sequence or fields.producer:
-                self.producers += producers_of(place, findings, self.judging.limit)
+                self.producers += producers_of(place, findings, self.settings.limit)
         self.latency += latency.rows(place, by_field=fields.event_time is not None)
 
     def _findings(self, place: Place, compacted_topics: Collection[str]) -> DataFrame:
-        fields = self.judging.fields
+        fields = self.settings.fields
         needed = [name for name in ("producer", "sequence") if getattr(fields, name)]
         found = place_findings(place, needed)
         if fields.sequence is None:
             return found
         return found.unionByName(
             sequences.sequence_findings(
-                place, compacted_topics, scope=self.judging.sequence_scope, first_sequence=fields.first_sequence
+                place, compacted_topics, scope=self.settings.sequence_scope, first_sequence=fields.first_sequence
             )
         )
 
     def _check_fields(self, rows: list[Row]) -> None:
         """Refuse fields that no record has; raises PipelineError."""
-        fields, records = self.judging.fields, sum(row["records"] for row in rows)
+        fields, records = self.settings.fields, sum(row["records"] for row in rows)
         for what, place, found in (
             ("a producer", fields.producer, "attributed"),
             ("a sequence", fields.sequence, "numbered"),
@@ -140,7 +125,7 @@ class Work:
             self.notes.append(COMPACTED_NOTE)
 
     def _holes(self, place: Place) -> Iterator[holes.Hole]:
-        first = place.holes.orderBy("topic", "partition", "first").limit(self.judging.examine)
+        first = place.holes.orderBy("topic", "partition", "first").limit(self.settings.examine)
         for row in first.toLocalIterator():
             yield holes.Hole(row.topic, row.partition, row.first, row.last)
 

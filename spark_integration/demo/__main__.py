@@ -18,8 +18,8 @@ from spark_integration.demo.delays import Result, run_query
 from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load
 from spark_integration.demo.produce import create_topic, produce
 from spark_integration.errors import PipelineError
-from spark_integration.maven import BUILD, MissingProgramError, program
-from spark_integration.serving import serving
+from spark_integration.runtime.local_broker import run_broker
+from spark_integration.runtime.maven import BUILD, MissingProgramError, program
 from spark_integration.session import start_session
 
 FOLDER = BUILD / "demo"
@@ -43,6 +43,11 @@ def bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], No
             progress.advance(task, count)
 
         yield advance
+
+
+def print_plain(console: Console, line: str) -> None:
+    """Print a line as it is; the terminal wraps it."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def counts_table(title: str, column: str, counts: Counter[str]) -> Table:
@@ -77,21 +82,21 @@ def consume_step(console: Console, bootstrap: str) -> Counts:
 def spark_step(console: Console, bootstrap: str) -> Result:
     """Run the streaming query and show its table."""
     with console.status("Starting Spark ..."):
-        spark = start_session("kafkacompat-demo", say=console.print)
+        spark = start_session("kafkacompat-demo", say=lambda line: print_plain(console, line))
     try:
         with console.status("Spark processes the topic ..."):
             result = run_query(spark, bootstrap, FOLDER)
     finally:
         spark.stop()
     console.print(delays_table(result.rows))
-    console.print(f"{len(result.rows)} rows of carrier and hour in {FOLDER / 'delays.parquet'}")
+    print_plain(console, f"{len(result.rows)} rows of carrier and hour in {FOLDER / 'delays.parquet'}")
     return result
 
 
 def run(console: Console, flights: list[Flight]) -> dict[str, int]:
     """Take the flights through all three steps; return what each counted."""
-    with serving(FOLDER) as bootstrap:
-        console.print(f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
+    with run_broker(FOLDER) as bootstrap:
+        print_plain(console, f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
         create_topic(bootstrap)
         with bar(console, f"Producing to '{TOPIC}' with confluent-kafka", EXPECTED) as advance:
             produced = produce(bootstrap, flights, advance)
@@ -111,7 +116,7 @@ def main() -> int:
             flights = load()
         counts = run(console, flights)
     except (MissingProgramError, PipelineError) as problem:
-        console.print(f"[red]{problem}")
+        console.print(str(problem), style="red", markup=False, soft_wrap=True)
         return 1
     for what, count in counts.items():
         console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {what}")

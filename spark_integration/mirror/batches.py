@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.checkpoint import planned_batch
-from spark_integration.cluster import KAFKA, Cluster, Spec, Topic
 from spark_integration.errors import PipelineError
 from spark_integration.mirror.offset_map import Link, OffsetMap, Pair, Pairs
-from spark_integration.names import Names
-from spark_integration.offsets import Offsets, TopicPartition
-from spark_integration.origin import came_through, with_origin
-from spark_integration.sink import PARTITION, in_order, write_batch
-from spark_integration.topics import APPEARS_S, POLL_S, Made, copied_configs, make_topics
-from spark_integration.written import first_missing, unwritten, written
+from spark_integration.state.checkpoint import planned_batch
+from spark_integration.topics.cluster import KAFKA, Cluster, Spec, Topic
+from spark_integration.topics.creation import APPEARS_S, POLL_S, Made, copied_configs, make_topics
+from spark_integration.topics.names import TopicNames
+from spark_integration.topics.offsets import Offsets, TopicPartition
+from spark_integration.topics.origin import came_through, with_origin
+from spark_integration.topics.sink import PARTITION, in_order, renamed_topic, write_batch
+from spark_integration.topics.written import first_missing, unwritten, written
 
 # How long a cluster may be away, as for Kafka's producers (delivery.timeout.ms); then the mirror ends with an error.
 PATIENCE = {f"{KAFKA}default.api.timeout.ms": "120000"}
@@ -85,7 +85,7 @@ class Batches:
     """
 
     def __init__(
-        self, spark: SparkSession, source: Side, target: Side, names: Names, checkpoint: str, named: bool
+        self, spark: SparkSession, source: Side, target: Side, names: TopicNames, checkpoint: str, named: bool
     ) -> None:
         self._spark, self._source, self._target = spark, source, target
         self._names, self._checkpoint, self._named = names, checkpoint, named
@@ -137,7 +137,9 @@ class Batches:
     def _write(self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int]) -> None:
         before = self._ends(end)
         rows = self._left(frame.where(self._is_ours()), begin, end, before)
-        write_batch(with_origin(rows, self._source.id).withColumn("topic", self._names.column()), self._target.options)
+        write_batch(
+            with_origin(rows, self._source.id).withColumn("topic", renamed_topic(self._names)), self._target.options
+        )
         after = self._ends(end)
         self.written += sum(after[link] - before[link] for link in end)
         further = {link: offset for link, offset in end.items() if self._is_further(link, offset)}

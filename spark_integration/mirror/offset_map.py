@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_integration.cluster import Cluster, Spec, client_properties
 from spark_integration.errors import PipelineError, sentence_of
-from spark_integration.offsets import TopicPartition
-from spark_integration.written import between
+from spark_integration.topics.cluster import Cluster, Spec, client_properties
+from spark_integration.topics.offsets import TopicPartition
+from spark_integration.topics.written import between
 
-OFFSET_MAP = "kafkacompat-offset-map"
 SLOT_OFFSETS = 100_000
 # The slot of the first pair: compaction must not let a later one take its place.
 FIRST = -1

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.frames import persisted
-from spark_integration.sink import PARTITION
+from spark_integration.topics.frames import persisted
+from spark_integration.topics.sink import PARTITION
 
 NUMBER = "number"
 # Spark's monotonically_increasing_id: the task above these bits, the row within it below.

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.checkpoint import Planned, planned_batch
 from spark_integration.errors import PipelineError
-from spark_integration.frames import persisted
 from spark_integration.rollup.events import REASON, counts, events
 from spark_integration.rollup.ledger import Account, Ledger
 from spark_integration.rollup.settings import Rollup
-from spark_integration.rollup.table import Table, over
+from spark_integration.rollup.tables import Table, over
 from spark_integration.rollup.topic import cluster_options, dead_letters, send, tombstones, upserts
-from spark_integration.written import between
+from spark_integration.state.checkpoint import Planned, planned_batch
+from spark_integration.topics.frames import persisted
+from spark_integration.topics.written import between
 
 
 class Batches:

@@ -8,16 +8,19 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.casts import try_cast
 from spark_integration.rollup.durations import Windows
-from spark_integration.rollup.paths import CORRUPT, Path, schema_of
+from spark_integration.rollup.measures import AGGREGATES, Measure
+from spark_integration.rollup.paths import Path
+from spark_integration.rollup.schema import CORRUPT, schema_of_paths
 from spark_integration.rollup.settings import Rollup
+from spark_integration.topics.casts import try_cast
 
 TIME = "event_time"
 REASON = "dead_reason"
 PARSED = "parsed"
 # What is wrong with a dead letter: its value is no JSON object; it has no time, or none that can be read.
 MALFORMED, NO_TIME = "malformed", "no-time"
+MAX_DOUBLE = 1.7976931348623157e308
 # Years of four digits: what lies beyond has no date in most programs.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
@@ -40,7 +43,7 @@ def rolled_up(records: DataFrame, rollup: Rollup) -> DataFrame:
     names = zip(rollup.dimension_names, rollup.dimension_paths, strict=True)
     dimensions = [value_at(path).alias(name) for name, path in names]
     grouped = alive.groupBy(sql.window(TIME, rollup.window, rollup.slide).alias("window"), *dimensions)
-    results = grouped.agg(*(measure.column(value_at) for measure in rollup.columns))
+    results = grouped.agg(*(_measure_column(measure) for measure in rollup.columns))
     ends = {"window_start": sql.col("window.start"), "window_end": sql.col("window.end")}
     return results.withColumns(ends).select(*rollup.value_columns)
 
@@ -60,9 +63,25 @@ def counts(records: DataFrame, rollup: Rollup, late_until_ms: int) -> DataFrame:
     )
 
 
+def _measure_column(measure: Measure) -> Column:
+    """Return the aggregate of the values at the measure's path."""
+    if measure.path is None:
+        return sql.count("*").alias(measure.name)
+    aggregate = AGGREGATES[measure.aggregate]
+    value = value_at(measure.path)
+    column: Column = getattr(sql, aggregate.function)(_finite_number(value) if aggregate.of_numbers else value)
+    return column.alias(measure.name)
+
+
+def _finite_number(text: Column) -> Column:
+    """Read a number; null if there is none or it is not finite, as one infinite number would spoil a sum."""
+    number = try_cast(text, "double")
+    return sql.when(number.between(-MAX_DOUBLE, MAX_DOUBLE), number)
+
+
 def _parsed(paths: Iterable[Path]) -> Column:
     # With an option given Spark reads the whole of a value and not just the fields asked for, and so sees where it is broken.
-    return sql.from_json(sql.col("value").cast("string"), schema_of(paths), {"mode": "PERMISSIVE"})
+    return sql.from_json(sql.col("value").cast("string"), schema_of_paths(paths), {"mode": "PERMISSIVE"})
 
 
 def _time(path: Path | None) -> Column:

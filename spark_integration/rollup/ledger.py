@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
 from spark_integration.rollup.settings import Rollup
+from spark_integration.state.files import Files
 
 FOLDER = "rollup"
 OPTIONS = f"{FOLDER}/options.json"

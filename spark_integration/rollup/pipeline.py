@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import click
 from pyspark.sql import SparkSession
 
-from spark_integration.cluster import Cluster
-from spark_integration.command import pipeline, spark_session
-from spark_integration.console import Summary
 from spark_integration.errors import PipelineError
-from spark_integration.files import Files
-from spark_integration.options import SessionOptions, session_options, source_options, stream_options
-from spark_integration.query import StreamOptions, run_query
+from spark_integration.queries.query import run_query
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.queries.summary import Summary
 from spark_integration.rollup.batches import Batches
 from spark_integration.rollup.events import FIRST_MS, LAST_MS, rolled_up
 from spark_integration.rollup.ledger import Account, Ledger
-from spark_integration.rollup.measures import FUNCTIONS
-from spark_integration.rollup.settings import FORMATS, MODES, Rollup
-from spark_integration.rollup.table import TABLES
+from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.tables import TABLES
 from spark_integration.rollup.topic import check_topics, make_topics
-from spark_integration.source import read_stream
+from spark_integration.state.files import Files
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.source import read_stream
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -98,44 +95,3 @@ def _iso(milliseconds: int | None) -> str | None:
         return None
     within = max(FIRST_MS, min(milliseconds, LAST_MS))
     return (EPOCH + timedelta(milliseconds=within)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@pipeline("rollup")
-@session_options
-@source_options()
-@stream_options
-@click.option("--topic", required=True, help="Where results go by key; made, compacted, when it is missing.")
-@click.option("--path", required=True, help="Where the table of results lies.")
-@click.option("--format", type=click.Choice(FORMATS), default="parquet", help="The table's; --mode update needs delta.")
-@click.option(
-    "--time-field",
-    help="An event's time, by its path in the value: ISO 8601, or milliseconds since 1970. [default: the record's timestamp]",
-)
-@click.option("--window", required=True, help="Length of the windows, like '1 minute'.")
-@click.option("--slide", help="A window begins that often. [default: each begins where one ends]")
-@click.option(
-    "--watermark", required=True, help="Events may come that much later than the latest one, like '5 minutes'."
-)
-@click.option(
-    "--dimensions", default="", help="Paths in the value, separated by commas: a result for each combination."
-)
-@click.option(
-    "--measures", default="count", help=f"Of {', '.join(FUNCTIONS)}; like 'sum(amount),count,max(user.age) as oldest'."
-)
-@click.option(
-    "--mode",
-    type=click.Choice(MODES),
-    default="append",
-    help="append: a window once it is over; update: with each change.",
-)
-@click.option("--retention", help="Windows older than that get tombstones, and leave the table. [default: none do]")
-@click.option("--partitions", type=int, default=1, help="Of topics that are made.")
-@click.option("--dead-topic", help="Where records go that do not parse; made when it is missing.")
-@click.option("--any-cleanup-policy", is_flag=True, help="Take a topic that is not compacted.")
-def command(session: SessionOptions, source: dict[str, str], stream: StreamOptions, **options: Any) -> RollupSummary:
-    """Count JSON events by windows of time, into a compacted topic and a table."""
-    settings = Rollup(**options)
-    settings.check()
-    packages = ("delta",) if settings.format == "delta" else ()
-    with spark_session("rollup", session, packages) as spark:
-        return rollup(spark, source, settings, stream)

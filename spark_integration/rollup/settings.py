@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_integration.errors import PipelineError
-from spark_integration.names import LEGAL
 from spark_integration.rollup.durations import Windows, duration_ms, windows_of
-from spark_integration.rollup.measures import Measure, measures_of
-from spark_integration.rollup.paths import Path, column_name, path_of, schema_of
+from spark_integration.rollup.measures import Measure, parse_measures
+from spark_integration.rollup.paths import Path, check_paths, column_name, parse_path
+from spark_integration.topics.names import is_legal_name
 
 # Columns that every rollup has, in this order; `date` is that of `window_start` in UTC and is in the table alone.
 WINDOW_COLUMNS = ("window_start", "window_end")
@@ -73,9 +73,9 @@ class Rollup:
         if self.partitions < 1:
             raise PipelineError(f"--partitions {self.partitions} is no number of partitions: give 1 or more")
         for topic in filter(None, (self.topic, self.dead_topic)):
-            if not LEGAL.fullmatch(topic):
+            if not is_legal_name(topic):
                 raise PipelineError(f"{topic!r} is no topic's name: give letters, digits, . _ and -")
-        schema_of(self.paths)
+        check_paths(self.paths)
         if twice := _twice([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
             raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
 
@@ -97,12 +97,12 @@ class Rollup:
     @cached_property
     def time_path(self) -> Path | None:
         """Where an event's time is in its value."""
-        return None if self.time_field is None else path_of(self.time_field)
+        return None if self.time_field is None else parse_path(self.time_field)
 
     @cached_property
     def dimension_paths(self) -> list[Path]:
         """Where the dimensions are in an event's value."""
-        return [path_of(text) for text in self.dimensions.split(",") if text.strip()]
+        return [parse_path(text) for text in self.dimensions.split(",") if text.strip()]
 
     @property
     def dimension_names(self) -> list[str]:
@@ -112,7 +112,7 @@ class Rollup:
     @cached_property
     def columns(self) -> list[Measure]:
         """The measures."""
-        return measures_of(self.measures)
+        return parse_measures(self.measures)
 
     @property
     def paths(self) -> list[Path]:

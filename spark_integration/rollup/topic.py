@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.cluster import KAFKA, Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.origin import HEADERS_TYPE, with_origin
 from spark_integration.rollup.events import REASON
 from spark_integration.rollup.settings import Rollup
-from spark_integration.sink import json_options, write_batch
-from spark_integration.source import topics_of
+from spark_integration.topics.cluster import KAFKA, Cluster
+from spark_integration.topics.origin import HEADERS_TYPE, with_origin
+from spark_integration.topics.sink import json_options, write_batch
+from spark_integration.topics.source import topics_of
 
 POLICY = "cleanup.policy"
 # As `validate` has it.

@@ -8,20 +8,13 @@ from typing import Any
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
-from spark_integration.cluster import Cluster
 from spark_integration.errors import PipelineError
-from spark_integration.offsets import Offsets
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.offsets import Offsets
 from spark_integration.validate.decoding import Known, decode
 from spark_integration.validate.formats import Plan
-from spark_integration.validate.outputs import (
-    COLUMNS,
-    Outputs,
-    dead_letters,
-    ends,
-    good_records,
-    write_files,
-    write_topic,
-)
+from spark_integration.validate.outputs import COLUMNS, dead_letters, ends, good_records, write_files, write_topic
+from spark_integration.validate.settings import Outputs
 from spark_integration.validate.state import Begun, State
 from spark_integration.validate.tally import Counts, count
 

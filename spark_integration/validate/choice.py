@@ -9,44 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 from spark_integration.errors import PipelineError, sentence_of
-from spark_integration.options import grouped, properties_of
-from spark_integration.source import read_batch
+from spark_integration.topics.source import read_batch
 from spark_integration.validate.dead import DeadLetterError, shown
-from spark_integration.validate.formats import CONFLUENT, PLAIN, SPARK, Plan
+from spark_integration.validate.formats import Plan
 from spark_integration.validate.framing import unframed
-from spark_integration.validate.protobuf import DESCRIPTORS
 from spark_integration.validate.protoc import compile_file
-from spark_integration.validate.registry import Registry, RegistryOptions, Schema, UnknownSchemaError, registry_options
+from spark_integration.validate.registry import Registry, RegistryOptions, Schema, UnknownSchemaError
+from spark_integration.validate.settings import CONFLUENT, DESCRIPTORS, KINDS, PLAIN, SPARK, SchemaOptions
 
-KINDS = {"json": "JSON", "avro": "AVRO", "protobuf": "PROTOBUF"}
-SAMPLE = 1000
 DRIVER_TRIES = 2
 # What says which records a stream begins with: a sample is of those that are there.
 BEGINNINGS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
-
-
-@dataclass(frozen=True)
-class SchemaOptions:
-    """What the values are written in, and where their schema is to be found.
-
-    *schema* is a file; without it the newest version of *subject* is taken from *registry*, and for JSON without a
-    registry it is inferred from *infer* records. *subject* is TOPIC-value if not given. *wire_format* is confluent
-    (a header with the id of a schema) or plain; if not given, confluent with a registry and plain without.
-    """
-
-    value_format: str = "json"
-    schema: Path | None = None
-    message: str | None = None
-    registry: RegistryOptions | None = None
-    subject: str | None = None
-    wire_format: str | None = None
-    infer: int = SAMPLE
 
 
 @dataclass(frozen=True)
@@ -165,51 +143,3 @@ def _payloads(values: Sequence[bytes]) -> Iterator[bytes]:
     for value in values:
         with suppress(DeadLetterError):
             yield unframed(value).payload
-
-
-def _registry(url: str | None, config: Path | None) -> RegistryOptions | None:
-    if url is None:
-        if config is not None:
-            raise PipelineError(f"{config} says how to talk to a schema registry: give --schema-registry as well")
-        return None
-    return registry_options(url, properties_of(config) if config else {})
-
-
-def _collect(values: dict[str, Any]) -> SchemaOptions:
-    registry = _registry(values.pop("schema_registry"), values.pop("schema_registry_config"))
-    names = ("value_format", "schema", "message", "subject", "wire_format", "infer")
-    return SchemaOptions(registry=registry, **{name: values.pop(name) for name in names})
-
-
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-schema_options = grouped(
-    "schemas",
-    [
-        click.option(
-            "--value-format", type=click.Choice(list(KINDS)), default="json", help="What values are written in."
-        ),
-        click.option(
-            "--schema",
-            type=_FILE,
-            help="The schema to read by: .avsc, .proto or descriptors, JSON Schema, or Spark's types as DDL or JSON.",
-        ),
-        click.option("--message", help="The Protobuf message; the schema's first one if not given."),
-        click.option("--schema-registry", metavar="URL", help="A schema registry, which knows the schema of each id."),
-        click.option(
-            "--schema-registry-config",
-            type=_FILE,
-            help="Its properties: basic.auth.user.info, bearer.auth.token, ssl.ca.location, ssl.certificate.location.",
-        ),
-        click.option("--subject", help="The subject whose newest schema is read by; TOPIC-value if not given."),
-        click.option(
-            "--wire-format",
-            type=click.Choice([CONFLUENT, PLAIN]),
-            help="Whether values begin with a schema's id; confluent with a registry, plain without, if not given.",
-        ),
-        click.option(
-            "--infer", type=click.IntRange(1), default=SAMPLE, help="Infer JSON's types from that many records."
-        ),
-    ],
-    _collect,
-)

@@ -11,13 +11,14 @@ from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, LongType, MapType, StringType, StructField, StructType
 
-from spark_integration.casts import arrow_type
 from spark_integration.errors import PipelineError
+from spark_integration.topics.casts import arrow_type
 from spark_integration.validate.dead import DeadLetterError, shown
 from spark_integration.validate.drift import Drift, Seen, drift_of, named
-from spark_integration.validate.formats import CONFLUENT, Format, Plan, format_of
+from spark_integration.validate.formats import Format, Plan, format_of
 from spark_integration.validate.framing import unframed
 from spark_integration.validate.registry import Registry, RegistryError, Schema, UnknownSchemaError
+from spark_integration.validate.settings import CONFLUENT
 
 TALLY = MapType(StringType(), LongType(), False)
 # What the rows of an Arrow batch come to; it stands in the first of them. Keys with a space at their end go on.

@@ -15,10 +15,7 @@ from spark_integration.validate.json_schema import Judge
 from spark_integration.validate.json_values import loads, needs_digits, reader_of
 from spark_integration.validate.protobuf import Protobuf
 from spark_integration.validate.registry import RegistryOptions, Schema
-
-# A schema of Spark's own, as the JSON of a DataType.
-SPARK = "SPARK"
-CONFLUENT, PLAIN = "confluent", "plain"
+from spark_integration.validate.settings import CONFLUENT
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.cluster import Cluster, Spec
-from spark_integration.offsets import Offsets
-from spark_integration.origin import HEADERS_TYPE, origin_columns, with_origin
-from spark_integration.sink import in_order, json_options, write_batch
-from spark_integration.written import between
+from spark_integration.topics.cluster import Cluster, Spec
+from spark_integration.topics.offsets import Offsets
+from spark_integration.topics.origin import HEADERS_TYPE, origin_columns, with_origin
+from spark_integration.topics.sink import in_order, json_options, write_batch
+from spark_integration.topics.written import between
+from spark_integration.validate.settings import Outputs
 
-FORMATS = ("parquet", "delta")
 # Headers beside those of the origin. The query's id tells whose record it is where several queries write to a topic.
 QUERY = "kafkacompat-validate-query"
 REASON = "kafkacompat-dead-letter-reason"
@@ -25,21 +24,6 @@ TABLE = ("key", "decoded as value", "schemaId", *COLUMNS[2:])
 # Values have microseconds.
 JSON = json_options(fraction_digits=6)
 PLACE = ("topic", "partition", "offset")
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """*path* (of *format*) and *topic* take good records, at least one of them; *dead_letter_topic* takes the others."""
-
-    dead_letter_topic: str
-    path: str | None = None
-    format: str = "parquet"
-    topic: str | None = None
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics that are written to."""
-        return [name for name in (self.topic, self.dead_letter_topic) if name is not None]
 
 
 def producer_options(source: Mapping[str, str]) -> dict[str, str]:

@@ -35,9 +35,9 @@ from spark_integration.validate.dead import DeadLetterError
 from spark_integration.validate.framing import message_indexes
 from spark_integration.validate.protoc import at, compiled, described, messages
 from spark_integration.validate.registry import Schema
+from spark_integration.validate.settings import DESCRIPTORS
 from spark_integration.validate.shapes import Shape
 
-DESCRIPTORS = "DESCRIPTORS"
 Read = Callable[[Any], Any]
 
 SCALAR: Mapping[int, Shape] = {

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from spark_integration.files import Files
-from spark_integration.offsets import Offsets, json_of_offsets, offsets_of_json
+from spark_integration.state.files import Files
+from spark_integration.topics.offsets import Offsets, json_of_offsets, offsets_of_json
 from spark_integration.validate.formats import Plan
 from spark_integration.validate.registry import RegistryOptions, Schema
 

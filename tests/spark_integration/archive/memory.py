@@ -11,21 +11,19 @@ from spark_integration.archive.compaction import FileMerge, ManifestMerge
 from spark_integration.archive.ledger import Ledger, staging
 from spark_integration.archive.parquet import Parquet, counted
 from spark_integration.archive.tables import Table, mark_of
-from spark_integration.files import Files
-from spark_integration.manifest import (
+from spark_integration.state.files import Files
+from spark_integration.state.manifest import (
     COMMITS,
     FOLDER,
     Commit,
     DataFile,
     Description,
-    Interval,
     Manifest,
     OffsetRange,
-    Span,
     commit_of_json,
     commits_in_order,
 )
-from spark_integration.offsets import TopicPartition
+from spark_integration.topics.offsets import Interval, Span, TopicPartition
 
 TOPIC = "t"
 BATCH = 3

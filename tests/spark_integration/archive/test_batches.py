@@ -9,8 +9,8 @@ import pytest
 
 from spark_integration.archive.batches import Batches, check_ids
 from spark_integration.errors import PipelineError
-from spark_integration.manifest import Commit, OffsetRange
-from spark_integration.offsets import TopicPartition
+from spark_integration.state.manifest import Commit, OffsetRange
+from spark_integration.topics.offsets import TopicPartition
 
 ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from spark_integration.archive.checks import begun, partitions_of, warning_of
-from spark_integration.manifest import Commit, Description, Manifest, OffsetRange
-from spark_integration.offsets import TopicPartition
+from spark_integration.state.manifest import Commit, Description, Manifest, OffsetRange
+from spark_integration.topics.offsets import TopicPartition
 
 ONE, OTHER, NEW = (TopicPartition("t", number) for number in range(3))
 

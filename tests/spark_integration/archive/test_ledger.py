@@ -12,7 +12,7 @@ import pytest
 from spark_integration.archive import compaction, parquet
 from spark_integration.archive.ledger import STAGING, Ledger, name_of, staging
 from spark_integration.errors import PipelineError
-from spark_integration.manifest import COMMITS, commit_of_json
+from spark_integration.state.manifest import COMMITS, commit_of_json
 from tests.spark_integration.archive.memory import (
     OFFSETS,
     Folder,

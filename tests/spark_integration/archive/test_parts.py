@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from spark_integration.archive.batches import moved, overlap
-from spark_integration.archive.command import size_of
+from spark_integration.archive.batches import moved
 from spark_integration.archive.compaction import due_files, joined_ranges, sums
-from spark_integration.archive.layout import check_partition_by
 from spark_integration.archive.parquet import counted
+from spark_integration.archive.settings import check_partition_by
+from spark_integration.command_line.archive import parse_size
 from spark_integration.errors import PipelineError
-from spark_integration.intervals import near
-from spark_integration.manifest import DataFile, OffsetRange, Span
-from spark_integration.offsets import TopicPartition
+from spark_integration.state.manifest import DataFile, OffsetRange
+from spark_integration.topics.intervals import covering_condition
+from spark_integration.topics.offsets import Span, TopicPartition, intersect_intervals
 
 ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -22,7 +22,7 @@ def test_a_batch_reads_what_moved_and_new_partitions_from_their_beginning() -> N
 
 
 def test_what_of_a_batch_is_there() -> None:
-    assert overlap((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
+    assert intersect_intervals((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
 
 
 def file(path: str, size: int, *spans: Span) -> DataFile:
@@ -69,8 +69,8 @@ def test_a_range_that_is_joined_keeps_the_id_that_is_known(ids: tuple[str, str])
 
 
 def test_files_are_skipped_by_topic_partition_and_offset() -> None:
-    assert near({}) == "false"
-    assert near(
+    assert covering_condition({}) == "false"
+    assert covering_condition(
         {ONE: [(5, 9), (20, 30)], OTHER: [(1, 7)], TopicPartition("u", 3): [(2, 4)], TopicPartition("v", 0): []}
     ) == (
         "(topic = 't' AND partition IN (0, 1) AND offset >= 1 AND offset < 30)"
@@ -80,13 +80,13 @@ def test_files_are_skipped_by_topic_partition_and_offset() -> None:
 
 @pytest.mark.parametrize(("text", "size"), [("128m", 128 << 20), ("1G", 1 << 30), ("5kb", 5 << 10), ("7", 7)])
 def test_sizes(text: str, size: int) -> None:
-    assert size_of(text) == size
+    assert parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "m", "0m", "1.5g", "12x"])
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(PipelineError, match="no size"):
-        size_of(text)
+        parse_size(text)
 
 
 def test_folders_are_named_by_few_columns() -> None:

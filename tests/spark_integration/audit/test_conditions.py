@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_integration.audit.conditions import conditions
+from spark_integration.audit.conditions import parse_conditions
 from spark_integration.audit.kinds import PROBLEMS
 from spark_integration.errors import PipelineError
 
@@ -17,7 +17,7 @@ LATENCY: list[dict[str, Any]] = [
 
 
 def met(text: str, **found: int) -> list[str]:
-    return [clause for one in conditions(text) for clause in one.met(found, LATENCY)]
+    return [clause for one in parse_conditions(text) for clause in one.met(found, LATENCY)]
 
 
 def test_kinds() -> None:
@@ -50,7 +50,7 @@ def test_limits_of_latency(text: str, times: int) -> None:
 def test_a_latency_that_was_not_measured() -> None:
     clause = "latency:event-archive:p50>1h: nothing was measured"
     assert met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
-    (one,) = conditions("latency:max>1h")
+    (one,) = parse_conditions("latency:max>1h")
     assert one.met({}, []) == ["latency:max>1h: nothing was measured"]
 
 
@@ -60,4 +60,4 @@ def test_a_latency_that_was_not_measured() -> None:
 )
 def test_what_is_not_understood(text: str) -> None:
     with pytest.raises(PipelineError):
-        conditions(f"gap,{text}")
+        parse_conditions(f"gap,{text}")

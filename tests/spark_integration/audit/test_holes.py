@@ -7,9 +7,9 @@ from collections.abc import Collection
 import pytest
 
 from compat_tests.batches import build, patched
-from spark_integration.audit.batches import Batch, batches_in
 from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLAINED, Hole, explained
-from spark_integration.offsets import TopicPartition
+from spark_integration.audit.log_batches import Batch, batches_in
+from spark_integration.topics.offsets import TopicPartition
 
 # Records 0-9 of which 4 is gone, a marker at 10, records 11-12, nothing at 13-15, a marker at 16, records 17-20.
 LOG = [Batch(0, 9, False), Batch(10, 10, True), Batch(11, 12, False), Batch(16, 16, True), Batch(17, 20, False)]

@@ -9,9 +9,9 @@ import pytest
 
 from spark_integration.audit.places import Cuts
 from spark_integration.audit.ranges import Range, cuts_of, resolve
-from spark_integration.cluster import Cluster, Spec
 from spark_integration.errors import PipelineError
-from spark_integration.offsets import Offsets, TopicPartition
+from spark_integration.topics.cluster import Cluster, Spec
+from spark_integration.topics.offsets import Offsets, TopicPartition
 
 COMMITTED = {"subscribe": "t", "kafka.isolation.level": "read_committed"}
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spark_integration.audit.fields import Fields
-from spark_integration.audit.findings import AuditSummary, verdict
+from spark_integration.audit.formatting import format_duration
 from spark_integration.audit.plots import plots
 from spark_integration.audit.report import report_of, write_report
-from spark_integration.audit.table import duration, rendered
+from spark_integration.audit.settings import AuditFields
+from spark_integration.audit.summary import AuditSummary, audit_verdict, render_summary
 from spark_integration.audit.windows import WINDOWS_LIMIT, width_of, window_width_ms
 from spark_integration.errors import PipelineError
 
@@ -43,7 +43,7 @@ def summary(**changed: Any) -> AuditSummary:
     ]
     latency = {"place": "topic", "topic": "flights", "stage": "event-broker", "p50": 3, "p99": 2_500, "p99.9": 9_000}
     values: dict[str, Any] = {
-        "verdict": verdict({"gap": 30, "marker": 10}, TOPICS, by_sequence=True),
+        "verdict": audit_verdict({"gap": 30, "marker": 10}, TOPICS, by_sequence=True),
         "failed_on": [],
         "found": {"gap": 30, "marker": 10},
         "topics": TOPICS,
@@ -62,26 +62,26 @@ def summary(**changed: Any) -> AuditSummary:
 
 def test_the_verdict() -> None:
     assert summary().verdict == "PROBLEMS in 1,000 records in 1 topic: 30 gap (sequences that no record has)"
-    assert verdict({"marker": 10}, TOPICS, by_sequence=True).startswith("OK: 1,000 records in 1 topic")
-    assert verdict({}, TOPICS, by_sequence=False).startswith("OK by offsets")
+    assert audit_verdict({"marker": 10}, TOPICS, by_sequence=True).startswith("OK: 1,000 records in 1 topic")
+    assert audit_verdict({}, TOPICS, by_sequence=False).startswith("OK by offsets")
 
 
 @pytest.mark.parametrize("by_sequence", [True, False])
 def test_what_was_not_looked_into_is_not_said_to_be_whole(by_sequence: bool) -> None:
-    unsure = verdict({"unexamined": 2}, TOPICS, by_sequence=by_sequence)
+    unsure = audit_verdict({"unexamined": 2}, TOPICS, by_sequence=by_sequence)
     assert unsure.startswith("UNSURE of 1,000 records in 1 topic: 2 unexamined (")
-    assert verdict({"unexamined": 2, "gap": 1}, TOPICS, by_sequence=by_sequence).startswith("PROBLEMS")
+    assert audit_verdict({"unexamined": 2, "gap": 1}, TOPICS, by_sequence=by_sequence).startswith("PROBLEMS")
 
 
 def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
-    found = verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
+    found = audit_verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
     assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", found)
 
 
 def test_the_table() -> None:
     """The verdict first; of 30 gaps three are told, and that they are not all."""
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(rendered(summary(failed_on=["gap: 30"])))
+    console.print(render_summary(summary(failed_on=["gap: 30"])))
     lines = [line.rstrip() for line in console.export_text().splitlines()]
     assert lines[0] == summary().verdict
     assert lines[1] == "fails on gap: 30"
@@ -116,7 +116,7 @@ def test_a_time_that_is_none(strange_ms: int) -> None:
     window = {"place": "topic", "topic": "flights", "producer": "UA", "start_ms": strange_ms, "records": 1}
     strange = summary(topics=[row], windows=[*summary().windows, window], latency_windows=[])
     console = Console(width=300, record=True, file=io.StringIO())
-    console.print(rendered(strange))
+    console.print(render_summary(strange))
     text = report_of(strange)
     assert f" {strange_ms} " in console.export_text()
     assert f"<td>2023-11-14 22:13:20</td><td>{strange_ms}</td>" in text
@@ -148,7 +148,7 @@ def test_windows_are_wide_enough(last_ms: int, width_ms: int) -> None:
 
 
 def test_durations() -> None:
-    assert [duration(ms) for ms in (0, 999, 1_999, 2_000, 130_000, -7_200_000)] == [
+    assert [format_duration(ms) for ms in (0, 999, 1_999, 2_000, 130_000, -7_200_000)] == [
         "0 ms",
         "999 ms",
         "1999 ms",
@@ -161,9 +161,9 @@ def test_durations() -> None:
 @pytest.mark.parametrize("place", ["producer", "header:", "key:name", "", "value:$.x"])
 def test_what_is_no_place_in_a_record(place: str) -> None:
     with pytest.raises(PipelineError, match="is no place in a record"):
-        Fields(producer=place)
+        AuditFields(producer=place)
 
 
 @pytest.mark.parametrize("place", ["$.a.b", "key", "key:$.a", "header:source"])
 def test_places_in_a_record(place: str) -> None:
-    assert Fields(producer=place, sequence=place, event_time=place).producer == place
+    assert AuditFields(producer=place, sequence=place, event_time=place).producer == place

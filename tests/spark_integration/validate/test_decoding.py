@@ -15,8 +15,9 @@ from spark_integration.validate import batches
 from spark_integration.validate.batches import Batches
 from spark_integration.validate.decoding import Decoder
 from spark_integration.validate.drift import MOST_DIFFERENCES, OTHERS, Seen
-from spark_integration.validate.formats import SPARK, Plan
+from spark_integration.validate.formats import Plan
 from spark_integration.validate.registry import Registry, RegistryError, RegistryOptions, Schema, UnknownSchemaError
+from spark_integration.validate.settings import SPARK
 from spark_integration.validate.state import Begun, begun_of_json
 from spark_integration.validate.tally import Counts, counts_of
 
@@ -127,7 +128,7 @@ def test_a_key_in_brackets_is_told_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rich took it for the end of a style that never began, and the query stopped for ever."""
-    from spark_integration.console import console
+    from spark_integration.queries.console import say
 
     decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
     counts = tallied(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
@@ -136,7 +137,7 @@ def test_a_key_in_brackets_is_told_as_it_is(
     monkeypatch.setattr(batches, "_release", lambda _: None)
     unused = cast("Any", None)
     plan = json_plan(StructType([StructField("a", LongType())]))
-    made = Batches(plan, unused, unused, unused, {}, cast("Any", NoState()), True, console().print)
+    made = Batches(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
     with pytest.raises(PipelineError, match=r"differ from the schema: new value\.\["):
         made(cast("Any", Checkpointed()), 0)
     told = sorted(capsys.readouterr().err.splitlines())

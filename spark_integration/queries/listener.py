@@ -1,0 +1,144 @@
+"""A query listener that tells how far a streaming query over Kafka has come.
+
+A user's own job takes it as well::
+
+    spark.streams.addListener(KafkaListener([JsonLines("progress.jsonl"), Committer(cluster, "my-group")]))
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from spark_integration.errors import sentence_of
+from spark_integration.topics.offsets import Offsets, distance, json_of_offsets, offsets_of_json
+
+KAFKA_SOURCE = "KafkaV2["
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """What one micro-batch has done; offsets are those of all its Kafka sources together."""
+
+    query: str
+    query_id: str
+    run_id: str
+    batch_id: int
+    timestamp: str
+    input_rows: int
+    input_rows_per_second: float
+    processed_rows_per_second: float
+    durations_ms: Mapping[str, int]
+    start_offsets: Offsets
+    end_offsets: Offsets
+    latest_offsets: Offsets
+
+    @property
+    def lag(self) -> int:
+        """Offsets between the end of the batch and the end of the topics as the batch was planned."""
+        return distance(self.end_offsets, self.latest_offsets)
+
+    def as_json(self) -> str:
+        """Write it on one line; offsets as Spark writes them."""
+        fields = {key: value for key, value in asdict(self).items() if not key.endswith("_offsets")}
+        ends = {"start": self.start_offsets, "end": self.end_offsets, "latest": self.latest_offsets}
+        offsets = {f"{name}_offsets": json.loads(json_of_offsets(value)) for name, value in ends.items()}
+        return json.dumps({**fields, **offsets, "lag": self.lag})
+
+
+class Observer(Protocol):
+    """Takes the progress of each micro-batch that is done; called in the order of the batches."""
+
+    def __call__(self, progress: BatchProgress, /) -> None: ...
+
+
+def batch_progress(progress: Mapping[str, Any]) -> BatchProgress:
+    """Read Spark's own account of a batch (the JSON of StreamingQueryProgress)."""
+    kafka = [source for source in progress["sources"] if source["description"].startswith(KAFKA_SOURCE)]
+    ends = ("startOffset", "endOffset", "latestOffset")
+    start, end, latest = (_merged(source.get(name) for source in kafka) for name in ends)
+    return BatchProgress(
+        query=progress.get("name") or "",
+        query_id=progress["id"],
+        run_id=progress["runId"],
+        batch_id=progress["batchId"],
+        timestamp=progress["timestamp"],
+        input_rows=progress["numInputRows"],
+        input_rows_per_second=progress.get("inputRowsPerSecond") or 0.0,
+        processed_rows_per_second=progress.get("processedRowsPerSecond") or 0.0,
+        durations_ms=progress.get("durationMs") or {},
+        start_offsets=start,
+        end_offsets=end,
+        latest_offsets=latest,
+    )
+
+
+def _merged(offsets: Any) -> Offsets:
+    merged: Offsets = {}
+    for one in offsets:
+        # Older releases write the offsets as text within the JSON, newer ones as JSON.
+        if one is not None:
+            merged.update(offsets_of_json(one if isinstance(one, str) else json.dumps(one)))
+    return merged
+
+
+class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
+    """Gives each finished micro-batch to the observers.
+
+    Spark calls a listener from one thread, after the batch is in the checkpoint: what an observer commits is never ahead
+    of what Spark would go on from. It is told of every query of the session; with a *query* it hands on those batches
+    alone that are of the query of that name. Telling must not stop the work: an observer that fails is called again with
+    the next batch, and *say* takes a sentence of the first of its failures.
+    """
+
+    def __init__(
+        self, observers: Sequence[Observer], query: str | None = None, say: Callable[[str], object] = lambda _: None
+    ) -> None:
+        self._observers = list(observers)
+        self._query = query
+        self._say = say
+        self._failing: dict[int, Exception] = {}
+        self._ended: dict[str, threading.Event] = {}
+
+    @property
+    def failure(self) -> Exception | None:
+        """What an observer failed with at its last batch, if one did."""
+        return next(iter(self._failing.values()), None)
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Nothing to tell yet."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        """Hand the batch on."""
+        told = batch_progress(json.loads(event.progress.json))
+        if self._query in (None, told.query):
+            for number, observer in enumerate(self._observers):
+                self._tell(number, observer, told)
+
+    def _tell(self, number: int, observer: Observer, told: BatchProgress) -> None:
+        try:
+            observer(told)
+            self._failing.pop(number, None)
+        except Exception as problem:
+            if number not in self._failing:
+                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {sentence_of(problem)}")
+            self._failing[number] = problem
+
+    def onQueryIdle(self, event: Any) -> None:
+        """No new data: where the query stands has been told."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """All batches of that run have been told of."""
+        self._ended_event(str(event.runId)).set()
+
+    def wait_until_ended(self, run_id: str, timeout_s: float = 30.0) -> bool:
+        """Wait until everything of a run that has ended was handed on; False if that took too long."""
+        return self._ended_event(run_id).wait(timeout_s)
+
+    def _ended_event(self, run_id: str) -> threading.Event:
+        return self._ended.setdefault(run_id, threading.Event())

@@ -1,0 +1,118 @@
+"""Those who are told of each micro-batch: a file of JSON lines, Prometheus text, a consumer group."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, write_to_textfile
+
+from spark_integration.errors import PipelineError
+from spark_integration.queries.listener import BatchProgress
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.offsets import Offsets
+
+
+class JsonLines:
+    """Appends a line of JSON for each batch."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, progress: BatchProgress) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(progress.as_json() + "\n")
+
+
+class PrometheusText:
+    """Keeps a file in Prometheus' text format, put in place whole, as node_exporter's textfile collector reads it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._registry = CollectorRegistry()
+        query, partition = ["query"], ["query", "topic", "partition"]
+        self._rows = Counter("kafkacompat_spark_input_rows", "Rows read", query, registry=self._registry)
+        self._batches = Counter("kafkacompat_spark_batches", "Micro-batches done", query, registry=self._registry)
+        self._seconds = Gauge(
+            "kafkacompat_spark_batch_duration_seconds",
+            "Parts of the last batch",
+            [*query, "part"],
+            registry=self._registry,
+        )
+        self._updated = Gauge("kafkacompat_spark_updated_time_seconds", "Last batch", query, registry=self._registry)
+        self._offset = Gauge("kafkacompat_spark_offset", "Next offset to read", partition, registry=self._registry)
+        self._lag = Gauge("kafkacompat_spark_lag", "Offsets not read yet", partition, registry=self._registry)
+
+    def __call__(self, progress: BatchProgress) -> None:
+        query = progress.query
+        self._rows.labels(query).inc(progress.input_rows)
+        self._batches.labels(query).inc()
+        self._updated.labels(query).set(time.time())
+        for part, duration_ms in progress.durations_ms.items():
+            self._seconds.labels(query, part).set(duration_ms / 1000)
+        for one, offset in progress.end_offsets.items():
+            latest = progress.latest_offsets.get(one, offset)
+            self._offset.labels(query, one.topic, str(one.partition)).set(offset)
+            self._lag.labels(query, one.topic, str(one.partition)).set(max(0, latest - offset))
+        write_to_textfile(str(self.path), self._registry)
+
+
+class Committer:
+    """Commits where each batch ended as a consumer group's offsets, so that lag tools see the query.
+
+    Spark itself never commits, nor does it read what is committed here: the checkpoint alone says where it goes on. The
+    group must have no members of its own.
+    """
+
+    def __init__(self, cluster: Cluster, group: str) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._committed: Offsets = {}
+
+    def check(self) -> None:
+        """Refuse a group that has members: the broker takes commits from them alone; raises PipelineError."""
+        if members := self._cluster.members(self._group):
+            raise PipelineError(
+                f"the consumer group {self._group} has members of its own ({members}), whose offsets they commit: "
+                "end them, or give another --commit-group"
+            )
+
+    def __call__(self, progress: BatchProgress) -> None:
+        self.commit(progress.end_offsets)
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commit those of *offsets* that have moved."""
+        moved = {one: offset for one, offset in offsets.items() if self._committed.get(one) != offset}
+        if moved:
+            self._commit(moved)
+            self._committed.update(moved)
+
+    def _commit(self, offsets: Offsets) -> None:
+        try:
+            self._cluster.commit(self._group, offsets)
+        except PipelineError:
+            # A checkpoint goes on naming partitions of topics that were deleted.
+            topics = self._cluster.topics({one.topic for one in offsets})
+            there = {
+                one: offset
+                for one, offset in offsets.items()
+                if one.topic in topics and one.partition < topics[one.topic].partitions
+            }
+            if len(there) == len(offsets):
+                raise
+            if there:
+                self._cluster.commit(self._group, there)
+
+
+class Tally:
+    """Adds up what a run has read."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.batches = 0
+
+    def __call__(self, progress: BatchProgress) -> None:
+        self.rows += progress.input_rows
+        self.batches += 1

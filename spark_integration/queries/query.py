@@ -1,0 +1,128 @@
+"""A streaming query from its start to its end, with those who are told of its batches."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from spark_integration.errors import PipelineError
+from spark_integration.queries.bars import show_query_bar
+from spark_integration.queries.console import say
+from spark_integration.queries.listener import KafkaListener, Observer
+from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, Tally
+from spark_integration.queries.settings import StreamOptions, trigger_arguments
+from spark_integration.state.checkpoint import finished_offsets
+from spark_integration.topics.cluster import Cluster
+
+POLL_S = 0.5
+# What Spark says where a batch and the offsets that AvailableNow looked up at its start have not the same partitions.
+LACKS_PARTITIONS = "should provide the same topic partitions in pre-fetched offset"
+
+
+def run_query(
+    spark: SparkSession,
+    writer: DataStreamWriter,
+    options: StreamOptions,
+    *,
+    name: str,
+    cluster: Cluster | None = None,
+    observers: Sequence[Observer] = (),
+) -> Tally:
+    """Start what *writer* describes and wait until it has ended; return what was read.
+
+    A query that runs on ends by SIGINT or SIGTERM, between two batches where Spark lets it. *cluster*, where the offsets
+    of `commit_group` go, is the one that is read. Raises whatever made the query fail, and PipelineError.
+    """
+    tally = Tally()
+    committer = _committer(cluster, options)
+    if committer is not None:
+        committer.check()
+        # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
+        committer.commit(finished_offsets(spark, options.checkpoint_location) or {})
+    files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
+    query_name = options.query_name or name
+    configured = writer.queryName(query_name).option("checkpointLocation", options.checkpoint_location)
+    with ExitStack() as stack:
+        shown = stack.enter_context(show_query_bar(name))
+        listener = KafkaListener([tally, shown, *files, *observers], query_name, say)
+        stack.enter_context(_listening(spark, listener))
+        stopped = stack.enter_context(stop_signals())
+        _run_to_the_end(configured, trigger_arguments(options.trigger), listener, stopped)
+    if listener.failure is not None:
+        raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
+    return tally
+
+
+def _run_to_the_end(
+    writer: DataStreamWriter, trigger: dict[str, Any], listener: KafkaListener, stopped: threading.Event
+) -> None:
+    try:
+        _run(writer.trigger(**trigger), listener, stopped)
+    except StreamingQueryException as failure:
+        if LACKS_PARTITIONS not in str(failure):
+            raise
+        # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
+        # them. So that batch runs by itself first.
+        _run(writer.trigger(once=True), listener, stopped)
+        _run(writer.trigger(**trigger), listener, stopped)
+
+
+def _run(writer: DataStreamWriter, listener: KafkaListener, stopped: threading.Event) -> None:
+    query = writer.start()
+    try:
+        _wait(query, stopped)
+    finally:
+        query.stop()
+        listener.wait_until_ended(str(query.runId))
+
+
+def _wait(query: StreamingQuery, stopped: threading.Event) -> None:
+    while not stopped.is_set():
+        if query.awaitTermination(POLL_S):
+            return
+
+
+def _committer(cluster: Cluster | None, options: StreamOptions) -> Committer | None:
+    if options.commit_group is None or cluster is None:
+        return None
+    return Committer(cluster, options.commit_group)
+
+
+def _json_lines(options: StreamOptions) -> Observer | None:
+    return JsonLines(options.progress_json) if options.progress_json else None
+
+
+def _prometheus(options: StreamOptions) -> Observer | None:
+    return PrometheusText(options.prometheus) if options.prometheus else None
+
+
+@contextmanager
+def _listening(spark: SparkSession, listener: KafkaListener) -> Iterator[None]:
+    spark.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(listener)
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """Set the event upon SIGINT and SIGTERM instead of ending at once; outside the main thread there are no signals."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    handler: Callable[..., None] = lambda *_: stopped.set()  # noqa: E731
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)

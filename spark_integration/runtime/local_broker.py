@@ -1,0 +1,37 @@
+"""A broker for a while: a process of its own on a free port, its data in a folder of the caller's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark_integration.errors import PipelineError
+
+
+@contextmanager
+def run_broker(folder: Path) -> Iterator[str]:
+    """Serve until the block ends; gives the address for clients. The broker's log is ``<folder>/broker.log``.
+
+    Raises PipelineError with the last words of that log when it ends instead of serving.
+    """
+    listener, data = "listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={folder / 'data'}"
+    command = [sys.executable, "-m", "kafkacompat", "serve", "--override", listener, "--override", data]
+    log = folder / "broker.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            ready = re.search(r"PLAINTEXT://(127\.0\.0\.1:\d+)", process.stdout.readline())
+            if ready is None:
+                words = log.read_text().strip().splitlines()[-1:]
+                raise PipelineError(f"the broker did not start: {''.join(words) or 'it gives no reason'}")
+            yield ready[1]
+        finally:
+            process.terminate()
+            process.wait()

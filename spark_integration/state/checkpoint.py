@@ -1,0 +1,80 @@
+"""What a streaming query's checkpoint says it has planned and finished (Spark's offset log and commit log)."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from spark_integration.errors import PipelineError
+from spark_integration.state.files import Files
+from spark_integration.topics.offsets import Offsets, offsets_of_json
+
+# Spark's sources take it for the earliest offset.
+EARLIEST = -2
+# Not set anywhere but in tests of Spark's own, yet it decides which watermark makes a row late.
+TWO_WATERMARKS = "spark.sql.streaming.statefulOperator.allowMultiple"
+
+
+class Planned(NamedTuple):
+    """A micro-batch as it was planned, before it ran.
+
+    Windows that end at *watermark_ms* or before are closed by the batch. Its rows are late where their windows end at
+    *late_until_ms* or before: that is the watermark of the batch before it (milliseconds since 1970; 0: none yet).
+    """
+
+    start: Offsets
+    end: Offsets
+    watermark_ms: int
+    late_until_ms: int
+
+
+def finished_offsets(spark: SparkSession, checkpoint: str, source: int = 0) -> Offsets | None:
+    """Return where the last committed batch ended for the source of that number; None before the first one.
+
+    A batch counts once it is in ``commits``: one that is only in ``offsets`` was planned, and Spark runs it again.
+    """
+    files = Files(spark, checkpoint)
+    batches = files.numbers("commits")
+    return _end(_logged(files, batches[-1]), source) if batches else None
+
+
+def planned_offsets(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Offsets:
+    """Return where the batch of that number is to end for the source of that number; known once the batch runs."""
+    return _end(_logged(Files(spark, checkpoint), number), source)
+
+
+def planned_batch(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Planned:
+    """Return what the batch of that number reads from the source of that number; known once the batch runs."""
+    files = Files(spark, checkpoint)
+    planned = _logged(files, number)
+    before = _logged(files, number - 1) if number > 0 else None
+    begun = _end(before, source) if before else _initial(files, source)
+    end = _end(planned, source)
+    watermark_ms = _watermark_ms(planned)
+    late_until_ms = _watermark_ms(before) if before else 0
+    if spark.conf.get(TWO_WATERMARKS, "true") != "true":
+        late_until_ms = watermark_ms
+    # A partition that came later is read from its beginning.
+    return Planned({one: begun.get(one, EARLIEST) for one in end}, end, watermark_ms, late_until_ms)
+
+
+def _logged(files: Files, number: int) -> list[str]:
+    """Return the lines of a batch in the offset log: the version, one of metadata, then one for each source."""
+    if not files.exists(f"offsets/{number}"):
+        raise PipelineError(f"the checkpoint {files.uri} lacks batch {number}: give one that is whole, or a new one")
+    return files.read(f"offsets/{number}").splitlines()
+
+
+def _end(lines: list[str], source: int) -> Offsets:
+    return offsets_of_json(lines[2 + source])
+
+
+def _watermark_ms(lines: list[str]) -> int:
+    return int(json.loads(lines[1])["batchWatermarkMs"])
+
+
+def _initial(files: Files, source: int) -> Offsets:
+    """Read where the Kafka source began: a zero byte, a line for the version, the offsets."""
+    return offsets_of_json(files.read(f"sources/{source}/0").partition("\n")[2])

@@ -1,0 +1,91 @@
+"""Where a record came from, in headers: Spark's sink cannot set a record's timestamp, nor choose its offset.
+
+A record that is written by `replay`, `mirror` or `validate` carries, behind the headers that it had, ::
+
+    kafkacompat-origin-topic      its topic, UTF-8
+    kafkacompat-origin-partition  ASCII decimal
+    kafkacompat-origin-offset     ASCII decimal
+    kafkacompat-origin-timestamp  ASCII decimal, milliseconds since 1970
+    kafkacompat-origin-cluster    the id of the cluster (`mirror` alone)
+
+One that is written on and on carries them once for each time; the last ones tell where it was read last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark_integration.topics.casts import try_cast
+
+PREFIX = "kafkacompat-origin-"
+TOPIC, PARTITION, OFFSET, TIMESTAMP, CLUSTER = (
+    f"{PREFIX}{name}" for name in ("topic", "partition", "offset", "timestamp", "cluster")
+)
+HEADERS_TYPE = "array<struct<key:string,value:binary>>"
+# The columns that `origin_columns` adds, and their types.
+COLUMNS = {
+    "origin_topic": "string",
+    "origin_partition": "int",
+    "origin_offset": "bigint",
+    "origin_timestamp": "timestamp",
+    "origin_cluster": "string",
+}
+
+
+def with_origin(frame: DataFrame, cluster: str | None = None) -> DataFrame:
+    """Add the origin to `headers`, out of the columns `topic`, `partition`, `offset` and `timestamp`.
+
+    Call it before any of them is changed. `headers` may be null; *cluster* is the id of the cluster that was read.
+    """
+    values = {
+        TOPIC: sql.col("topic"),
+        PARTITION: sql.col("partition"),
+        OFFSET: sql.col("offset"),
+        TIMESTAMP: sql.unix_millis("timestamp"),
+        **({CLUSTER: sql.lit(cluster)} if cluster is not None else {}),
+    }
+    added = sql.array(*(_header(name, value) for name, value in values.items()))
+    return frame.withColumn("headers", sql.concat(_headers(), added.cast(HEADERS_TYPE)))
+
+
+def origin_columns(frame: DataFrame) -> DataFrame:
+    """Add the columns of `COLUMNS` as `headers` tells them; null where it does not, or not in decimal."""
+    latest = _from_last_origin(_headers())
+    texts = {name: _value(latest, PREFIX + name.removeprefix("origin_")).cast("string") for name in COLUMNS}
+    return frame.withColumns({name: _typed(text, COLUMNS[name]) for name, text in texts.items()})
+
+
+def came_through(cluster: str) -> Column:
+    """Whether the record has been in the cluster of that id before: a mirror back to it would go in a circle."""
+    there = sql.lit(cluster).cast("binary")
+    return sql.exists(_headers(), lambda header: (header["key"] == CLUSTER) & header["value"].eqNullSafe(there))
+
+
+def _headers() -> Column:
+    return sql.coalesce(sql.col("headers"), sql.array().cast(HEADERS_TYPE))
+
+
+def _header(name: str, value: Column) -> Column:
+    return sql.struct(sql.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
+
+
+def _from_last_origin(headers: Column) -> Column:
+    """Take the headers from the last origin's first one on; none where there is no origin."""
+    backwards = sql.reverse(sql.transform(headers, lambda header: header["key"]))
+    # array_position counts from 1, and is 0 where there is none: then the slice begins behind the end.
+    begin = sql.size(headers) + 1 - sql.array_position(backwards, TOPIC)
+    return sql.slice(headers, begin.cast("int"), sql.size(headers))
+
+
+def _value(headers: Column, name: str) -> Column:
+    named: Any = sql.filter(headers, lambda header: header["key"] == name)
+    return sql.get(named, sql.lit(0))["value"]
+
+
+def _typed(text: Column, kind: str) -> Column:
+    if kind == "timestamp":
+        return sql.timestamp_millis(try_cast(text, "bigint"))
+    return try_cast(text, kind)

@@ -1,0 +1,94 @@
+"""`kafkacompat spark validate`: records into typed columns, and what does not fit the schema into a topic of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from spark_integration.archive.reading import require_format
+from spark_integration.errors import PipelineError
+from spark_integration.queries.console import say
+from spark_integration.queries.query import run_query
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.queries.summary import Summary
+from spark_integration.topics.cluster import Cluster
+from spark_integration.topics.source import read_stream, topics_of
+from spark_integration.validate.batches import Batches
+from spark_integration.validate.choice import Choice, choose
+from spark_integration.validate.formats import Plan, format_of
+from spark_integration.validate.outputs import producer_options
+from spark_integration.validate.registry import Schema
+from spark_integration.validate.settings import SPARK, Outputs, SchemaOptions
+from spark_integration.validate.state import State
+
+
+@dataclass(frozen=True)
+class ValidateSummary(Summary):
+    """Of this run: records read, those that fit and those that do not, by reason, and what differs from the schema."""
+
+    records: int
+    good: int
+    dead_letters: int
+    batches: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    drift: Mapping[str, int] = field(default_factory=dict)
+
+
+def validate(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    schemas: SchemaOptions,
+    outputs: Outputs,
+    stream: StreamOptions,
+    on_drift: str = "warn",
+) -> ValidateSummary:
+    """Read what *source* says by a schema; write good records and dead letters as *outputs* says.
+
+    *on_drift* is ``warn`` or ``fail`` (stop before a batch with a record that differs from the schema is written). The
+    checkpoint keeps an inferred schema for later runs. Raises PipelineError; docs/SPARK.md tells what is promised.
+    """
+    with Cluster(spark, source) as cluster:
+        _check(spark, cluster, source, outputs)
+        state = State(spark, stream.checkpoint_location)
+        choice = _choice(spark, source, topics_of(cluster, source), schemas, state)
+        say(f"values become {format_of(choice.plan).type.simpleString()}")
+        known = spark.sparkContext.broadcast(choice.known)
+        batches = Batches(
+            choice.plan, known, outputs, cluster, producer_options(source), state, on_drift == "fail", say
+        )
+        writer = read_stream(spark, source).writeStream.foreachBatch(batches)
+        try:
+            tally = run_query(spark, writer, stream, name="validate", cluster=cluster)
+        except StreamingQueryException as problem:
+            raise batches.failure or problem from None
+    total = batches.total
+    return ValidateSummary(
+        total.rows, total.good, total.dead.total(), tally.batches, dict(total.dead), dict(total.drift)
+    )
+
+
+def _check(spark: SparkSession, cluster: Cluster, source: Mapping[str, str], outputs: Outputs) -> None:
+    outputs.check()
+    if outputs.path is not None:
+        require_format(spark, outputs.format)
+    cluster.require(outputs.topics)
+    read = topics_of(cluster, source)
+    if circle := [name for name in outputs.topics if name in read]:
+        raise PipelineError(f"{circle[0]} is read and would be written to: give another topic")
+
+
+def _choice(
+    spark: SparkSession, source: Mapping[str, str], topics: Sequence[str], schemas: SchemaOptions, state: State
+) -> Choice:
+    kept = state.inferred() if schemas.schema is None and schemas.registry is None else None
+    if kept is not None:
+        plan = Plan(schemas.value_format, schemas.wire_format or "plain", Schema(SPARK, kept))
+        return Choice(plan, {})
+    choice = choose(spark, source, topics, schemas)
+    if choice.inferred:
+        path = state.keep_inferred(choice.plan.reader.text)
+        say(f"inferred from a sample, and kept for later runs in {path}")
+    return choice

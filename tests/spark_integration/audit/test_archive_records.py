@@ -1,0 +1,70 @@
+"""What an archive's manifest says that there should be, and when it came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from spark_integration.audit import archive_records as archives
+from spark_integration.audit.archive_records import commit_edges, manifest_and_gone
+from spark_integration.state.manifest import Commit, DataFile, Description, Manifest, OffsetRange
+from spark_integration.topics.offsets import Span
+
+
+def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> Commit:
+    """A commit of a partition's ranges, written at its number times 1,000."""
+    told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
+    return Commit(number, kind, "run", 1_000 * number, ranges=told)
+
+
+def table(*commits: Commit) -> Manifest:
+    return Manifest(Description("delta", ("topic", "date"), "id"), commits)
+
+
+def files(number: int, *names: str) -> Manifest:
+    """The manifest of a Parquet archive at a commit, with these files of 10 bytes."""
+    told = tuple(DataFile(name, 10, (Span("t", 0, 0, 9, 10),)) for name in names)
+    description = Description("parquet", ("topic", "date"), "id")
+    return Manifest(description, (Commit(number, "compact", "run", 0, files=told),))
+
+
+def test_what_a_commit_has_added_to_what_was_there() -> None:
+    """The second reads from the beginning on, and the third reads everything once more."""
+    manifest = table(commit(1, (100, 500)), commit(2, (0, 600)), commit(3, (0, 600)))
+    edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
+    assert sorted(edges) == [(0, 1, 2_000), (100, 0, 1_000), (500, 1, 2_000)]
+
+
+def test_a_merge_no_longer_tells_when() -> None:
+    manifest = table(commit(4, (0, 100), (200, 300), kind="compact"), commit(5, (300, 400)))
+    edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
+    assert edges == [(0, 0, -1), (200, 1, -1), (300, 2, 5_000)]
+    assert commit_edges(manifest, {"another"}) == []
+
+
+def seen(
+    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[Manifest], there: dict[str, int]
+) -> tuple[Manifest, dict[str, Any]]:
+    """Look for the files of an archive whose manifest is another one each time that it is read."""
+    left = list(manifests)
+    monkeypatch.setattr(archives, "read_manifest", lambda *_: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(archives, "data_file_sizes", lambda *_: there)
+    spark: Any = None
+    return manifest_and_gone(spark, "path")
+
+
+def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = files(1, "a", "b"), files(2, "ab")
+    assert seen(monkeypatch, [before, after], {"ab": 10}) == (after, {})
+
+
+def test_files_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a batch was added meanwhile, and where others were merged."""
+    before, after = files(1, "a", "b"), files(2, "a", "b", "c")
+    manifest, gone = seen(monkeypatch, [before, after], {"b": 9, "c": 10})
+    assert manifest is before
+    assert {unit.where for units in gone.values() for unit in units} == {"a is missing", "b is damaged"}
+    manifest, gone = seen(monkeypatch, [files(1, "a", "b", "c"), files(2, "ab", "c")], {"ab": 10})
+    assert (manifest.number, set(gone)) == (2, {"c"})

@@ -1,0 +1,35 @@
+"""Offsets as Spark writes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spark_integration.errors import PipelineError
+from spark_integration.topics.offsets import TopicPartition, distance, json_of_offsets, offsets_of_json
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+def test_there_and_back() -> None:
+    offsets = {B0: 2**53 + 1, A1: -2, A0: 0}
+    text = json_of_offsets(offsets)
+    assert json.loads(text) == {"a": {"0": 0, "1": -2}, "b": {"0": 2**53 + 1}}
+    assert offsets_of_json(text) == offsets
+    assert offsets_of_json(json_of_offsets({})) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "earliest", "[]", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": null}}', '{"a": [0]}']
+)
+def test_what_are_no_offsets(text: str) -> None:
+    with pytest.raises(PipelineError, match="are no offsets: give them as"):
+        offsets_of_json(text)
+
+
+def test_distance() -> None:
+    assert distance({A0: 3, A1: 5}, {A0: 10, A1: 5}) == 7
+    assert distance({A0: 3}, {A0: 3, B0: 4}) == 4
+    # One that went back, as its topic was made anew, makes up for no other.
+    assert distance({A0: 9, A1: 0}, {A0: 1, A1: 2}) == 2
