@@ -1,4 +1,4 @@
-"""What the figures were taken on and with."""
+"""The machine and the versions with which the figures were measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe() -> dict[str, str]:
 
 
 def _released(kernel: str) -> str:
-    """Return a kernel's version without what its builder put behind it."""
+    """Return a kernel's version without the suffix of its builder."""
     return kernel.partition("-")[0]
 
 

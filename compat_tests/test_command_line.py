@@ -16,8 +16,8 @@ import pytest
 
 import kafkacompat
 from compat_tests.brokers import ROOT, answers_api_versions
+from compat_tests.ports import free_port
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from tests.kafkacompat.config.shipped import SHIPPED_WITH_KAFKA
 
 Serve = Callable[..., subprocess.Popen[str]]
@@ -124,11 +124,12 @@ def test_no_start_waits_for_what_the_first_consumer_needs(
     modules = imported(tmp_path / "stderr")
     start = modules[: modules.index("kafkacompat.wire.apis.metadata")]
     assert "kafkacompat.broker" in start
-    assert {name for name in start if name.startswith(("kafkacompat.groups.", "kafkacompat.transactions."))} == {
+    coordinators = ("kafkacompat.coordination.", "kafkacompat.groups.", "kafkacompat.transactions.")
+    assert {name for name in start if name.startswith(coordinators)} == {
         "kafkacompat.coordination.internal_topic",
-        "kafkacompat.groups.offsets_topic",
         "kafkacompat.coordination.partition_events",
         "kafkacompat.coordination.replicated_log",
+        "kafkacompat.groups.offsets_topic",
         "kafkacompat.transactions.topic",
     }
     assert "kafkacompat.transactions.coordinator" not in modules

@@ -26,12 +26,12 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
 from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.partitions.partition_read import PartitionRead
+from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment import transaction_index
 from kafkacompat.timers import go_through
 from kafkacompat.wire.apis.fetch import (
@@ -113,7 +113,7 @@ def _one_at_a_time(
         response = answer(await reading)
         return await response if isinstance(response, Deferred) else response
 
-    pending = in_order(answering())
+    pending = answer_in_order(answering())
     pending.abandonable = True
     return pending
 

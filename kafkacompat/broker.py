@@ -17,7 +17,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.disk import DiskThread, OwnedDisk
-from kafkacompat.handlers import HANDLERS, load_ahead
+from kafkacompat.handlers import HANDLERS, load_consumer_apis
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
@@ -25,9 +25,10 @@ from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
-from kafkacompat.partitions.finding import check_new_directories, find_partitions
 from kafkacompat.partitions.replica_manager import ReplicaManager
+from kafkacompat.partitions.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
@@ -38,8 +39,8 @@ from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
+from kafkacompat.upkeep.moving import Moves
 from kafkacompat.upkeep.scrubbing import Scrubbing
-from kafkacompat.upkeep.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.wire.primitives import uuid_text
 from kafkacompat.workers.processes import ProcessWorkers
 
@@ -153,9 +154,13 @@ class Broker:
         self.metadata = ImageHolder()
         assert self._store is not None
         self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
-        self.replica_manager = ReplicaManager(self.directories, lambda name: self.controller.log_config_of(name), clock)
-        self.replica_manager.moves.rate = lambda: self.controller.config.int(
-            "replica.alter.log.dirs.io.max.bytes.per.second"
+        self.moves = Moves(
+            self.directories,
+            clock,
+            lambda: self.controller.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
+        )
+        self.replica_manager = ReplicaManager(
+            self.directories, lambda name: self.controller.log_config_of(name), clock, self.moves
         )
         self.coordinators = Coordinators(
             clock,
@@ -173,7 +178,9 @@ class Broker:
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         workers = ProcessWorkers(clock, MOST_CLEANERS, "compaction")
-        self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
+        self.log_cleaner = LogCleaner(
+            self.housekeeping, self.moves, workers, self._files, lambda: self.controller.config
+        )
         self.scrubbing = Scrubbing(clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
         self.server = self._build_server()
 
@@ -246,7 +253,7 @@ class Broker:
 
     def load_ahead(self) -> Iterator[None]:
         """Import, a piece a step, what the first consumer would wait for otherwise."""
-        yield from load_ahead()
+        yield from load_consumer_apis()
         _ = self.coordinators.groups
 
     # Stop

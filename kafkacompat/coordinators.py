@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
 from kafkacompat.coordination.internal_topic import InternalTopic
-from kafkacompat.coordination.partition_events import CoordinatorEvents, GroupPartitionEvents
+from kafkacompat.coordination.partition_events import CoordinatorEvents
 from kafkacompat.coordination.replicated_log import ReplicatedLog
-from kafkacompat.groups.offsets_topic import new_offsets_topic
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import Controller, PartitionEvents
-    from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.metadata.image import ImageHolder, TopicImage
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metadata.topic_changes import NewTopic
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -58,7 +59,7 @@ class Coordinators:
         self._readable_by_old_kafka = readable_by_old_kafka
         self.features = {GROUP_VERSION: 1, TRANSACTION_VERSION: 0 if readable_by_old_kafka else 2}
         self.events: PartitionEvents = CoordinatorEvents(
-            GroupPartitionEvents(replicas, lambda: self.groups, lambda: self.stored_offsets),
+            group_partition_events(replicas, lambda: self.groups, lambda: self.stored_offsets),
             TRANSACTION_TOPIC,
             lambda each: self.transactions.on_election(each.partition, each.leader_epoch),
             lambda partition: self.transactions.on_resignation(partition),
@@ -121,3 +122,24 @@ class Coordinators:
         """Tell everybody who waits to look elsewhere; who asks first from now on finds them stopped."""
         self.transactions.stop()
         self.groups.stop()
+
+
+def group_partition_events(
+    behind: PartitionEvents, coordinator: Callable[[], GroupCoordinator], stored_offsets: Callable[[], StoredOffsets]
+) -> CoordinatorEvents:
+    """Return the events of the group coordinator, which also forgets the offsets of every other topic that is deleted.
+
+    *coordinator* and *stored_offsets* return the objects that receive the events; neither is called before the first event.
+    """
+
+    def forget(topic: TopicImage) -> None:
+        coordinator().on_topics_deleted({topic.name: topic.topic_id})
+        stored_offsets().topic_deleted(topic.name)
+
+    return CoordinatorEvents(
+        behind,
+        OFFSETS_TOPIC,
+        lambda partition: coordinator().on_election(partition.partition),
+        lambda number: coordinator().on_resignation(number),
+        forget,
+    )

@@ -1,4 +1,4 @@
-"""The variable-length integers of the protocol, how ids are spelled, and the error every reader raises.
+"""The protocol's variable-length integers, the text form of ids, and the error that every reader raises.
 
 Two families exist side by side: *unsigned* varints carry lengths and tags of flexible
 messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 batch.
@@ -25,13 +25,13 @@ _VARINT_SHIFTS = tuple(range(0, 7 * MAX_VARINT_BYTES, 7))
 
 
 class MalformedError(ValueError):
-    """The bytes are not what the protocol allows at this place."""
+    """The bytes violate the protocol."""
 
 
 def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
     """Read an unsigned varint of at most five bytes; return (value, next position).
 
-    Raises MalformedError when the bytes end early or the number does not fit 32 bits.
+    Raises MalformedError if the bytes end early or the number exceeds 32 bits.
     """
     value = 0
     try:
@@ -67,7 +67,7 @@ _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 def read_varint(data: Buffer, position: int) -> tuple[int, int]:
     """Read a zig-zag varint or varlong; return (value, next position).
 
-    Raises MalformedError when the bytes end early or the number does not fit 64 bits.
+    Raises MalformedError if the bytes end early or the number exceeds 64 bits.
     """
     value = shift = 0
     for _ in range(MAX_VARLONG_BYTES):
@@ -85,7 +85,7 @@ def read_varint(data: Buffer, position: int) -> tuple[int, int]:
 
 
 def read_short_varint(data: bytes, position: int) -> tuple[int, int]:
-    """What `read_varint` does, quick for one and two bytes; raises IndexError where these are cut off."""
+    """Read as `read_varint` does, faster for one and two bytes; raises IndexError if these are cut off."""
     first = data[position]
     if first < 0x80:
         return (first >> 1) ^ -(first & 1), position + 1
@@ -101,12 +101,12 @@ def varint(value: int) -> bytes:
 
 
 def uuid_text(uuid: bytes) -> str:
-    """A UUID as Kafka writes it: base64 for addresses, without padding."""
+    """Return a UUID as Kafka writes it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
 
 
 def parse_uuid(text: str) -> bytes:
-    """Read what `uuid_text` writes; raises ValueError."""
+    """Parse the form that `uuid_text` returns; raises ValueError."""
     uuid = base64.urlsafe_b64decode(text + "==")
     if len(uuid) != 16:
         raise ValueError(f"{text!r} is no UUID")

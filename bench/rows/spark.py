@@ -56,7 +56,7 @@ def source(broker: Broker, topic: str, **options: str) -> dict[str, str]:
 
 
 def archive_topic(broker: Broker, topic: str, folder: Path) -> int:
-    """Archive what is in the topic; return how many records that were."""
+    """Archive the topic's records; return their number."""
     from spark_integration.archive.pipeline import archive
     from spark_integration.queries.settings import StreamOptions
 
@@ -81,7 +81,7 @@ def measure_archive(broker: Broker, options: Options) -> Samples:
 
 
 def measure_replay(broker: Broker, options: Options) -> Samples:
-    """Replay an archive into a topic that is not there yet."""
+    """Replay an archive into a topic that does not exist yet."""
     from spark_integration.replay.pipeline import replay
     from spark_integration.topics.names import TopicNames
 

@@ -20,9 +20,9 @@ from confluent_kafka.admin import (
 from compat_tests.brokers import KafkaBroker
 from compat_tests.confluent import admin_of, consumer_of, create_topic
 from compat_tests.java_tools import run_java
+from compat_tests.ports import free_port
 from compat_tests.spark.scene import Scene, fill, numbered
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from spark_integration.errors import PipelineError
 from spark_integration.queries.listener import BatchProgress, KafkaListener
 from spark_integration.queries.observers import Committer, JsonLines

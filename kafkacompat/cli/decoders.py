@@ -9,8 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from kafkacompat.groups.consumer import records as consumer_records
-from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+from kafkacompat.groups.records import KINDS
 from kafkacompat.storage.inspection.rows import Decoder
 from kafkacompat.transactions.records import KEY_VERSION, TransactionLogKey, TransactionLogValue
 from kafkacompat.wire.compiler import decode
@@ -27,13 +26,6 @@ _VERSION = struct.Struct(">h")
 _Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
 """By the version a key begins with: the key and its value."""
 
-_OFFSETS: _Kinds = {
-    **{
-        kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue)
-        for kind, key in KEY_TYPES.items()
-    },
-    **{kind: (key, consumer_records.VALUES[key]) for kind, key in consumer_records.KEYS.items()},
-}
 _TRANSACTIONS: _Kinds = {KEY_VERSION: (TransactionLogKey, TransactionLogValue)}
 
 
@@ -119,7 +111,7 @@ def _value(value: Any, field: Field, version: int) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
 
 
-offsets_decoder = coordinator_decoder(_OFFSETS)
+offsets_decoder = coordinator_decoder(KINDS)
 transaction_log_decoder = coordinator_decoder(_TRANSACTIONS)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkacompat.config.values import Value
 
 if TYPE_CHECKING:
-    from kafkacompat.config.broker import BrokerConfig
+    from kafkacompat.config.readable import ReadableConfig
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
@@ -67,7 +67,7 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
 }
 
 
-def broker_topic_value(config: BrokerConfig, topic_config: str) -> Value:
+def broker_topic_value(config: ReadableConfig, topic_config: str) -> Value:
     """The broker's value of a topic config that has a synonym, in the topic config's unit.
 
     A negative retention.ms of any size means for ever, -1.

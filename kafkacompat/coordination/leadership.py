@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
 
 from kafkacompat.coordination.coordinator_log import CoordinatorLog
+from kafkacompat.coordination.registry import Registry
 from kafkacompat.coordination.replay import Replay
-from kafkacompat.coordination.shard import Shard, Shards
+from kafkacompat.coordination.shard import Shard
 
 log = logging.getLogger(__name__)
 
@@ -28,13 +29,13 @@ class Leadership(Generic[_Loader]):
 
     def __init__(
         self,
-        shards: Shards,
+        registry: Registry[Any],
         coordinator_log: CoordinatorLog,
         cooperator: Cooperator,
         new_loader: Callable[[Shard], _Loader],
         loaded: Callable[[Shard, _Loader], None],
     ) -> None:
-        self._shards = shards
+        self._registry = registry
         self._log = coordinator_log
         self._cooperator = cooperator
         self._new_loader = new_loader
@@ -45,9 +46,9 @@ class Leadership(Generic[_Loader]):
 
         An empty partition can be used at once. A partition that is ours already is left as it is.
         """
-        if shard.partition in self._shards.shards:
+        if shard.partition in self._registry.shards:
             return succeed(None)
-        self._shards.shards[shard.partition] = shard
+        self._registry.shards[shard.partition] = shard
         loader = self._new_loader(shard)
         loading = maybeDeferred(self._load, loader.replay(self._log))
         return loading.addCallbacks(
@@ -69,12 +70,12 @@ class Leadership(Generic[_Loader]):
     def _failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
         log.error("%s-%d cannot be loaded", self._log.topic, shard.partition, exc_info=failure.value)
         loader.discard()
-        if self._shards.shards.get(shard.partition) is shard:
-            del self._shards.shards[shard.partition]
+        if self._registry.shards.get(shard.partition) is shard:
+            del self._registry.shards[shard.partition]
 
     def give_up(self, partition: int) -> Shard | None:
         """Lead a partition no longer: the shard that it was, for its owner to clear; None if it was not ours."""
-        shard = self._shards.shards.pop(partition, None)
+        shard = self._registry.shards.pop(partition, None)
         if shard is not None:
             shard.is_active = False
         return shard

@@ -78,7 +78,7 @@ class ReplicatedLog:
                 if examined == offset:
                     raise MalformedError(f"{self.topic}-{partition} cannot be read at offset {offset}")
                 examined = offset
-                found.log.find_way(found.log.segments[max(0, found.log.segments.floor(offset))])
+                found.log.examiner.examine_and_reindex(found.log.segments[max(0, found.log.segments.floor(offset))])
 
 
 def _read(found: Log, offset: int) -> bytes | None:

@@ -9,12 +9,8 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.coordination.shard import Registry
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.member import Member
-from kafkacompat.groups.classic.state import DEAD, STABLE
 from kafkacompat.groups.deletion import Deletion
-from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroupMember
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode
 
@@ -28,7 +24,7 @@ OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutc
 class Administration:
     """What is asked about groups from outside."""
 
-    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+    def __init__(self, registry: GroupRegistry, deletion: Deletion) -> None:
         self._registry = registry
         self._deletion = deletion
 
@@ -50,31 +46,10 @@ class Administration:
                 group_state=group.state_name,
                 group_type=group.TYPE,
             )
-            for group in self._registry.groups.values()
+            for group in self._registry.by_id.values()
             if (not wanted_types or group.TYPE in wanted_types)
             and (not wanted_states or group.state_name.lower() in wanted_states)
         ]
-
-    def describe(self, group_id: str) -> DescribedGroup:
-        """One group with its members; what they can and were assigned is told of a stable group only.
-
-        A group that does not exist, or is not of the classic protocol, has the code GROUP_ID_NOT_FOUND and is called Dead.
-        """
-        group = self._registry.find(group_id)
-        if isinstance(group, ErrorCode) and group:
-            return DescribedGroup(group_id=group_id, error_code=group)
-        if not isinstance(group, Group):
-            code = ErrorCode.GROUP_ID_NOT_FOUND
-            message = f"Group {group_id} is not a classic group." if group else f"Group {group_id} not found."
-            return DescribedGroup(group_id=group_id, error_code=code, error_message=message, group_state=DEAD.value)
-        protocol = group.protocol_name if group.state is STABLE else None
-        return DescribedGroup(
-            group_id=group_id,
-            group_state=group.state.value,
-            protocol_type=group.protocol_type or "",
-            protocol_data=protocol or "",
-            members=[_describe(member, protocol) for member in group.members.values()],
-        )
 
     def delete(self, group_id: str) -> DeleteAnswer:
         """Delete an empty group and its offsets, once the commits on their way have arrived."""
@@ -135,14 +110,3 @@ class Administration:
 
 def _outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
     return written or codes
-
-
-def _describe(member: Member, protocol: str | None) -> DescribedGroupMember:
-    return DescribedGroupMember(
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.metadata(protocol) if protocol else b"",
-        member_assignment=member.assignment,
-    )

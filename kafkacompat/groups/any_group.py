@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from kafkacompat.groups.offsets import OffsetTable
+from kafkacompat.groups.offset_table import OffsetTable
 
 if TYPE_CHECKING:
     from kafkacompat.coordination.coordinator_log import Record

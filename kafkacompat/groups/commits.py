@@ -13,14 +13,13 @@ from typing import NamedTuple, TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
-from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.shard import Registry, Shard
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.any_group import AnyGroup, Identity
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.rebalance import Rebalance
-from kafkacompat.groups.classic.state import PREPARING_REBALANCE, STABLE
-from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset, OffsetTable
-from kafkacompat.groups.records import offset_record
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
+from kafkacompat.groups.kinds import GroupKinds
+from kafkacompat.groups.offset_records import offset_record
+from kafkacompat.groups.offset_table import OffsetTable
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -64,15 +63,13 @@ class Commits:
         self,
         clock: Clock,
         settings: GroupSettings,
-        registry: Registry,
-        rebalance: Rebalance,
-        budget: MemoryBudget,
+        registry: GroupRegistry,
+        kinds: GroupKinds,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._registry = registry
-        self._rebalance = rebalance
-        self._budget = budget
+        self._kinds = kinds
 
     def commit(
         self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int
@@ -86,8 +83,8 @@ class Commits:
         error = self._check(group, identity, offsets)
         if error:
             return [error] * len(offsets)
-        if isinstance(group, Group) and group.state in (STABLE, PREPARING_REBALANCE):
-            self._rebalance.restart_session(group, group.members[identity.member_id])
+        if isinstance(group, AnyGroup):
+            self._kinds.service_of(group).on_commit(group, identity)
         at_ms = now_ms(self._clock)
         expires_ms = (
             NO_TIMESTAMP if retention_time_ms == NO_RETENTION_TIME else min(at_ms + retention_time_ms, MAX_INT64)
@@ -137,7 +134,7 @@ class Commits:
         self, group_id: str, accepted: _Accepted, codes: list[ErrorCode], producer: LogProducer | None
     ) -> CommitAnswer:
         shard = self._registry.shard_for(group_id)
-        group = self._registry.groups.get(group_id)
+        group = self._registry.by_id.get(group_id)
         table = group.offsets if group is not None else OffsetTable()
         table.commits_in_flight += 1
         if group is not None:
@@ -154,10 +151,7 @@ class Commits:
 
     def _stored(self, group_id: str, shard: Shard, accepted: _Accepted, producer: LogProducer | None) -> None:
         """Make a commit that is in the log visible, or have it wait; a group of this name comes to be if need be."""
-        group = self._registry.groups.get(group_id)
-        if group is None:
-            group = Group(group_id, shard, self._budget, now_ms(self._clock))
-            self._registry.groups[group_id] = group
+        group = self._registry.by_id.get(group_id) or self._kinds.classic.create(group_id, shard)
         group.is_logged = True
         if producer is not None:
             self._registry.transactions[shard.partition].add(producer.producer_id, group.offsets, accepted)

@@ -8,9 +8,9 @@ from functools import partial
 from twisted.internet.defer import Deferred, DeferredList, succeed
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
-from kafkacompat.groups.records import offset_tombstone
+from kafkacompat.groups.offset_records import offset_tombstone
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.wire.errors import ErrorCode
 
@@ -22,7 +22,7 @@ KEY_BYTES = 300
 class Deletion:
     """Writes tombstones and forgets what they delete; *remove* takes a group out of the registry."""
 
-    def __init__(self, settings: GroupSettings, registry: Registry, remove: Callable[[AnyGroup], None]) -> None:
+    def __init__(self, settings: GroupSettings, registry: GroupRegistry, remove: Callable[[AnyGroup], None]) -> None:
         self._most = settings.tombstones_a_batch
         self._registry = registry
         self._remove = remove
@@ -41,9 +41,9 @@ class Deletion:
         return self._write(group, [*records, *tombstones]).addCallback(self._deleted, group)
 
     def _deleted(self, outcome: ErrorCode, group: AnyGroup) -> ErrorCode:
-        if outcome and group.shard.is_active and group.group_id not in self._registry.groups:
+        if outcome and group.shard.is_active and group.group_id not in self._registry.by_id:
             group.restore()
-            self._registry.groups[group.group_id] = group
+            self._registry.by_id[group.group_id] = group
         return outcome
 
     def delete_offsets(self, group: AnyGroup, partitions: Iterable[tuple[str, int]]) -> Deferred[ErrorCode]:

@@ -21,10 +21,10 @@ from itertools import chain
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
-from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.deletion import Deletion
-from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -63,7 +63,7 @@ class Expiration:
         self,
         clock: Clock,
         settings: GroupSettings,
-        registry: Registry,
+        registry: GroupRegistry,
         deletion: Deletion,
         cooperator: Cooperator,
     ) -> None:
@@ -117,7 +117,7 @@ class Expiration:
 
     def _walk(self, action: Callable[[AnyGroup], None]) -> Iterator[None]:
         work = 0
-        for group in list(self._registry.groups.values()):
+        for group in list(self._registry.by_id.values()):
             work += WORK_FOR_A_GROUP + len(group.offsets) + len(group.offsets.pending)
             if work >= WORK_A_TURN:
                 work = 0

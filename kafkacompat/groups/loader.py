@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.record_format import read_value
 from kafkacompat.coordination.replay import Replay
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.any_group import AnyGroup
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kafkacompat.groups.classic.state import EMPTY, STABLE
-from kafkacompat.groups.consumer import records as consumer_records
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.offsets import NO_TIMESTAMP, CommittedOffset
-from kafkacompat.groups.pending_offsets import OffsetTransactions
-from kafkacompat.groups.records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    read_key,
-    read_value,
-)
+from kafkacompat.groups.consumer.records import VALUES, GroupKey, Key
+from kafkacompat.groups.offset_records import OffsetCommitKey, OffsetCommitValue
+from kafkacompat.groups.offset_table import OffsetTransactions
+from kafkacompat.groups.records import read_key
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, Record
 
@@ -40,7 +35,7 @@ class Loader(Replay):
 
     def _finish(self) -> str:
         for group in self.groups.values():
-            if isinstance(group, Group):
+            if isinstance(group, ClassicGroup):
                 group.subscribed_topics = group.compute_subscribed_topics()
         return f"{len(self.groups)} groups"
 
@@ -59,8 +54,8 @@ class Loader(Replay):
                 self._replay_offset(key, header, record.value)
             elif isinstance(key, GroupMetadataKey):
                 self._replay_group(key, record.value)
-            elif (change := consumer_records.read_key(record.key or b"")) is not None:
-                self._replay_consumer(change, record.value)
+            elif key is not None:
+                self._replay_consumer(key, record.value)
             else:
                 self._skipped["they are of groups of a kind that is not served here"] += 1
         except MalformedError:
@@ -90,7 +85,7 @@ class Loader(Replay):
 
     def _replay_group(self, key: GroupMetadataKey, data: Buffer | None) -> None:
         if data is None:
-            if isinstance(self.groups.get(key.group), Group):
+            if isinstance(self.groups.get(key.group), ClassicGroup):
                 self._delete(key.group)
             return
         value = read_value(GroupMetadataValue, data)
@@ -103,21 +98,21 @@ class Loader(Replay):
             group.add(_member(member, value.protocol or ""), value.protocol_type)
         group.state = STABLE if group.members else EMPTY
 
-    def _new_group(self, group_id: str, since_ms: int) -> Group:
-        group = Group(group_id, self._shard, self._budget, since_ms)
+    def _new_group(self, group_id: str, since_ms: int) -> ClassicGroup:
+        group = ClassicGroup(group_id, self._shard, self._budget, since_ms)
         group.is_logged = True
         self._put_in_place(group)
         return group
 
-    def _replay_consumer(self, key: consumer_records.Key, data: Buffer | None) -> None:
+    def _replay_consumer(self, key: Key, data: Buffer | None) -> None:
         group = self.groups.get(key.group_id)
-        value = None if data is None else consumer_records.read_value(key, data)
+        value = None if data is None else read_value(VALUES[type(key)], data)
         if not isinstance(group, ConsumerGroup):
             if value is None:
                 return
             group = ConsumerGroup(key.group_id, self._shard, self._budget)
             self._put_in_place(group)
-        if value is None and isinstance(key, consumer_records.GroupKey):
+        if value is None and isinstance(key, GroupKey):
             self._delete(key.group_id)
         else:
             group.replay(key, value)

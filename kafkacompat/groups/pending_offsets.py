@@ -6,14 +6,9 @@ commits by where its own record is in the log: what was written behind it, and c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from kafkacompat.groups.offsets import CommittedOffset, OffsetTable
-
-Where: TypeAlias = "tuple[str, int]"
-"""A topic and the number of a partition."""
+from kafkacompat.groups.committed_offset import CommittedOffset, Where
 
 
 class PendingOffsets:
@@ -78,24 +73,3 @@ class PendingOffsets:
             if not waiting:
                 del self._by_partition[where]
         return counting
-
-
-class OffsetTransactions:
-    """The open transactions with offsets in one partition of the offsets topic, and the tables of the groups that these are of."""
-
-    def __init__(self) -> None:
-        self._tables: dict[int, dict[OffsetTable, None]] = {}
-
-    def __len__(self) -> int:
-        return len(self._tables)
-
-    def add(self, producer_id: int, table: OffsetTable, offsets: Iterable[tuple[str, int, CommittedOffset]]) -> None:
-        """Take in commits of a transaction that are in the log now."""
-        self._tables.setdefault(producer_id, {})[table] = None
-        for topic, partition, committed in offsets:
-            table.pending.add(producer_id, (topic, partition), committed)
-
-    def end(self, producer_id: int, *, is_commit: bool) -> None:
-        """A transaction's marker is in the log."""
-        for table in self._tables.pop(producer_id, ()):
-            table.end_transaction(producer_id, is_commit=is_commit)

@@ -6,9 +6,9 @@ import logging
 import os
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
+from kafkacompat.partitions.free_space import FreeSpace
 from kafkacompat.partitions.group_commit import GroupCommit
 from kafkacompat.storage.files.filesystem import SyncError
-from kafkacompat.upkeep.free_space import FreeSpace
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

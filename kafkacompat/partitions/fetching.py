@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.python.failure import Failure
 
-from kafkacompat.partitions.delayed import DelayedFetch
+from kafkacompat.partitions.delayed_fetch import DelayedFetch
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.partitions.partition_read import PartitionRead
+from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment.lookup import ColdDataError
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.timers import Clock, go_through
@@ -257,5 +257,5 @@ def _read(
         return FetchedPartition(wanted, partition, problem.code, None)
     except ColdDataError:
         assert partition is not None
-        return FetchedPartition(wanted, partition, ErrorCode.NONE, partition.nothing(), cold=True)
+        return FetchedPartition(wanted, partition, ErrorCode.NONE, partition.read_nothing(), cold=True)
     return FetchedPartition(wanted, partition, ErrorCode.NONE, read)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.storage.log.log import Log, OffsetPosition
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -31,7 +31,9 @@ PATIENCE_S = 1.0
 class Committed(Protocol):
     """A partition, as far as its group commit knows it."""
 
-    log: Log
+    @property
+    def log(self) -> Log:
+        """The log that is synced."""
 
     def synced(self, end: OffsetPosition) -> None:
         """Everything before *end* is on the disk."""
@@ -124,7 +126,7 @@ class GroupCommit:
     def _not_synced(self, failure: Failure) -> None:
         problem = failure.value
         assert problem is not None
-        if not self._finishing and isinstance(problem.__cause__, OSError) and may_pass(problem.__cause__):
+        if not self._finishing and isinstance(problem.__cause__, OSError) and is_transient(problem.__cause__):
             self._put_off(problem)
             return
         self._joined.clear()

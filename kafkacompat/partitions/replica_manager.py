@@ -6,18 +6,17 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
 from kafkacompat.disk import nothing
 from kafkacompat.metadata.topic_names import topic_text
-from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
-from kafkacompat.upkeep.moving import Moves
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -41,14 +40,63 @@ DURABLE_AFTER_S = 1
 LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
 
 
+class CopyProgress(Protocol):
+    """The copy of a log that is being made."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes copied so far."""
+
+
+class PartitionMove(Protocol):
+    """One partition that is being copied to another log directory."""
+
+    @property
+    def partition(self) -> Partition:
+        """The partition, which serves meanwhile."""
+
+    @property
+    def target(self) -> Directory:
+        """The directory that the copy is made in."""
+
+    @property
+    def copy(self) -> CopyProgress:
+        """The copy."""
+
+    @property
+    def offset_lag(self) -> int:
+        """How many offsets the copy lacks, at most."""
+
+
+class PartitionMover(Protocol):
+    """Moves partitions between log directories while they serve."""
+
+    def __iter__(self) -> Iterator[PartitionMove]:
+        """The moves under way."""
+
+    def request(self, partition: Partition, target: Directory) -> None:
+        """Begin as `start` does; a failure is logged."""
+
+    def start(self, partition: Partition, target: Directory) -> Deferred[None]:
+        """Move a partition to a directory; fires when the copy has begun. Fails with KafkaError KAFKA_STORAGE_ERROR."""
+
+    def cancel(self, name: PartitionName) -> Deferred[None]:
+        """Give up a partition's move, if there is one; fires when nothing of it is left."""
+
+    def stop(self) -> Deferred[None]:
+        """Take no further steps; fires when none is under way."""
+
+
 class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
-    It is told of changes by the controller (`PartitionEvents`) and never looks at metadata itself.
-    ``log_config_of`` gives the effective configuration of a topic.
+    The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives the
+    effective configuration of a topic; ``moves`` moves partitions between the directories.
     """
 
-    def __init__(self, directories: Directories, log_config_of: LogConfigOf, clock: Clock) -> None:
+    def __init__(
+        self, directories: Directories, log_config_of: LogConfigOf, clock: Clock, moves: PartitionMover
+    ) -> None:
         self.directories = directories
         self._log_config_of = log_config_of
         self._clock = clock
@@ -56,7 +104,7 @@ class ReplicaManager:
         self._offline: set[tuple[str | bytes, int]] = set()
         self._unfrozen = 0
         self._durable_later: list[DelayedCall] = []
-        self.moves = Moves(directories, clock, self.directory_failed)
+        self.moves = moves
         for directory in directories:
             directory.on_failure = partial(self.directory_failed, directory)
 
@@ -229,7 +277,7 @@ class ReplicaManager:
             if each.active():
                 each.cancel()
         await self.moves.stop()
-        while any(partition.is_in_line for partition in self):
+        while any(partition.holds_appends for partition in self):
             await gatherResults([directory.disk.run(nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
         for directory in self.directories:
@@ -254,7 +302,7 @@ class ReplicaManager:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
         if not 0 <= wanted <= end:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{wanted} is not between 0 and {end}")
-        partition.log.advance_log_start_offset(wanted)
+        partition.log.trimmer.advance_log_start_offset(wanted)
         directory = self.directories.home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
@@ -265,7 +313,7 @@ class ReplicaManager:
     def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
-        if not may_pass(problem):
+        if not is_transient(problem):
             self.directory_failed(directory, problem)
         reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
@@ -274,7 +322,7 @@ class ReplicaManager:
 def _put_on_disk(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
-    return partition.disk.run(partition.log.make_durable).addErrback(partition.disk_failed)
+    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.disk_failed)
 
 
 def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
@@ -288,4 +336,4 @@ def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         directory.failed(failure.value)
         return failure
 
-    return directory.disk.run(opened.flush_recovered).addCallbacks(lambda _: opened, not_synced)
+    return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)

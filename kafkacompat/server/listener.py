@@ -11,10 +11,9 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.shared import Shared
 from kafkacompat.server.transport import ReadAhead, zero_copy_port
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Complaints:
 class KafkaFactory(ServerFactory):
     """Builds the connections of one listener."""
 
-    def __init__(self, shared: Shared, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
+    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
         self.shared = shared
         self._read_ahead = read_ahead
         self._turn_away = turn_away
@@ -119,7 +118,7 @@ class Server:
 
         Raises ListenError, one sentence, when the address cannot be had.
         """
-        shared = Shared(
+        shared = ListenerServices(
             listener_name,
             dispatcher or self._dispatcher,
             self.budget,

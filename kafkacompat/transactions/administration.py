@@ -9,7 +9,7 @@ from typing import TypeAlias
 from kafkacompat.patterns import Pattern
 from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.records import by_topic
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.state import DEAD, NAMES, TransactionState
 from kafkacompat.wire.apis import describe_transactions, list_transactions
 from kafkacompat.wire.errors import ErrorCode
@@ -43,7 +43,7 @@ class Filters:
 class Administration:
     """Tells what there is."""
 
-    def __init__(self, clock: Clock, registry: Registry) -> None:
+    def __init__(self, clock: Clock, registry: TransactionalIdRegistry) -> None:
         self._clock = clock
         self._registry = registry
 
@@ -73,7 +73,7 @@ class Administration:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         at_ms = now_ms(self._clock)
         found = []
-        async for each in in_turns(self._clock, list(self._registry.ids.values())):
+        async for each in in_turns(self._clock, list(self._registry.by_id.values())):
             if filters.apply(each, at_ms):
                 found.append(_listed(each))
         return found

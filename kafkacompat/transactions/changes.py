@@ -7,7 +7,7 @@ from typing import Protocol
 from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.transactions.records import transaction_record
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.state import COMPLETION
 from kafkacompat.transactions.transaction import NO_EPOCH, Transaction
 from kafkacompat.wire.errors import ErrorCode
@@ -32,7 +32,7 @@ class Changes:
     until then.
     """
 
-    def __init__(self, registry: Registry, value_version: int, completer: Completer) -> None:
+    def __init__(self, registry: TransactionalIdRegistry, value_version: int, completer: Completer) -> None:
         self._registry = registry
         self._value_version = value_version
         self._completer = completer

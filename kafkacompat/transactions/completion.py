@@ -13,7 +13,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.changes import Changes
 from kafkacompat.transactions.markers import MarkerCodes, MarkerWriter
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import COMPLETION, PREPARE_COMMIT
 from kafkacompat.transactions.transaction import TopicPartition
@@ -29,7 +29,7 @@ class Completion:
         self,
         clock: Clock,
         settings: TransactionSettings,
-        registry: Registry,
+        registry: TransactionalIdRegistry,
         markers: MarkerWriter,
         is_deleted: Callable[[str, int], bool],
     ) -> None:

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.coordination.coordinator_log import CoordinatorLog
 from kafkacompat.coordination.leadership import Leadership
+from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.coordination.writer import Writer
 from kafkacompat.timers import Clock, cooperator, in_turns
@@ -27,7 +28,7 @@ from kafkacompat.transactions.loader import Loader
 from kafkacompat.transactions.markers import MarkerWriter
 from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.progress import Progress
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
 from kafkacompat.transactions.transaction import Producer, TopicPartition
@@ -58,7 +59,9 @@ class TransactionCoordinator:
         self.settings = settings
         self._clock = clock
         self._log = transaction_log
-        self._registry = registry = Registry(transaction_log, settings.transactional_ids_max_bytes)
+        self._registry = registry = TransactionalIdRegistry(
+            transaction_log, MemoryBudget(settings.transactional_ids_max_bytes)
+        )
         self._leadership = Leadership(registry, transaction_log, cooperator(clock), Loader, self._loaded)
         self._completion = Completion(clock, settings, registry, markers, is_deleted)
         changes = self._completion.changes
@@ -79,7 +82,7 @@ class TransactionCoordinator:
         self._expiration.stop()
         for partition in list(self._registry.shards):
             self._leadership.give_up(partition)
-        for each in list(self._registry.ids.values()):
+        for each in list(self._registry.by_id.values()):
             self._registry.forget(each)
 
     def on_election(self, partition: int, leader_epoch: int) -> Deferred[None]:
@@ -102,7 +105,7 @@ class TransactionCoordinator:
     def on_resignation(self, partition: int) -> None:
         """This broker leads a partition no longer: forget what is in it."""
         shard = self._leadership.give_up(partition)
-        for each in self._registry.of_shard(shard) if shard is not None else ():
+        for each in self._registry.in_shard(shard) if shard is not None else ():
             self._registry.forget(each)
 
     def partition_for(self, transactional_id: str) -> int:

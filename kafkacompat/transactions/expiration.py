@@ -16,7 +16,7 @@ from kafkacompat.coordination.shard import Shard
 from kafkacompat.timers import Clock, in_turns, now_ms
 from kafkacompat.transactions.producers import Producers
 from kafkacompat.transactions.records import transaction_tombstone
-from kafkacompat.transactions.registry import Registry, TransactionalId
+from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import BETWEEN_TRANSACTIONS, DEAD, ONGOING
 from kafkacompat.transactions.transaction import Transaction
@@ -34,7 +34,9 @@ TOMBSTONES_BYTES = 16 << 10
 class Expiration:
     """Looks through all transactional ids from time to time."""
 
-    def __init__(self, clock: Clock, settings: TransactionSettings, registry: Registry, producers: Producers) -> None:
+    def __init__(
+        self, clock: Clock, settings: TransactionSettings, registry: TransactionalIdRegistry, producers: Producers
+    ) -> None:
         self._clock = clock
         self._settings = settings
         self._registry = registry
@@ -62,7 +64,7 @@ class Expiration:
     async def abort_timed_out(self) -> None:
         """Abort what is open for longer than its client said; nothing is waited for."""
         at_ms = now_ms(self._clock)
-        async for each in in_turns(self._clock, list(self._registry.ids.values())):
+        async for each in in_turns(self._clock, list(self._registry.by_id.values())):
             if not each.is_busy and _is_overdue(each.current, at_ms):
                 log.info(
                     "the transaction of %s is aborted: it is open for longer than %d ms",
@@ -75,7 +77,7 @@ class Expiration:
         """Forget what was not used for transactional.id.expiration.ms."""
         before_ms = now_ms(self._clock) - self._settings.transactional_id_expiration_ms
         expired: defaultdict[Shard, _Expired] = defaultdict(_Expired)
-        async for each in in_turns(self._clock, list(self._registry.ids.values())):
+        async for each in in_turns(self._clock, list(self._registry.by_id.values())):
             if self._is_unused(each, before_ms):
                 each.pending = DEAD
                 expired[each.shard].add(each)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.changes import Changes
-from kafkacompat.transactions.registry import ID_BYTES, Registry, TransactionalId
+from kafkacompat.transactions.registry import ID_BYTES, TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, ONGOING
 from kafkacompat.transactions.transaction import NO_EPOCH, Producer, Transaction
@@ -21,7 +21,7 @@ class Producers:
         self,
         clock: Clock,
         settings: TransactionSettings,
-        registry: Registry,
+        registry: TransactionalIdRegistry,
         changes: Changes,
         next_producer_id: Callable[[], Awaitable[int]],
     ) -> None:
@@ -51,7 +51,7 @@ class Producers:
         if isinstance(found, ErrorCode):
             if found:
                 return ProducerAnswer(found)
-            if not self._registry.has_room(ID_BYTES + len(name)):
+            if not self._registry.budget.has_room(ID_BYTES + len(name)):
                 return ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             if producer_id is None:
                 return None

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.answers import CodeOrLater, PartitionCodes, ProducerAnswer
 from kafkacompat.transactions.changes import Changes
-from kafkacompat.transactions.registry import PARTITION_BYTES, Registry, TransactionalId
+from kafkacompat.transactions.registry import PARTITION_BYTES, TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import COMPLETION, EPOCH_BUMP_VERSION, ONGOING, Ending, OnEnd
 from kafkacompat.transactions.transaction import Producer, TopicPartition, Transaction
@@ -26,7 +26,7 @@ class Progress:
         self,
         clock: Clock,
         settings: TransactionSettings,
-        registry: Registry,
+        registry: TransactionalIdRegistry,
         changes: Changes,
         next_producer_id: Callable[[], Awaitable[int]],
     ) -> None:
@@ -57,7 +57,7 @@ class Progress:
             return code
         if current.state is ONGOING and current.partitions.issuperset(partitions):
             return ErrorCode.NONE
-        if not self._registry.has_room(PARTITION_BYTES * len(partitions)):
+        if not self._registry.budget.has_room(PARTITION_BYTES * len(partitions)):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return self._changes.write(found, current.with_partitions(partitions, client_version, now_ms(self._clock)))
 

@@ -6,14 +6,13 @@ deletes. Kafka's formatter and DumpLogSegments read these, and we read Kafka's.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.groups.records import read_value, split_version
+from kafkacompat.coordination.record_format import read_value, split_prefix, write_key, write_value
 from kafkacompat.transactions.state import DEAD, EMPTY, PREPARE_EPOCH_FENCE, TransactionState
 from kafkacompat.transactions.transaction import TopicPartition, Transaction
-from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.compiler import decode
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, int8, int16, int32, int64, string
 
@@ -48,7 +47,6 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
 
 
 KEY_VERSION = 0
-_PREFIX = struct.Struct(">h")
 # No record says that it is in one of these: Kafka only passes through them.
 _NEVER_STORED = (DEAD, PREPARE_EPOCH_FENCE)
 
@@ -67,7 +65,7 @@ def transaction_record(transactional_id: str, transaction: Transaction, version:
         transaction_start_timestamp_ms=transaction.start_ms,
         client_transaction_version=transaction.client_version,
     )
-    return _key(transactional_id), _PREFIX.pack(version) + encode(value, version)
+    return _key(transactional_id), write_value(value, version)
 
 
 def transaction_tombstone(transactional_id: str) -> Record:
@@ -76,7 +74,7 @@ def transaction_tombstone(transactional_id: str) -> Record:
 
 
 def _key(transactional_id: str) -> bytes:
-    return _PREFIX.pack(KEY_VERSION) + encode(TransactionLogKey(transactional_id=transactional_id), KEY_VERSION)
+    return write_key(KEY_VERSION, TransactionLogKey(transactional_id=transactional_id))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions]:
@@ -89,7 +87,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions
 
 def read_key(data: Buffer) -> str | None:
     """A record's transactional id; None for a key of a version that is not known. Raises MalformedError."""
-    version, rest = split_version(data)
+    version, rest = split_prefix(data)
     return decode(TransactionLogKey, rest, KEY_VERSION).transactional_id if version == KEY_VERSION else None
 
 

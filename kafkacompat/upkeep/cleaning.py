@@ -21,7 +21,7 @@ from kafkacompat.storage.compaction import (
     CorruptBatchError,
     Progress,
 )
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.upkeep.cleaning_run import CleaningRun, tell
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.upkeep.housekeeping import Housekeeping
+    from kafkacompat.upkeep.moving import Moves
     from kafkacompat.workers.processes import Workers
 
 log = logging.getLogger(__name__)
@@ -58,11 +59,13 @@ class LogCleaner:
     def __init__(
         self,
         housekeeping: Housekeeping,
+        moves: Moves,
         workers: Workers,
         files: Files,
         config: Callable[[], BrokerConfig],
     ) -> None:
-        self._replicas = replicas = housekeeping.replicas
+        self._replicas = housekeeping.replicas
+        self._moves = moves
         self._workers = workers
         self._files = files
         self._clock = clock = housekeeping.clock
@@ -76,7 +79,7 @@ class LogCleaner:
         self._ended: Deferred[None] | None = None
         self._stopping = False
         housekeeping.is_cleaning = self.is_cleaning
-        replicas.moves.quiet = self.give_up
+        moves.quiet = self.give_up
 
     def start(self) -> None:
         """Begin, unless log.cleaner.enable is false; the first look comes after log.cleaner.backoff.ms."""
@@ -130,8 +133,8 @@ class LogCleaner:
         async for partition in unhurried(self._clock, list(self._replicas)):
             if not self._may_be_cleaned(partition):
                 continue
-            if unknown := partition.log.unknown_first_timestamps():
-                await partition.disk.run(partition.log.learn_first_timestamps, unknown)
+            if unknown := partition.log.compaction.unknown_first_timestamps():
+                await partition.disk.run(partition.log.compaction.learn_first_timestamps, unknown)
             found = self._due(partition)
             if found is not None and (best is None or found.ratio > best[0]):
                 best = found.ratio, partition
@@ -146,11 +149,13 @@ class LogCleaner:
             and partition not in self._uncleanable
             and partition not in self._cleanings
             and self._not_before.get(partition, 0) <= self._clock.seconds()
-            and all(move.partition is not partition for move in self._replicas.moves)
+            and all(move.partition is not partition for move in self._moves)
         )
 
     def _due(self, partition: Partition) -> Cleanable | None:
-        found = partition.log.cleanable(stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock))
+        found = partition.log.compaction.cleanable(
+            stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock)
+        )
         return found if found is not None and found.is_due(partition.log.config) else None
 
     def _home(self, partition: Partition) -> Directory | None:
@@ -170,7 +175,7 @@ class LogCleaner:
             # A start after a crash would go by files that the compaction of a deleted topic of this name left.
             await self._tidy_up(partition)
             # The workers learn from the files which transactions were aborted.
-            await partition.disk.run(partition.log.write_transaction_index)
+            await partition.disk.run(partition.log.committed.write_transaction_index)
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset
@@ -197,7 +202,9 @@ class LogCleaner:
 
         def begin(call: Callable[..., Any]) -> Any:
             """In a worker's thread."""
-            job = partition.log.cleaning_job(cleaning.what, now_ms=now, map_bytes=map_bytes, load_factor=load_factor)
+            job = partition.log.compaction.cleaning_job(
+                cleaning.what, now_ms=now, map_bytes=map_bytes, load_factor=load_factor
+            )
             return None if job is None else call("compact", self._files, job)
 
         steps = await self._workers.run(begin)
@@ -231,9 +238,9 @@ class LogCleaner:
     async def _swap(self, partition: Partition, cleaned: CleanedSegment) -> None:
         compacted = partition.log
         await self._note_first(partition)
-        segment = await partition.disk.run(compacted.prepare_swap, cleaned)
-        replaced = compacted.swap_segments(cleaned, segment)
-        await partition.disk.run(compacted.complete_swap, segment, replaced)
+        segment = await partition.disk.run(compacted.compaction.prepare_swap, cleaned)
+        replaced = compacted.compaction.swap_segments(cleaned, segment)
+        await partition.disk.run(compacted.compaction.complete_swap, segment, replaced)
         # Who reads them at the moment has them open.
         self._clock.callLater(compacted.config.file_delete_delay_ms / 1000, self._remove, partition, replaced)
 
@@ -247,12 +254,12 @@ class LogCleaner:
     def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
         # The next start removes what is left.
         if not (partition.closed or self._stopping):
-            partition.disk.run(partition.log.remove_replaced, replaced).addErrback(partition.disk_failed)
+            partition.disk.run(partition.log.compaction.remove_replaced, replaced).addErrback(partition.disk_failed)
 
     async def _tidy_up(self, partition: Partition) -> None:
         if not (partition.closed or partition.log.offline):
             try:
-                await partition.disk.run(partition.log.remove_cleaned)
+                await partition.disk.run(partition.log.compaction.remove_cleaned)
             except Exception as problem:
                 self._failed(partition, problem)
 
@@ -265,7 +272,7 @@ class LogCleaner:
         self._put_off(partition)
         if isinstance(problem, ReplacedError):
             self._uncleanable.add(partition)  # which was told
-        elif isinstance(problem, OSError) and not may_pass(problem):
+        elif isinstance(problem, OSError) and not is_transient(problem):
             home = self._home(partition)
             assert home is not None
             home.failed(problem)

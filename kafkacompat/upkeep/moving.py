@@ -19,7 +19,7 @@ from kafkacompat.disk import nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.copy import SourceError
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.timers import Clock
 from kafkacompat.upkeep.pacing import Rest
@@ -87,7 +87,7 @@ class Move:
             self._paused = False
             self.partition.resume()
 
-    async def run(self, failed: Callable[[Directory, BaseException], None], rate: Callable[[], int]) -> Log | None:
+    async def run(self, rate: Callable[[], int]) -> Log | None:
         """Make and adopt the copy; returns it with appends paused, or None when it came to nothing.
 
         ``rate`` tells how many bytes a second may be copied at the moment.
@@ -97,7 +97,7 @@ class Move:
             self.begun.callback(None)
             if not self.is_over:
                 # What has rotted of the transaction indexes is built again: the copy takes them as they are.
-                await self._in_turn(lambda: self.source.disk.run(self.partition.log.write_transaction_index))
+                await self._in_turn(lambda: self.source.disk.run(self.partition.log.committed.write_transaction_index))
             while not self.is_over:
                 bytes_per_second = max(rate(), 1)
                 moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))
@@ -110,7 +110,7 @@ class Move:
                 refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the move of {self.partition!r} was given up")
                 self.begun.errback(refusal)
         except Exception as problem:
-            self._failed(problem, failed)
+            self._failed(problem)
         return None
 
     async def _in_turn(self, work: Callable[[], Awaitable[Result]]) -> Result:
@@ -149,16 +149,16 @@ class Move:
             self._waiting.cancel()
         self._rest.end()
 
-    def _failed(self, problem: Exception, failed: Callable[[Directory, BaseException], None]) -> None:
+    def _failed(self, problem: Exception) -> None:
         if not self.begun.called:
             self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)))
         if self.partition.closed:
             return  # what was deleted need not be readable
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
-            failed(self.source, problem)
-        elif isinstance(problem, OSError) and not may_pass(problem):
-            failed(self.target, problem)
+            self.source.failed(problem)
+        elif isinstance(problem, OSError) and not is_transient(problem):
+            self.target.failed(problem)
 
 
 class Moves:
@@ -167,15 +167,12 @@ class Moves:
     ``rate`` is what each may copy, in bytes a second.
     """
 
-    def __init__(
-        self, directories: Directories, clock: Clock, failed: Callable[[Directory, BaseException], None]
-    ) -> None:
-        self.rate: Callable[[], int] = lambda: UNLIMITED
+    def __init__(self, directories: Directories, clock: Clock, rate: Callable[[], int] = lambda: UNLIMITED) -> None:
+        self.rate = rate
         self.quiet: Callable[[Partition], Deferred[None]] = lambda _: succeed(None)
         """Has to see to it that nothing but appends changes a partition's log until its move is over."""
         self._directories = directories
         self._clock = clock
-        self._failed = failed
         self._moves: dict[tuple[str, int], Move] = {}
         self._turns: defaultdict[Directory, DeferredLock] = defaultdict(DeferredLock)
 
@@ -223,7 +220,7 @@ class Moves:
     async def _run(self, name: tuple[str, int], move: Move) -> None:
         try:
             await self.quiet(move.partition)
-            moved = await move.run(self._failed, self.rate)
+            moved = await move.run(self.rate)
             if moved is not None and not (move.cancelled or move.partition.closed or move.target.offline):
                 await self._swap(name, move, moved)
             else:
@@ -261,7 +258,7 @@ class Moves:
         try:
             await move.source.disk.run(move.source.storage.delete_log, old)
         except OSError as problem:
-            self._failed(move.source, problem)
+            move.source.failed(problem)
         else:
             move.source.remove_deleted_later(partition.log.config.file_delete_delay_ms)
 

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 FUNCTIONS = {
     "compact": "kafkacompat.storage.compaction",
     "down_convert": "kafkacompat.wire.conversion",
-    "scrub": "kafkacompat.storage.directory.scrub",
-    "take_in": "kafkacompat.storage.intake.produced",
+    "scrub": "kafkacompat.storage.segment.scrub",
+    "take_in": "kafkacompat.storage.intake.preparation",
 }
 """What may be called, and the module that has it.
 

@@ -16,6 +16,7 @@ from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.partition_metadata import write_partition_metadata
 from kafkacompat.storage.log.recovery import LoadedLog
+from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.index_files import write_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError, OffsetIndex, TimeIndex
@@ -136,7 +137,7 @@ class LogCopy:
     def _open(self, base_offset: int) -> File:
         if self._writing is None or self._writing[0] != base_offset:
             self.close()
-            file = self._files.open(self._segment(base_offset).path(LOG_SUFFIX), create=True)
+            file = self._files.open(self._segment(base_offset).files.path(LOG_SUFFIX), create=True)
             self._writing = (base_offset, file)
         return self._writing[1]
 
@@ -151,7 +152,7 @@ class LogCopy:
             return
         self._sync(self._open(base_offset))
         self.close()
-        write_indexes(self._files, self._segment(base_offset).path, self._indexes(segment))
+        write_indexes(self._files, self._segment(base_offset).files.path, self._indexes(segment))
         self._copy_transaction_index(segment)
         copy = self._complete[base_offset] = Segment.load(self._files, self.directory, base_offset, self._cache)
         copy.modified_ms = segment.modified_ms
@@ -161,7 +162,7 @@ class LogCopy:
             aborted = segment.aborted().since()
         except (OSError, CorruptIndexError) as error:
             raise SourceError(f"reading {self.source.directory} failed: {error}") from error
-        write_aborted(self._files, self._segment(segment.base_offset).path(TXN_INDEX_SUFFIX), aborted)
+        write_aborted(self._files, self._segment(segment.base_offset).files.path(TXN_INDEX_SUFFIX), aborted)
 
     def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
@@ -175,7 +176,7 @@ class LogCopy:
             if self._writing is not None and self._writing[0] == base:
                 self.close()
             self._complete.pop(base, None)
-            self._segment(base).remove_files()
+            self._segment(base).files.remove()
             del self._copied[base]
 
     def complete(self) -> None:
@@ -198,9 +199,9 @@ class LogCopy:
     def open(self, directory: str) -> Log:
         """The complete copy as a log, once its folder is called *directory*. [loop]"""
         segments = [self._complete[base] for base in sorted(self._complete)]
-        corrupt = self.source.corrupt
+        corrupt = self.source.examiner.corrupt
         for segment in segments:
-            segment.relocate(directory)
+            segment.files.note_moved(directory)
             segment.corrupt = corrupt.get(segment.base_offset, ())
         source = self.source
         loaded = LoadedLog(
@@ -211,11 +212,11 @@ class LogCopy:
             LeaderEpochs(self._files, directory, source.leader_epochs.entries),
             source.producer_state,
         )
-        log = Log(
+        state = LogState(
             self._files, directory, source.topic, source.partition, source.topic_id, source.config, loaded, self._cache
         )
-        log.cleaner_offset = source.cleaner_offset
-        return log
+        state.cleaner_offset = source.cleaner_offset
+        return Log(state)
 
     def close(self) -> None:
         """Give the open file back."""

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.files.filesystem import File, Files
 from kafkacompat.storage.log.leftovers import clean_folder
-from kafkacompat.storage.log.partition_folders import log_path, segment_bases
-from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, SWAP_SUFFIX, log_path, segment_bases
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.storage.segment.walk import Bounds, walk
 from kafkacompat.wire.errors import KafkaError

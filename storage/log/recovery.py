@@ -16,7 +16,6 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.epoch_recovery import with_lost_epochs
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.leftovers import clean_folder
-from kafkacompat.storage.log.partition_folders import log_path
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.recovery import open_transactions, rebuild_producer_state
 from kafkacompat.storage.producers.snapshots import Snapshots
@@ -28,7 +27,7 @@ from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.lookup import claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, removed_name
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, SegmentFiles, log_path, removed_name
 from kafkacompat.storage.segment.segments import Segments, take_from_end
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
@@ -144,7 +143,9 @@ class _Loader:
             segment.seal()
             if cut_bytes or is_short:
                 log.warning(
-                    "%s is not whole: the %d segments behind it are removed", segment.path(LOG_SUFFIX), len(following)
+                    "%s is not whole: the %d segments behind it are removed",
+                    segment.files.path(LOG_SUFFIX),
+                    len(following),
                 )
                 self._remove_from(following)
                 break
@@ -170,7 +171,7 @@ class _Loader:
         tell, so they are neither served again nor lost.
         """
         if not any(segment.size_bytes for segment in segments):
-            self._take_away(segments, Segment.remove_files)
+            self._take_away(segments, SegmentFiles.remove)
             return
         log.warning(
             "%s ends at offset %d, before %d, where its log-start-offset-checkpoint lets it begin: it begins there, empty, and "
@@ -182,11 +183,11 @@ class _Loader:
         )
         self._take_away(segments, self._keep_beside)
 
-    def _keep_beside(self, segment: Segment) -> None:
-        path = segment.path(LOG_SUFFIX)
-        segment.rename(removed_name(self._files, path).removeprefix(path))
+    def _keep_beside(self, files: SegmentFiles) -> None:
+        path = files.path(LOG_SUFFIX)
+        files.rename(removed_name(self._files, path).removeprefix(path))
 
-    def _take_away(self, segments: Sequence[Segment], take: Callable[[Segment], None]) -> None:
+    def _take_away(self, segments: Sequence[Segment], take: Callable[[SegmentFiles], None]) -> None:
         take_from_end(self._files, self._directory, segments, self._cache, take)
 
     def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
@@ -227,7 +228,7 @@ class _Loader:
                 segment.size_bytes = claimed_bytes
             cut_bytes = claimed_bytes - segment.size_bytes
             if cut_bytes:
-                path = segment.path(LOG_SUFFIX)
+                path = segment.files.path(LOG_SUFFIX)
                 log.warning("cutting %d bytes of an unfinished batch off the end of %s", cut_bytes, path)
                 file.file.truncate(segment.size_bytes)
                 file.file.sync()
@@ -235,7 +236,7 @@ class _Loader:
             file.release()
         segment.finish()
         segment.remember_corrupt(bad)
-        segment.replace_aborted(replay.aborted if replay else [])
+        segment.transactions.replace(replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
 
@@ -245,7 +246,7 @@ class _Loader:
 
     def _remove_from(self, bases: Iterable[int]) -> None:
         segments = [Segment(self._files, self._directory, base, self._cache) for base in bases]
-        self._take_away(segments, Segment.remove_files)
+        self._take_away(segments, SegmentFiles.remove)
 
     def open_active(self, segments: list[Segment], now_ms: int) -> int:
         """Make the last segment the active one; returns the log's end offset, -1 without segments.

@@ -36,4 +36,4 @@ def _jitter_ms(active: Segment, config: LogConfig) -> int:
     if not config.segment_jitter_ms:
         return 0
     # Spread over partitions and segments, and still the same after a restart.
-    return crc32c(active.path("").encode()) % min(config.segment_jitter_ms, config.segment_ms)
+    return crc32c(active.files.path("").encode()) % min(config.segment_jitter_ms, config.segment_ms)

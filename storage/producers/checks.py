@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kafkacompat.storage.producers.producer import NO_EPOCH, Producer, StoredBatch
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.verification import Guard, Verifications
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader
 
-if TYPE_CHECKING:
-    from kafkacompat.storage.producers.state import Producer, StoredBatch
-    from kafkacompat.storage.producers.transaction_marker import Marker
-    from kafkacompat.storage.producers.verification import Guard, Verifications
-
-NO_EPOCH = -1
 LAST_EPOCH = 2**15 - 1
 EPOCH_BUMP_VERSION = 2
 """From this transaction version on every transaction has an epoch of its own, and its marker the next one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from kafkacompat.storage.segment.reader import OffsetPosition
+from kafkacompat.storage.segment.positions import OffsetPosition
 
 NO_PLACE = (-1, -1)
 """Of a batch that is known from a snapshot alone."""

@@ -13,7 +13,7 @@ from struct import Struct
 
 from kafkacompat.storage.files.checkpoints import overwrite_file
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.producers.state import ENTRY, Producer
+from kafkacompat.storage.producers.producer import ENTRY, Producer
 from kafkacompat.wire.checksum import crc32c
 
 SNAPSHOT_SUFFIX = ".snapshot"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkacompat.storage.files.filesystem import File, Files
-from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted, write_aborted
+from kafkacompat.storage.files.filesystem import File
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, read_records
 
@@ -41,11 +41,3 @@ class TransactionReplay:
         if kind == ABORT and first_offset is not None:
             stable_offset = min(self._open.values(), default=header.last_offset + 1)
             self.aborted.append(AbortedTransaction(header.producer_id, first_offset, header.last_offset, stable_offset))
-
-
-def truncate_aborted(files: Files, path: str, offset: int) -> None:
-    """Let an index forget transactions whose markers are not in the log any more, which ends at `offset`. [disk]"""
-    found = read_aborted(files, path)
-    kept = [each for each in found if each.last_offset < offset]
-    if len(kept) < len(found):
-        write_aborted(files, path, kept)

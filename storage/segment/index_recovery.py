@@ -18,7 +18,7 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
     Torn entries do not ascend; where entries are missing at the end, or are of batches that were replaced, the headers behind
     the last one tell. Raises FileNotFoundError and CorruptIndexError.
     """
-    indexes = read_indexes(files, segment.path, segment.base_offset, segment.size_bytes)
+    indexes = read_indexes(files, segment.files.path, segment.base_offset, segment.size_bytes)
     offset_index, time_index = indexes
     columns = offset_index.relative_offsets, offset_index.positions, time_index.timestamps, time_index.relative_offsets
     if not all(map(_ascends, columns)):

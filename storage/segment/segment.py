@@ -7,42 +7,71 @@ memory) or *sealed* (it never changes; its file and indexes are opened when read
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import sys
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
 from kafkacompat.storage.files.filesystem import File, Files
-from kafkacompat.storage.segment.corruption import CorruptDataError, sound_headers, spans
-from kafkacompat.storage.segment.index_files import read_indexes, read_last_timestamp, write_indexes
-from kafkacompat.storage.segment.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError, OffsetIndex, TimeIndex
+from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
+from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, sound_headers, spans
+from kafkacompat.storage.segment.index_files import read_last_timestamp
+from kafkacompat.storage.segment.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError
 from kafkacompat.storage.segment.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentCache, SegmentFile
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TornSegmentError
+from kafkacompat.storage.segment.segment_file import SegmentCache, SegmentFile
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, SegmentFiles
+from kafkacompat.storage.segment.segment_indexes import Indexes, SegmentIndexes
 from kafkacompat.storage.segment.segment_transactions import SegmentTransactions
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 
-__all__ = ["FileRegion", "Segment", "TornSegmentError"]
+log = logging.getLogger(__name__)
 
 
-class Segment(SegmentTransactions):
+class TornSegmentError(OSError):
+    """A write failed half-way and could not be taken back: the segment must not be used any more."""
+
+
+class Segment:
     """One segment. Only the log that owns it writes to it, and only while it is the active one."""
 
     __slots__ = (
-        "_offset_index",
-        "_time_index",
+        "_cache",
+        "_cuts",
+        "_file",
+        "_indexes",
         "_unindexed_bytes",
-        "_written_entries",
+        "base_offset",
+        "corrupt",
         "created_ms",
+        "files",
         "first_timestamp",
         "max_timestamp",
+        "modified_ms",
         "offset_of_max_timestamp",
+        "sealed",
+        "size_bytes",
+        "transactions",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> None:
-        super().__init__(files, directory, base_offset, cache, ending)
-        self._offset_index: OffsetIndex | None = None
-        self._time_index: TimeIndex | None = None
+        self.files = SegmentFiles(files, directory, base_offset, ending)
+        self.transactions = SegmentTransactions(self.files)
+        """The aborted transactions whose markers lie here; `aborted` loads them."""
+        self._indexes = SegmentIndexes(self.files)
+        self._cache = cache
+        self._file: SegmentFile | None = None
+        """The log file while it is open; the cache's lock guards it."""
+        self._cuts: list[int] = []
         self._unindexed_bytes = 0
-        self._written_entries: tuple[int, int] | None = None
+        self.base_offset = base_offset
+        self.corrupt: tuple[BadBatch, ...] = ()
+        """Batches that are known to be damaged, by position. Replaced as a whole, so any thread may look."""
+        self.size_bytes = 0
+        """Length of the log file as far as it is written."""
+        self.modified_ms = -1
+        """Time of the last write."""
+        self.sealed = True
         self.created_ms = -1
         """When the segment became this log's active one, or took its first batch; -1 before."""
         self.first_timestamp = -1
@@ -55,9 +84,10 @@ class Segment(SegmentTransactions):
     def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
         """Make the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
-        segment.make_files()
+        segment.files.create()
         segment.start_over()
-        segment._written_entries = (0, 0)
+        segment.transactions.replace(())  # a file of that name belonged to another segment
+        segment._indexes.replace(segment.indexes(), are_written=True)
         return segment
 
     @classmethod
@@ -68,57 +98,179 @@ class Segment(SegmentTransactions):
         """
         segment = cls(files, directory, base_offset, cache, ending)
         segment.measure()
-        segment.max_timestamp, segment.offset_of_max_timestamp = read_last_timestamp(files, segment.path, base_offset)
+        segment.max_timestamp, segment.offset_of_max_timestamp = read_last_timestamp(
+            files, segment.files.path, base_offset
+        )
         return segment
+
+    def __repr__(self) -> str:
+        return f"Segment(base_offset={self.base_offset}, size_bytes={self.size_bytes}, sealed={self.sealed})"
 
     @property
     def latest_ms(self) -> int:
         """The largest timestamp, or the time of the last write where no record has one; retention.ms counts from it."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
 
-    # --- indexes ---
+    def measure(self) -> None:
+        """Take size and time of the log file from the file system. [disk]"""
+        self.size_bytes = self.files.system.size(self.files.path(LOG_SUFFIX))
+        self.modified_ms = self.files.system.modified_ms(self.files.path(LOG_SUFFIX))
 
-    def unload(self) -> None:
-        """Give back the open file and the indexes; they are opened again when needed."""
-        with self._cache.lock:
-            self._offset_index = self._time_index = None
-        super().unload()
+    def remember_corrupt(self, found: Iterable[BadBatch]) -> None:
+        """Note damaged batches: reads of them are refused from now on. Each is told of once. [any thread]"""
+        known = {bad.position: bad for bad in self.corrupt}
+        for bad in found:
+            if bad.position not in known:
+                place = self.files.path(LOG_SUFFIX), bad.position, bad.end - 1, bad.first_offset, bad.last_offset
+                log.error("%s is damaged: bytes %d to %d, offsets %d to %d, are answered with CORRUPT_MESSAGE", *place)
+            known[bad.position] = bad
+        self.corrupt = tuple(sorted(known.values()))
 
-    def indexes(self, *, may_block: bool = True) -> tuple[OffsetIndex, TimeIndex]:
-        """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
-        offset_index, time_index = self._offset_index, self._time_index
-        if offset_index is None or time_index is None:
+    # --- the open log file ---
+
+    def pin(self, *, may_block: bool = True) -> SegmentFile:
+        """The open log file, with one more use counted, which the caller has to release.
+
+        Raises ColdDataError when that of a sealed segment would have to be opened and `may_block` is False.
+        """
+        file = self._file
+        if file is None or not file.acquire():
+            if not self.sealed:
+                return self._pin_active(keep=not may_block)
             if not may_block:
                 raise ColdDataError
-            offset_index, time_index = self._load_indexes()
-            with self._cache.lock:
-                self._offset_index, self._time_index = offset_index, time_index
+            file = self._open()
+        if self.sealed:
             self._cache.touch(self)
-        return offset_index, time_index
+        return file
+
+    def _pin_active(self, *, keep: bool) -> SegmentFile:
+        """Open the file of the active segment, for this use alone or to `keep` it open.
+
+        Kept open is what the reactor thread opened, and only that thread closes it again: an append counts no use. Opening
+        costs it less than the write or the read that follows, and waits for a disk no more often.
+        """
+        if not keep:
+            return SegmentFile(self.files.system.open(self.files.path(LOG_SUFFIX)), self._cuts)
+        file = self._open()
+        self._cache.opened(self)
+        return file
+
+    def _active_file(self) -> File:
+        if self._file is None:
+            self._pin_active(keep=True).release()
+        assert self._file is not None
+        return self._file.file
+
+    def _open(self) -> SegmentFile:
+        opened = SegmentFile(self.files.system.open(self.files.path(LOG_SUFFIX)), self._cuts)
+        with self._cache.lock:
+            file = self._file
+            if file is None or not file.acquire():
+                file = self._file = opened
+                opened.acquire()
+        if file is not opened:
+            opened.release()
+        return file
+
+    def unload(self) -> None:
+        """Give back the open file, the indexes and very many aborted transactions; they are loaded again when needed."""
+        self._indexes.unload()
+        if self.sealed:
+            self.transactions.unload()
+        self.close_file()
+
+    def close_file(self) -> None:
+        """Give back the open file; it is opened again when needed."""
+        with self._cache.lock:
+            file, self._file = self._file, None
+        if file is not None:
+            file.release()
+
+    def sync(self) -> None:
+        """Put the log file's contents on the disk. [disk]"""
+        file = self.pin()
+        try:
+            file.file.sync()
+        finally:
+            file.release()
+
+    def write_again(self, position: int) -> None:
+        """Put the log file's contents from `position` on on the disk, whatever an earlier sync made of them. [disk]"""
+        path = self.files.path(LOG_SUFFIX)
+        self.files.system.write_again(path, position)
+        self.sync()
+        self.files.system.set_modified_ms(path, self.modified_ms)
+
+    # --- aborted transactions ---
+
+    def aborted(self, *, may_block: bool = True) -> AbortedTransactions:
+        """All of them; ColdDataError when they would have to be read and `may_block` is False. Raises CorruptIndexError."""
+        aborted = self.transactions.loaded
+        if aborted is None:
+            if not may_block:
+                raise ColdDataError
+            aborted = self.transactions.load()
+            if self.sealed:
+                self._cache.touch(self)
+        return aborted
+
+    def has_readable_aborted(self) -> bool:
+        """Whether the transaction index on the disk, if there is one, is whole. [disk]"""
+        try:
+            self.aborted()
+        except CorruptIndexError:
+            return False
+        return True
+
+    def collect_aborted(
+        self, start: int, end: int, into: list[AbortedTransaction], *, may_block: bool, enough: int = sys.maxsize
+    ) -> bool:
+        """As AbortedTransactions.collect; ColdDataError as from `aborted`."""
+        is_last = self.transactions.reach_by_bounds(end)
+        return self.aborted(may_block=may_block).collect(start, end, into, enough) if is_last is None else is_last
+
+    def truncate_aborted(self, offset: int) -> None:
+        """Forget those whose markers are not in the log any more, which ends at `offset`. [disk]"""
+        aborted = self.aborted()
+        if aborted.truncate_to(offset):
+            self.transactions.replace(aborted.since())
+
+    # --- indexes ---
+
+    def indexes(self, *, may_block: bool = True) -> Indexes:
+        """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
+        indexes = self._indexes.loaded
+        if indexes is None:
+            if not may_block:
+                raise ColdDataError
+            indexes = self._load_indexes()
+            self._cache.touch(self)
+        return indexes
 
     @property
     def index_entries(self) -> tuple[int, int]:
         """How many entries the offset index and the time index of the active segment have."""
-        offset_index, time_index = self._offset_index, self._time_index
-        if offset_index is None or time_index is None:
+        indexes = self._indexes.loaded
+        if indexes is None:
             raise ValueError(f"{self!r} is not the active one")
-        return len(offset_index.positions), len(time_index.timestamps)
+        return len(indexes[0].positions), len(indexes[1].timestamps)
 
     @property
     def indexes_changed(self) -> bool:
         """Whether the index files of the active segment are not known to hold what they should. [disk]"""
-        return self.index_entries != self._written_entries
+        return not self._indexes.are_written(self.indexes())
 
-    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+    def _load_indexes(self) -> Indexes:
         try:
-            offset_index, time_index = read_indexes(self._files, self.path, self.base_offset, self.size_bytes)
+            return self._indexes.read(self.base_offset, self.size_bytes)
         except (CorruptIndexError, FileNotFoundError):
-            return self._indexes_from_log()
-        self._written_entries = len(offset_index), len(time_index)
-        return offset_index, time_index
+            indexes = self._indexes_from_log()
+            self._indexes.loaded = indexes
+            return indexes
 
-    def _indexes_from_log(self) -> tuple[OffsetIndex, TimeIndex]:
-        scratch = Segment(self._files, self._directory, self.base_offset, self._cache)
+    def _indexes_from_log(self) -> Indexes:
+        scratch = Segment(self.files.system, "", self.base_offset, self._cache)  # counts batches, has no files
         scratch.start_over()
         with self.pin() as file:
             for position, each in sound_headers(file.file, self.size_bytes, self.base_offset):
@@ -132,10 +284,7 @@ class Segment(SegmentTransactions):
 
         Entries of what is appended to the active segment meanwhile are left out: they only make finding faster.
         """
-        indexes = self._indexes_from_log()
-        with self._cache.lock:
-            self._offset_index, self._time_index = indexes
-        self._written_entries = None
+        self._indexes.replace(self._indexes_from_log())
         if self.sealed:
             self.write_indexes()
 
@@ -143,10 +292,9 @@ class Segment(SegmentTransactions):
         """Become active with empty indexes; the caller indexes what the file holds."""
         self.sealed = False
         self._cache.forget(self)
-        self._offset_index, self._time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
+        self._indexes.replace(Indexes.empty(self.base_offset))
+        self.transactions.start_empty()
         self._unindexed_bytes = self.size_bytes = 0
-        self._written_entries = None
-        self.start_without_aborted()
         self.created_ms = self.first_timestamp = self.max_timestamp = -1
         self.offset_of_max_timestamp = self.base_offset
 
@@ -171,8 +319,8 @@ class Segment(SegmentTransactions):
     def take_over(self, other: Segment) -> None:
         """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
         self.start_over()
-        self.take_aborted_of(other)
-        self._offset_index, self._time_index = deepcopy(other.indexes())
+        self.transactions.adopt(other.aborted().since())
+        self._indexes.replace(deepcopy(other.indexes()))
         self._unindexed_bytes = other._unindexed_bytes
         self.size_bytes, self.modified_ms, self.created_ms = other.size_bytes, other.modified_ms, other.created_ms
         self.first_timestamp, self.max_timestamp = other.first_timestamp, other.max_timestamp
@@ -227,7 +375,7 @@ class Segment(SegmentTransactions):
         """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
         self.finish()  # again: the indexes may have been built anew meanwhile
         self.sync()
-        self.write_aborted()
+        self.transactions.write()
         self.write_indexes()
         self.sealed = True
         self._cache.forget(self)
@@ -235,9 +383,7 @@ class Segment(SegmentTransactions):
 
     def write_indexes(self) -> None:
         """Put both indexes on the disk. [disk]"""
-        offset_index, time_index = self.indexes()
-        write_indexes(self._files, self.path, (offset_index, time_index))
-        self._written_entries = len(offset_index), len(time_index)
+        self._indexes.write(self.indexes())
 
     # --- finding and cutting ---
 
@@ -257,15 +403,15 @@ class Segment(SegmentTransactions):
                         raise DamagedError(f"the index leads behind offset {offset}")
                     return place
                 if bad is not None and offset <= bad.last_offset:
-                    raise CorruptDataError(f"{self.path(LOG_SUFFIX)} is damaged at byte {bad.position}", bad)
+                    raise CorruptDataError(f"{self.files.path(LOG_SUFFIX)} is damaged at byte {bad.position}", bad)
         except DamagedError as error:
-            raise CorruptDataError(f"{self.path(LOG_SUFFIX)} is damaged: {error}", None) from error
+            raise CorruptDataError(f"{self.files.path(LOG_SUFFIX)} is damaged: {error}", None) from error
         return None
 
     def cut(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it, and become active; returns the offset reached. [disk]"""
         self.activate(self.modified_ms)
-        offset_index, time_index = self.indexes()
+        indexes = self.indexes()
         with self.pin() as file:
             place = self._find_or_damage(offset, file)
             if place is not None:
@@ -275,10 +421,10 @@ class Segment(SegmentTransactions):
                 self._cuts.append(self.size_bytes)
                 file.file.truncate(self.size_bytes)
                 file.file.sync()
-            offset_index.truncate_to(offset)
-            time_index.truncate_to(offset)
+            indexes.truncate_to(offset)
             self._measure_timestamps(file.file)
-        self._unindexed_bytes, self._written_entries = 0, None
+        self._unindexed_bytes = 0
+        self._indexes.note_changed()
         return offset
 
     def _find_or_damage(self, offset: int, file: SegmentFile) -> BatchPlace | None:

@@ -10,12 +10,13 @@ from operator import attrgetter
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.segment_files import SegmentFiles
 
 _BASE_OFFSET = attrgetter("base_offset")
 
 
 def take_from_end(
-    files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[Segment], None]
+    files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[SegmentFiles], None]
 ) -> None:
     """Take the newest segments of a log out of it, each by *take*, which removes or renames its files. [disk]
 
@@ -24,7 +25,7 @@ def take_from_end(
     for segment in reversed(segments):
         cache.forget(segment)
         segment.unload()
-        take(segment)
+        take(segment.files)
         files.sync_directory(directory)
 
 

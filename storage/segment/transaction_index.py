@@ -66,3 +66,11 @@ def write_aborted(files: Files, path: str, transactions: list[AbortedTransaction
         overwrite_file(files, path, encode(transactions))
     elif files.exists(path):
         files.remove(path)
+
+
+def truncate_aborted(files: Files, path: str, offset: int) -> None:
+    """Let an index forget transactions whose markers are not in the log any more, which ends at `offset`. [disk]"""
+    found = read_aborted(files, path)
+    kept = [each for each in found if each.last_offset < offset]
+    if len(kept) < len(found):
+        write_aborted(files, path, kept)

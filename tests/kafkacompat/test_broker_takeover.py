@@ -13,10 +13,10 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
+from kafkacompat.partitions.takeover import may_go_back
 from kafkacompat.storage.directory.cluster_metadata import FOLDER
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.upkeep.takeover import may_go_back
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders
@@ -64,7 +64,7 @@ def appended_in_epoch_7(world: World) -> Broker:
     broker = world.start()
     world.make_topic(broker, "t", 1)
     for partition in broker.replica_manager:
-        partition.leader_epoch = 7
+        partition.state.leader_epoch = 7
     world.append(broker, "t", 0)
     return broker
 

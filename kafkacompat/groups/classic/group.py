@@ -6,14 +6,15 @@ No clock and no log here: what a group *is* and what it would accept. `rebalance
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
-from kafkacompat.groups.classic.member import Member, Protocols
+from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.records import GroupMetadataValue, MemberMetadata, group_record, group_tombstone
 from kafkacompat.groups.classic.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, Event, next_state
-from kafkacompat.groups.offsets import NO_TIMESTAMP
-from kafkacompat.groups.records import group_tombstone
+from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE, Protocols
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP
 from kafkacompat.timers import DelayedCall
 from kafkacompat.wire.consumer_protocol import read_topics
 from kafkacompat.wire.errors import ErrorCode
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from kafkacompat.coordination.shard import Shard
     from kafkacompat.wire.apis.join_group import JoinGroupResponse
 
-CONSUMER_PROTOCOL_TYPE = "consumer"
 
-
-class Group(AnyGroup):
+class ClassicGroup(AnyGroup):
     """A classic group; made Empty.
 
     ``pending`` are the members that were given an id and have not joined with it yet (KIP-394),
@@ -291,6 +290,30 @@ class Group(AnyGroup):
             return commit_timestamp_ms if self.state_timestamp_ms == NO_TIMESTAMP else self.state_timestamp_ms
         knows_topics = self.is_of_consumers and self.subscribed_topics is not None
         return commit_timestamp_ms if self.state is STABLE and knows_topics else None
+
+    def generation_record(self, assignments: Mapping[str, bytes], generation_id: int | None = None) -> Record:
+        """Return the record of the group's generation, or of another one; a member without an assignment has an empty one."""
+        value = GroupMetadataValue(
+            protocol_type=self.protocol_type or "",
+            generation=self.generation_id if generation_id is None else generation_id,
+            protocol=self.protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=self.state_timestamp_ms,
+            members=[
+                MemberMetadata(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout=member.rebalance_timeout_ms,
+                    session_timeout=member.session_timeout_ms,
+                    subscription=member.metadata(self.protocol_name),
+                    assignment=assignments.get(member.member_id, b""),
+                )
+                for member in self.members.values()
+            ],
+        )
+        return group_record(self.group_id, value)
 
     def tombstones(self) -> list[Record]:
         """See AnyGroup."""

@@ -5,40 +5,30 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.coordination.shard import Registry
-from kafkacompat.groups.classic.answers import join_refused, joined, sync_refused
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.member import OBJECT_BYTES, Member, Protocols, protocols_size_bytes
-from kafkacompat.groups.classic.pending import PendingMembers
+from kafkacompat.groups.classic.group import ClassicGroup
+from kafkacompat.groups.classic.member import OBJECT_BYTES, Member
+from kafkacompat.groups.classic.pending_members import PendingMembers
 from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.responses import joined
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, REJOIN, STABLE, Rejoin
-from kafkacompat.groups.records import group_record
+from kafkacompat.groups.classic_protocol import (
+    JoinAnswer,
+    Joiner,
+    Protocols,
+    join_refused,
+    protocols_size_bytes,
+    sync_refused,
+)
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkacompat.wire.errors import ErrorCode
-
-JoinAnswer: TypeAlias = "JoinGroupResponse | Deferred[JoinGroupResponse]"
-
-
-@dataclass(frozen=True, slots=True)
-class Joiner:
-    """Who sends a JoinGroup.
-
-    ``requires_member_id``: a new dynamic member is given an id first and joins with it (version 4).
-    ``can_skip_assignment``: a leader that comes back can be told to leave the assignment alone (version 9).
-    """
-
-    client_id: str
-    client_host: str
-    requires_member_id: bool
-    can_skip_assignment: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ class Joining:
         self,
         clock: Clock,
         settings: GroupSettings,
-        registry: Registry,
+        registry: GroupRegistry,
         outbox: Outbox,
         rebalance: Rebalance,
         budget: MemoryBudget,
@@ -81,37 +71,23 @@ class Joining:
         self._random_bytes = random_bytes
         self.pending = PendingMembers(clock, outbox, settings.pending_members_max_bytes, rebalance.pending_expired)
 
-    def refuse(self, request: JoinGroupRequest) -> JoinGroupResponse | None:
-        """The answer to a request that no group of whichever kind would take."""
-        if not request.group_id:
-            return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
-        if not self._is_session_timeout_allowed(request.session_timeout_ms):
-            return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
-        return None
-
-    def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+    def join(self, group: ClassicGroup, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         """Take a member in; the answer comes when the joining phase ends, or at once when there is no need to wait."""
-        group = self._registry.find(request.group_id)
-        if isinstance(group, Group):
-            return self._join(group, _look_at(request, joiner))
-        error = self._registry.check(request.group_id)
-        return join_refused(error) if error else self._join_new_group(request, joiner)
+        return self._join(group, _look_at(request, joiner))
 
-    def _is_session_timeout_allowed(self, timeout_ms: int) -> bool:
-        settings = self._settings
-        return settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms
-
-    def _join_new_group(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+    def join_new_group(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
+        """Make a group for its first member."""
         if request.member_id:
             return join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
-        shard = self._registry.shard_for(request.group_id)
-        group = Group(request.group_id, shard, self._budget, now_ms(self._clock))
-        self._registry.groups[group.group_id] = group
-        answer = self._join(group, _look_at(request, joiner))
+        group = ClassicGroup(
+            request.group_id, self._registry.shard_for(request.group_id), self._budget, now_ms(self._clock)
+        )
+        self._registry.by_id[group.group_id] = group
+        answer = self.join(group, request, joiner)
         self._rebalance.forget_if_unused(group)
         return answer
 
-    def _join(self, group: Group, join: _Join) -> JoinAnswer:
+    def _join(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
         if not self._has_place(group, join.member_id):
             if join.member_id:
                 self._forget(group, join.member_id)
@@ -124,7 +100,7 @@ class Joining:
             return join_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, join.member_id)
         return self._join_known(group, join) if join.member_id else self._join_unknown(group, join)
 
-    def _has_place(self, group: Group, member_id: str) -> bool:
+    def _has_place(self, group: ClassicGroup, member_id: str) -> bool:
         """Whether group.max.size lets a member in; while members join, those that have joined count."""
         limit = self._settings.group_max_size
         if group.state is EMPTY:
@@ -135,14 +111,14 @@ class Joining:
             return is_in or group.awaiting_join_count < limit
         return member is not None or len(group.members) < limit
 
-    def _forget(self, group: Group, member_id: str) -> None:
+    def _forget(self, group: ClassicGroup, member_id: str) -> None:
         self.pending.discard(group, member_id)
         self._rebalance.dismiss(group, member_id)
         self._rebalance.try_complete(group)
 
     # Without a member id
 
-    def _join_unknown(self, group: Group, join: _Join) -> JoinAnswer:
+    def _join_unknown(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
         prefix = join.joiner.client_id if join.group_instance_id is None else join.group_instance_id
         member_id = f"{prefix}-{uuid.UUID(bytes=self._random_bytes(16), version=4)}"
         if join.group_instance_id in group.static_members:
@@ -152,7 +128,7 @@ class Joining:
             return join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         return self._add(group, join, member_id)
 
-    def _add(self, group: Group, join: _Join, member_id: str) -> JoinAnswer:
+    def _add(self, group: ClassicGroup, join: _Join, member_id: str) -> JoinAnswer:
         member = Member(
             member_id=member_id,
             group_instance_id=join.group_instance_id,
@@ -172,7 +148,7 @@ class Joining:
 
     # With a member id
 
-    def _join_known(self, group: Group, join: _Join) -> JoinAnswer:
+    def _join_known(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
         if join.member_id in group.pending:
             if join.group_instance_id is not None:
                 # Only dynamic members are given an id beforehand.
@@ -184,7 +160,7 @@ class Joining:
             return join_refused(error, join.member_id)
         return self._join_again(group, join, group.members[join.member_id])
 
-    def _join_again(self, group: Group, join: _Join, member: Member) -> JoinAnswer:
+    def _join_again(self, group: ClassicGroup, join: _Join, member: Member) -> JoinAnswer:
         situation = (group.is_leader(member.member_id), member.protocols != join.protocols)
         if REJOIN[group.state][situation] is Rejoin.ANSWER:
             return joined(group, member)
@@ -192,13 +168,13 @@ class Joining:
         self._rebalance.changed(group, f"{member.member_id} joins again; its reason: {join.reason}")
         return answer
 
-    def _park(self, group: Group, join: _Join, member: Member) -> Deferred[JoinGroupResponse]:
+    def _park(self, group: ClassicGroup, join: _Join, member: Member) -> Deferred[JoinGroupResponse]:
         group.update(member, join.protocols, join.session_timeout_ms, join.rebalance_timeout_ms)
         return self._rebalance.park_join(group, member)
 
     # A static member that comes back without its id
 
-    def _replace(self, group: Group, join: _Join, member_id: str) -> JoinAnswer:
+    def _replace(self, group: ClassicGroup, join: _Join, member_id: str) -> JoinAnswer:
         """Give the place of the member with this instance id to the newcomer, without a rebalance if possible."""
         assert join.group_instance_id is not None
         member = group.members[group.static_members[join.group_instance_id]]
@@ -216,22 +192,22 @@ class Joining:
             self._rebalance.try_complete(group)
         return answer
 
-    def _fence(self, group: Group, member: Member) -> None:
+    def _fence(self, group: ClassicGroup, member: Member) -> None:
         fenced = ErrorCode.FENCED_INSTANCE_ID
         self._rebalance.answer_join(group, member, join_refused(fenced, member.member_id))
         self._rebalance.answer_sync(group, member, sync_refused(fenced))
 
-    def _store_replacement(self, group: Group, member: Member, before: _Before, can_skip: bool) -> None:
+    def _store_replacement(self, group: ClassicGroup, member: Member, before: _Before, can_skip: bool) -> None:
         """Answer once the log knows the new id; the generation goes on."""
         assignments = {each.member_id: each.assignment for each in group.members.values()}
         member_id = member.member_id
-        written = group.shard.writer.write([group_record(group, assignments)])
+        written = group.shard.writer.write([group.generation_record(assignments)])
         written.addCallback(
             lambda code: self._outbox.run(self._replacement_stored, group, member, member_id, before, can_skip, code)
         )
 
     def _replacement_stored(
-        self, group: Group, member: Member, member_id: str, before: _Before, can_skip: bool, code: ErrorCode
+        self, group: ClassicGroup, member: Member, member_id: str, before: _Before, can_skip: bool, code: ErrorCode
     ) -> None:
         if member.member_id != member_id or member.awaiting_join is None or group.state is not STABLE:
             return  # It was answered by what happened meanwhile.
@@ -259,12 +235,12 @@ class _Before:
         self._session_timeout_ms = member.session_timeout_ms
         self._rebalance_timeout_ms = member.rebalance_timeout_ms
 
-    def restore(self, group: Group, member: Member) -> None:
+    def restore(self, group: ClassicGroup, member: Member) -> None:
         group.update(member, self._protocols, self._session_timeout_ms, self._rebalance_timeout_ms)
         group.rename(member, self.member_id)
 
 
-def _growth_bytes(group: Group, join: _Join) -> int:
+def _growth_bytes(group: ClassicGroup, join: _Join) -> int:
     """How much more memory the group takes with what a member brings; who is in it already, and brings no more, has its place."""
     member_id = join.member_id or group.static_members.get(join.group_instance_id or "", "")
     member = group.members.get(member_id)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
+
+from kafkacompat.groups.classic_protocol import Protocols, protocols_size_bytes
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -13,11 +15,7 @@ if TYPE_CHECKING:
     from kafkacompat.wire.apis.join_group import JoinGroupResponse
     from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 
-Protocols: TypeAlias = "tuple[tuple[str, bytes], ...]"
-"""(name, metadata) of each assignor a member can work with, the preferred one first."""
-
 OBJECT_BYTES = 1000
-PROTOCOL_BYTES = 150
 
 
 @dataclass(slots=True, eq=False)
@@ -67,8 +65,3 @@ class Member:
     def vote(self, candidates: Container[str]) -> str:
         """The candidate this member likes best; the caller makes sure that it knows one."""
         return next(name for name, _ in self.protocols if name in candidates)
-
-
-def protocols_size_bytes(protocols: Protocols) -> int:
-    """About how much memory a member's protocols take."""
-    return sum(PROTOCOL_BYTES + len(name) + len(metadata) for name, metadata in protocols)

@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
-
-from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic.answers import sync_refused, synced
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.pending import PendingMembers
+from kafkacompat.groups.classic.group import ClassicGroup
+from kafkacompat.groups.classic.pending_members import PendingMembers
 from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.responses import synced
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, ON_HEARTBEAT, ON_SYNC
-from kafkacompat.groups.records import group_record
+from kafkacompat.groups.classic_protocol import SyncAnswer, sync_refused
 from kafkacompat.wire.apis.leave_group import MemberIdentity
-from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkacompat.wire.apis.sync_group import SyncGroupRequest
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
-
-SyncAnswer: TypeAlias = "SyncGroupResponse | Deferred[SyncGroupResponse]"
 
 
 class Membership:
     """Answers the members of groups that exist."""
 
-    def __init__(self, registry: Registry, outbox: Outbox, rebalance: Rebalance, pending: PendingMembers) -> None:
-        self._registry = registry
+    def __init__(self, outbox: Outbox, rebalance: Rebalance, pending: PendingMembers) -> None:
         self._outbox = outbox
         self._rebalance = rebalance
         self._pending = pending
 
     # SyncGroup
 
-    def sync(self, request: SyncGroupRequest) -> SyncAnswer:
+    def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncAnswer:
         """Give a member its assignment, as soon as the leader's is in the log."""
-        group = self._find(request.group_id)
-        if isinstance(group, ErrorCode):
-            return sync_refused(group)
         error = _check_sync(group, request)
         if error:
             return sync_refused(error)
@@ -54,16 +44,18 @@ class Membership:
             self._store(group, {each.member_id: each.assignment for each in request.assignments})
         return answer
 
-    def _store(self, group: Group, assignments: Mapping[str, bytes]) -> None:
+    def _store(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
         left_out = [member_id for member_id in group.members if not assignments.get(member_id)]
         if left_out:
             log.info("group %s: the leader assigned nothing to %s", group.group_id, ", ".join(left_out))
         group.is_logged = True
         generation_id = group.generation_id
-        written = group.shard.writer.write([group_record(group, assignments)])
+        written = group.shard.writer.write([group.generation_record(assignments)])
         written.addCallback(lambda code: self._outbox.run(self._stored, group, generation_id, assignments, code))
 
-    def _stored(self, group: Group, generation_id: int, assignments: Mapping[str, bytes], code: ErrorCode) -> None:
+    def _stored(
+        self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], code: ErrorCode
+    ) -> None:
         if group.state is not COMPLETING_REBALANCE or group.generation_id != generation_id:
             return  # Another rebalance began meanwhile and has answered everybody.
         if code:
@@ -74,12 +66,8 @@ class Membership:
 
     # Heartbeat
 
-    def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
         """Keep a member's session, and tell it whether it has to join again."""
-        group = self._find(group_id)
-        if isinstance(group, ErrorCode):
-            # Whoever sends a heartbeat while its group is being loaded was a member a moment ago.
-            return ErrorCode.NONE if group is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else group
         error = group.check_generation(identity)
         if error:
             return error
@@ -88,11 +76,8 @@ class Membership:
 
     # LeaveGroup
 
-    def leave(self, group_id: str, members: Sequence[MemberIdentity]) -> ErrorCode | list[ErrorCode]:
-        """Take members out, by id or (with an empty id) by instance id; one code each, or one for all."""
-        group = self._find(group_id)
-        if isinstance(group, ErrorCode):
-            return [group] * len(members) if group is ErrorCode.UNKNOWN_MEMBER_ID else group
+    def leave(self, group: ClassicGroup, members: Sequence[MemberIdentity]) -> list[ErrorCode]:
+        """Take members out, by id or (with an empty id) by instance id; one code each."""
         codes = [self._leave(group, member) for member in members]
         if group.state is EMPTY:
             self._rebalance.forget_if_unused(group)
@@ -100,7 +85,7 @@ class Membership:
             self._rebalance.changed(group, f"{len(codes) - sum(map(bool, codes))} members left")
         return codes
 
-    def _leave(self, group: Group, member: MemberIdentity) -> ErrorCode:
+    def _leave(self, group: ClassicGroup, member: MemberIdentity) -> ErrorCode:
         member_id = member.member_id or group.static_members.get(member.group_instance_id or "", "")
         if member_id in group.pending:
             self._pending.discard(group, member_id)
@@ -112,15 +97,8 @@ class Membership:
             self._rebalance.dismiss(group, member_id)
         return error
 
-    def _find(self, group_id: str) -> Group | ErrorCode:
-        """The group, or why there is none to talk to."""
-        if not group_id:
-            return ErrorCode.INVALID_GROUP_ID
-        group = self._registry.find(group_id)
-        return group if isinstance(group, Group) else self._registry.check(group_id) or ErrorCode.UNKNOWN_MEMBER_ID
 
-
-def _check_sync(group: Group, request: SyncGroupRequest) -> ErrorCode:
+def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
     error = group.check_generation(identity)
     if error:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.coordination.shard import Registry
-from kafkacompat.groups.classic.answers import join_refused, joined, sync_refused, synced
-from kafkacompat.groups.classic.group import Group
+from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.responses import joined, synced
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, TRANSITIONS, Event
-from kafkacompat.groups.records import group_record
+from kafkacompat.groups.classic_protocol import join_refused, sync_refused
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 from kafkacompat.wire.apis.join_group import JoinGroupResponse
@@ -32,7 +32,7 @@ NOBODY_JOINED_MS = 1000
 class Rebalance:
     """Drives every group's generations."""
 
-    def __init__(self, clock: Clock, settings: GroupSettings, registry: Registry, outbox: Outbox) -> None:
+    def __init__(self, clock: Clock, settings: GroupSettings, registry: GroupRegistry, outbox: Outbox) -> None:
         self._clock = clock
         self._settings = settings
         self._registry = registry
@@ -40,14 +40,14 @@ class Rebalance:
 
     # Starting one
 
-    def changed(self, group: Group, reason: str) -> None:
+    def changed(self, group: ClassicGroup, reason: str) -> None:
         """A member came, went or changed: start a rebalance, or see whether the one under way can go on."""
         if Event.CHANGED in TRANSITIONS[group.state]:
             self.prepare(group, reason)
         else:
             self.try_complete(group)
 
-    def prepare(self, group: Group, reason: str) -> None:
+    def prepare(self, group: ClassicGroup, reason: str) -> None:
         """Start the joining phase: members learn by their next heartbeat that they have to join again."""
         log.info("group %s: generation %d is rebalanced: %s", group.group_id, group.generation_id, reason)
         if group.state is COMPLETING_REBALANCE:
@@ -61,13 +61,13 @@ class Rebalance:
         else:
             self._end_join_later(group)
 
-    def _wait_for_company(self, group: Group) -> None:
+    def _wait_for_company(self, group: ClassicGroup) -> None:
         """Give the first members of a group a moment to arrive together."""
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
         group.join_timer = self._later(delay_ms, self._company_awaited, group, delay_ms, remaining_ms)
 
-    def _company_awaited(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
+    def _company_awaited(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         """Wait again as long as members keep coming, but not beyond the rebalance timeout."""
         if not group.new_member_added or remaining_ms == 0:
             self.complete_join(group)
@@ -79,16 +79,16 @@ class Rebalance:
 
     # Ending the joining phase
 
-    def try_complete(self, group: Group) -> None:
+    def try_complete(self, group: ClassicGroup) -> None:
         """End the joining phase if all have joined; an initial rebalance ends by time alone."""
         if group.state is PREPARING_REBALANCE and not group.is_initial_rebalance and group.have_all_joined:
             self.complete_join(group)
 
-    def _end_join_later(self, group: Group, at_least_ms: int = 0) -> None:
+    def _end_join_later(self, group: ClassicGroup, at_least_ms: int = 0) -> None:
         _stop(group.join_timer)
         group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
-    def complete_join(self, group: Group) -> None:
+    def complete_join(self, group: ClassicGroup) -> None:
         """Begin the next generation with the members that joined; static ones stay even when late."""
         _stop(group.join_timer)
         late = [member for member in group.members.values() if member.awaiting_join is None and not member.is_static]
@@ -105,7 +105,7 @@ class Rebalance:
         else:
             self._became_empty(group)
 
-    def _begin_generation(self, group: Group) -> None:
+    def _begin_generation(self, group: ClassicGroup) -> None:
         log.info("group %s: generation %d, %d members", group.group_id, group.generation_id, len(group.members))
         for member in group.members.values():
             self.answer_join(group, member, joined(group, member))
@@ -114,23 +114,23 @@ class Rebalance:
         group.pending_sync = set(group.members)
         group.sync_timer = self._later(group.rebalance_timeout_ms, self._sync_overdue, group)
 
-    def _became_empty(self, group: Group) -> None:
+    def _became_empty(self, group: ClassicGroup) -> None:
         log.info("group %s: generation %d is empty", group.group_id, group.generation_id)
         if group.is_logged:
             # A failure is harmless: the log then names an older generation, whose members are gone as well.
-            group.shard.writer.write([group_record(group, {})])
+            group.shard.writer.write([group.generation_record({})])
         else:
             self.forget_if_unused(group)
 
     # Assigning
 
-    def synchronised(self, group: Group, member: Member) -> None:
+    def synchronised(self, group: ClassicGroup, member: Member) -> None:
         """A member asked for its assignment in time."""
         group.pending_sync.discard(member.member_id)
         if not group.pending_sync:
             _stop(group.sync_timer)
 
-    def _sync_overdue(self, group: Group) -> None:
+    def _sync_overdue(self, group: ClassicGroup) -> None:
         """Take out who never asked for its assignment; without the leader's there is none for the others."""
         overdue = sorted(group.pending_sync)
         for member_id in overdue:
@@ -138,7 +138,7 @@ class Rebalance:
         if overdue:
             self.prepare(group, f"{', '.join(overdue)} did not send SyncGroup in time")
 
-    def assign(self, group: Group, assignments: Mapping[str, bytes]) -> None:
+    def assign(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
         """Make the group stable: the leader's assignment is in the log."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -146,7 +146,7 @@ class Rebalance:
             self.answer_sync(group, member, synced(group, member))
         group.happened(Event.ASSIGNED, now_ms(self._clock))
 
-    def fail_assignment(self, group: Group, code: ErrorCode) -> None:
+    def fail_assignment(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Tell everybody who waits for an assignment that there will be none in this generation."""
         for member in group.members.values():
             member.assignment = b""
@@ -154,14 +154,14 @@ class Rebalance:
 
     # Members
 
-    def answer_join(self, group: Group, member: Member, response: JoinGroupResponse) -> None:
+    def answer_join(self, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> None:
         """Answer a member's JoinGroup, if one waits."""
         waiting = member.awaiting_join
         if waiting is not None:
             group.await_join(member, None)
             self._outbox.answer(waiting, response)
 
-    def answer_sync(self, group: Group, member: Member, response: SyncGroupResponse) -> None:
+    def answer_sync(self, group: ClassicGroup, member: Member, response: SyncGroupResponse) -> None:
         """Answer a member's SyncGroup, if one waits; its session starts anew, as it could not send heartbeats."""
         waiting = member.awaiting_sync
         if waiting is not None:
@@ -169,7 +169,7 @@ class Rebalance:
             self._outbox.answer(waiting, response)
             self.restart_session(group, member)
 
-    def park_join(self, group: Group, member: Member) -> Deferred[JoinGroupResponse]:
+    def park_join(self, group: ClassicGroup, member: Member) -> Deferred[JoinGroupResponse]:
         """Let a member wait for the joining phase to end; an earlier JoinGroup of it is told to try again."""
         self.answer_join(group, member, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
         waiting: Deferred[JoinGroupResponse] = Deferred()
@@ -183,7 +183,7 @@ class Rebalance:
         member.awaiting_sync = Deferred()
         return member.awaiting_sync
 
-    def dismiss(self, group: Group, member_id: str, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
+    def dismiss(self, group: ClassicGroup, member_id: str, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
         """Take a member out and answer what it waits for with *code*; the caller decides what follows for the group."""
         member = group.remove(member_id)
         if member is not None:
@@ -198,7 +198,7 @@ class Rebalance:
             self._outbox.answer(member.awaiting_sync, sync_refused(code))
         member.awaiting_join = member.awaiting_sync = None
 
-    def restart_session(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
+    def restart_session(self, group: ClassicGroup, member: Member, timeout_ms: int | None = None) -> None:
         """Note that a member is alive; it has *timeout_ms* (its session timeout) to show it again."""
         delay = (member.session_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         timer = member.session
@@ -208,7 +208,7 @@ class Rebalance:
         else:
             member.session = self._clock.callLater(delay, self._outbox.run, self._session_expired, group, member)
 
-    def _session_expired(self, group: Group, member: Member) -> None:
+    def _session_expired(self, group: ClassicGroup, member: Member) -> None:
         if not member.may_expire:
             return
         log.info("group %s: nothing was heard of %s, it is taken out", group.group_id, member.member_id)
@@ -218,7 +218,7 @@ class Rebalance:
         elif group.state is PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
-    def pending_expired(self, group: Group, member_id: str) -> None:
+    def pending_expired(self, group: ClassicGroup, member_id: str) -> None:
         """A member that was given an id never joined with it."""
         group.pending.discard(member_id)
         if group.state is PREPARING_REBALANCE and group.have_all_joined:
@@ -228,14 +228,14 @@ class Rebalance:
 
     # Groups
 
-    def forget_if_unused(self, group: Group) -> None:
+    def forget_if_unused(self, group: ClassicGroup) -> None:
         """Drop a group that nothing is known of: else requests with made-up names would fill the memory."""
         if group.is_unused and self._registry.is_current(group):
             self.remove(group, ErrorCode.UNKNOWN_MEMBER_ID)
 
-    def remove(self, group: Group, code: ErrorCode) -> None:
+    def remove(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Take a group out of the registry; whoever waits for it is answered with *code*."""
-        del self._registry.groups[group.group_id]
+        del self._registry.by_id[group.group_id]
         for timer in (group.join_timer, group.sync_timer):
             _stop(timer)
         for member in group.clear():

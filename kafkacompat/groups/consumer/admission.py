@@ -8,19 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.shard import Registry
 from kafkacompat.groups.any_group import AnyGroup
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.consumer.checks import known_member
-from kafkacompat.groups.consumer.conversion import consumer_contents, not_convertible
+from kafkacompat.groups.consumer.conversion import Conversion
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember
 from kafkacompat.groups.consumer.progress import Change, change_of
 from kafkacompat.groups.consumer.records import write
-from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -31,18 +27,14 @@ class Admission:
 
     def __init__(
         self,
-        settings: ConsumerGroupSettings,
-        registry: Registry,
-        metadata: ImageHolder,
+        registry: GroupRegistry,
         budget: MemoryBudget,
-        rebalance: Rebalance,
+        conversion: Conversion,
         random_bytes: Callable[[int], bytes],
     ) -> None:
-        self._settings = settings
         self._registry = registry
-        self._metadata = metadata
         self._budget = budget
-        self._rebalance = rebalance
+        self._conversion = conversion
         self._random_bytes = random_bytes
 
     def new_member_id(self) -> str:
@@ -63,33 +55,20 @@ class Admission:
             return change_of(group)
         if not is_joining:
             raise not_found(group_id, group)
-        if isinstance(group, Group):
+        if isinstance(group, AnyGroup):
             return self._converted(group)
         return change_of(ConsumerGroup(group_id, self._registry.shard_for(group_id), self._budget))
 
-    def _converted(self, classic: Group) -> Change:
+    def _converted(self, classic: AnyGroup) -> Change:
         group = ConsumerGroup(classic.group_id, classic.shard, self._budget)
         group.offsets = classic.offsets
         group.replaces = classic
         records = classic.tombstones()
         if classic.is_empty:
             return Change(group, group.contents, Draft(group.group_id, group.contents), records)
-        self._check_convertible(classic)
-        made = consumer_contents(classic, self._metadata.image)
+        made = self._conversion.consumer_draft(classic)
         records += [write(change) for change in made.changes]
         return Change(group, made.contents, Draft(group.group_id, made.contents), records)
-
-    def _check_convertible(self, classic: Group) -> None:
-        group_id = classic.group_id
-        if not self._settings.may_upgrade:
-            policy = f"group.consumer.migration.policy={self._settings.migration_policy}"
-            raise not_convertible(group_id, f"{policy} does not let it")
-        if not classic.is_of_consumers:
-            raise not_convertible(group_id, f"its members are no consumers but {classic.told_protocol_type}")
-        if len(classic.members) > self._settings.max_size:
-            raise not_convertible(
-                group_id, f"it has more than group.consumer.max.size={self._settings.max_size} members"
-            )
 
     def take_over(self, group: ConsumerGroup) -> bool:
         """Let a group take the place of the classic one that it was made of, if it was: its members join again then."""
@@ -97,7 +76,7 @@ class Admission:
         if classic is None:
             return False
         log.info("group %s: it is a consumer group from now on", group.group_id)
-        self._rebalance.remove(classic, ErrorCode.REBALANCE_IN_PROGRESS)
+        self._conversion.retire_classic(classic)
         return True
 
     # Members

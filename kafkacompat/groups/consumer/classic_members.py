@@ -9,26 +9,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
-
-from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic.answers import join_refused, sync_refused
-from kafkacompat.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from kafkacompat.groups.classic.joining import JoinAnswer, Joiner
-from kafkacompat.groups.classic.member import Protocols
-from kafkacompat.groups.classic.membership import SyncAnswer
+from kafkacompat.groups.classic_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    JoinAnswer,
+    Joiner,
+    LeaveAnswer,
+    Protocols,
+    SyncAnswer,
+    join_refused,
+    sync_refused,
+)
 from kafkacompat.groups.consumer.admission import Admission
 from kafkacompat.groups.consumer.checks import check_place, known_member, unknown_member
-from kafkacompat.groups.consumer.conversion import classic_assignment, partitions_by_id
+from kafkacompat.groups.consumer.classic_assignment import classic_assignment, partitions_by_id
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.member import ClassicMetadata, ConsumerMember, MemberState, without_epochs
+from kafkacompat.groups.consumer.group_writer import Storing, answered
+from kafkacompat.groups.consumer.member import ClassicMetadata, ConsumerMember, MemberState, Timer, without_epochs
 from kafkacompat.groups.consumer.progress import Change, Progress, change_of
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing, answered
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkacompat.wire.apis.leave_group import MemberIdentity
@@ -38,8 +40,6 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MalformedError
 
 log = logging.getLogger(__name__)
-
-LeaveAnswer: TypeAlias = "list[ErrorCode] | Deferred[list[ErrorCode]]"
 
 
 class ClassicMembers:

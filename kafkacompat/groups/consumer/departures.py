@@ -8,29 +8,24 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.shard import Registry
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.rebalance import Rebalance
 from kafkacompat.groups.consumer.checks import known_member
 from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.conversion import classic_group
+from kafkacompat.groups.consumer.conversion import Conversion
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group_writer import Storing
 from kafkacompat.groups.consumer.member import (
     JOINING_EPOCH,
     STATIC_LEAVING_EPOCH,
     ConsumerMember,
+    Timer,
     with_epoch,
     without_epochs,
 )
 from kafkacompat.groups.consumer.retargeting import bump
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
-from kafkacompat.groups.consumer.storing import Storing
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
-from kafkacompat.groups.records import group_record
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.errors import ErrorCode
 
@@ -42,21 +37,15 @@ class Departures:
 
     def __init__(
         self,
-        clock: Clock,
         settings: ConsumerGroupSettings,
-        registry: Registry,
         metadata: ImageHolder,
-        budget: MemoryBudget,
-        rebalance: Rebalance,
+        conversion: Conversion,
         timeouts: Timeouts,
         storing: Storing,
     ) -> None:
-        self._clock = clock
         self._settings = settings
-        self._registry = registry
         self._metadata = metadata
-        self._budget = budget
-        self._rebalance = rebalance
+        self._conversion = conversion
         self._timeouts = timeouts
         self._storing = storing
 
@@ -115,23 +104,8 @@ class Departures:
 
     def make_classic(self, group: ConsumerGroup, contents: Contents, reason: str | None) -> Deferred[ErrorCode]:
         """Let a classic group with these contents take the group's place, and have it rebalance if there is a reason."""
-        log.info("group %s: it is a classic group from now on: %s", group.group_id, reason)
-        classic = classic_group(group, contents, self._budget, self._metadata.image, now_ms(self._clock))
-        assignments = {member.member_id: member.assignment for member in classic.members.values()}
-        # Should this broker end before the group has rebalanced, nobody finds its own generation and is content with it.
-        generation_id = classic.generation_id + (reason is not None)
-        records = [*group.tombstones(), group_record(classic, assignments, generation_id)]
-        group.clear()
-        self._registry.groups[group.group_id] = classic
-        for member in classic.members.values():
-            self._rebalance.restart_session(classic, member)
-        if reason is not None:
-            self._rebalance.prepare(classic, reason)
-        return self._storing.write(group.shard, records)
+        return self._storing.write(group.shard, self._conversion.make_classic(group, contents, reason))
 
-    def replace_empty(self, group: ConsumerGroup, classic: Group) -> None:
+    def make_empty_classic(self, group: ConsumerGroup) -> None:
         """Let an empty classic group take the place of an empty group."""
-        records = group.tombstones()
-        group.clear()
-        self._registry.groups[group.group_id] = classic
-        self._storing.write(group.shard, records)
+        self._storing.write(group.shard, self._conversion.make_empty_classic(group))

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kafkacompat.groups.any_group import AnyGroup, Identity
-from kafkacompat.groups.classic.group import CONSUMER_PROTOCOL_TYPE
+from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkacompat.groups.consumer.contents import Contents
 from kafkacompat.groups.consumer.draft import Draft
-from kafkacompat.groups.consumer.member import ConsumerMember
+from kafkacompat.groups.consumer.member import ConsumerMember, Timer
 from kafkacompat.groups.consumer.records import Key, write
 from kafkacompat.wire.errors import ErrorCode
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from kafkacompat.coordination.coordinator_log import Record
     from kafkacompat.coordination.memory_budget import MemoryBudget
     from kafkacompat.coordination.shard import Shard
-    from kafkacompat.groups.classic.group import Group
-    from kafkacompat.groups.consumer.timeouts import Timer
     from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.timers import DelayedCall
     from kafkacompat.wire.schema import Message
@@ -45,7 +43,7 @@ class ConsumerGroup(AnyGroup):
         self.checked_image: MetadataImage | None = None
         self.writes_in_flight = 0
         self.refusals = 0
-        self.replaces: Group | None = None
+        self.replaces: AnyGroup | None = None
         self.is_resolving = False
         self.resolved_topics_version = -1
         self.counted_bytes = 0

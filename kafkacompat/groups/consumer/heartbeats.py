@@ -24,12 +24,12 @@ from kafkacompat.groups.consumer.checks import (
 )
 from kafkacompat.groups.consumer.contents import ResolvedPattern
 from kafkacompat.groups.consumer.departures import Departures
-from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding
-from kafkacompat.groups.consumer.patterns import Patterns
+from kafkacompat.groups.consumer.group_writer import answered
+from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding, Timer
+from kafkacompat.groups.consumer.pattern_subscriptions import Patterns
 from kafkacompat.groups.consumer.progress import Client, Progress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
-from kafkacompat.groups.consumer.storing import answered
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

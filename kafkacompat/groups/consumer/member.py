@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import TypeAlias
 
-from kafkacompat.groups.classic.member import Protocols, protocols_size_bytes
+from kafkacompat.groups.classic_protocol import Protocols, protocols_size_bytes
 
 Assignment: TypeAlias = "Mapping[bytes, frozenset[int]]"
 """Partitions by topic id; no topic without partitions."""
@@ -40,6 +40,15 @@ class MemberState(IntEnum):
 
 
 _NUMBERS = frozenset(MemberState)
+
+
+class Timer(Enum):
+    """What a member's time may run out for; the last two are for members of the classic protocol."""
+
+    SESSION = auto()
+    REBALANCE = auto()
+    JOIN = auto()
+    SYNC = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import Draft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.member import ConsumerMember, MemberState
-from kafkacompat.groups.consumer.patterns import Patterns, Subscription
+from kafkacompat.groups.consumer.group_writer import Storing
+from kafkacompat.groups.consumer.member import ConsumerMember, MemberState, Timer
+from kafkacompat.groups.consumer.pattern_subscriptions import Patterns, Subscription
 from kafkacompat.groups.consumer.reconciliation import Owned
 from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed, reconcile_in, retarget
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
-from kafkacompat.groups.consumer.storing import Storing
-from kafkacompat.groups.consumer.timeouts import Timeouts, Timer
+from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode

@@ -5,17 +5,14 @@ A `Change` is a record before it is bytes: (key, value), or (key, None) for what
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar, TypeAlias
 
 from kafkacompat.coordination.coordinator_log import Record
+from kafkacompat.coordination.record_format import write_key, write_value
 from kafkacompat.groups.consumer.member import Assignment, ClassicMetadata, ConsumerMember, Holding
-from kafkacompat.wire.compiler import decode, encode
-from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int8, int32, int64, string, uuid
 from kafkacompat.wire.schema import struct as struct_field
 
-_PREFIX = struct.Struct(">h")
 VALUE_VERSION = 0
 
 
@@ -194,36 +191,12 @@ VALUES: dict[type[Key], type[Message]] = {
     MemberCurrentKey: MemberCurrentValue,
     PatternKey: PatternValue,
 }
-KEYS: dict[int, type[Key]] = {key.TYPE: key for key in VALUES}
 
 
 def write(change: Change) -> Record:
     """A change as it stands in the log."""
     key, value = change
-    data = None if value is None else _PREFIX.pack(VALUE_VERSION) + encode(value, VALUE_VERSION)
-    return _PREFIX.pack(key.TYPE) + encode(key, 0), data
-
-
-def read_key(data: Buffer) -> Key | None:
-    """The key of a record; None if the record is about something else. Raises MalformedError."""
-    kind, rest = _split(data)
-    message = KEYS.get(kind)
-    return decode(message, rest, 0) if message else None
-
-
-def read_value(key: Key, data: Buffer) -> Message:
-    """The value of a record with this key; raises MalformedError, also for a version that nobody wrote so far."""
-    version, rest = _split(data)
-    message = VALUES[type(key)]
-    if version != VALUE_VERSION:
-        raise MalformedError(f"{message.__name__} has no version {version}")
-    return decode(message, rest, version)
-
-
-def _split(data: Buffer) -> tuple[int, Buffer]:
-    if len(data) < _PREFIX.size:
-        raise MalformedError(f"a record of {len(data)} bytes does not say what it is")
-    return _PREFIX.unpack_from(data)[0], data[_PREFIX.size :]
+    return write_key(key.TYPE, key), None if value is None else write_value(value, VALUE_VERSION)
 
 
 # Values of members

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, auto
 
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.member import MemberState
+from kafkacompat.groups.consumer.member import MemberState, Timer
 from kafkacompat.groups.consumer.settings import GroupConfigs
 from kafkacompat.timers import Clock
-
-
-class Timer(Enum):
-    """What a member's time may run out for; the last two are for members of the classic protocol."""
-
-    SESSION = auto()
-    REBALANCE = auto()
-    JOIN = auto()
-    SYNC = auto()
-
 
 REASONS = {
     Timer.SESSION: "nothing was heard of it",

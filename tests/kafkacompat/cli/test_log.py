@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 from kafkacompat.cli import main
 from kafkacompat.cli.columns import write_columns
-from kafkacompat.groups.offsets import CommittedOffset
-from kafkacompat.groups.records import offset_record, offset_tombstone
+from kafkacompat.groups.committed_offset import CommittedOffset
+from kafkacompat.groups.offset_records import offset_record, offset_tombstone
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.rows import Row
 from kafkacompat.storage.log.log import Log

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkacompat.coordination.record_format import read_value
 from kafkacompat.coordination.replay import RECORDS_A_TURN
+from kafkacompat.groups.classic.records import GroupMetadataValue
 from kafkacompat.groups.commits import FetchedOffsets
-from kafkacompat.groups.offsets import CommittedOffset
-from kafkacompat.groups.records import GroupMetadataValue, offset_record, offset_tombstone, read_value
+from kafkacompat.groups.committed_offset import CommittedOffset
+from kafkacompat.groups.offset_records import offset_record, offset_tombstone
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch

@@ -59,7 +59,7 @@ def begin(node: Node) -> None:
 def test_nothing_is_answered_or_seen_before_it_is_on_the_disk() -> None:
     node, partition = syncing()
     watcher = Watcher()
-    partition.watchers[watcher] = None
+    partition.watch(watcher, committed=False)
     appended = waiting(node, partition)
     begin(node)
     assert not has_fired(appended)
