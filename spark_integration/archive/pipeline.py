@@ -8,24 +8,28 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from spark_integration.archive.batches import Batches, check_ids
-from spark_integration.archive.checks import check, warning_of
+from spark_integration.archive.batches import ArchiveBatchWriter, check_topic_ids
+from spark_integration.archive.checks import check_before_archiving, concurrent_writer_warning
 from spark_integration.archive.compaction import FileMerge, ManifestMerge, TableMerge
-from spark_integration.archive.ledger import Ledger, Store
-from spark_integration.archive.parquet import Parquet
+from spark_integration.archive.ledger import ArchiveLedger, ArchiveStore
+from spark_integration.archive.parquet import ParquetStore
 from spark_integration.archive.settings import DEFAULTS, FileOptions
-from spark_integration.archive.tables import Delta, Iceberg
+from spark_integration.archive.tables import DeltaStore, IcebergStore
 from spark_integration.queries.console import say
 from spark_integration.queries.query import run_query
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
 from spark_integration.state.archives import is_archive, read_manifest
-from spark_integration.state.files import Files
-from spark_integration.state.manifest import DESCRIPTION, Description
+from spark_integration.state.files import HadoopFiles
+from spark_integration.state.manifest import DESCRIPTION, ArchiveDescription
 from spark_integration.topics.cluster import Cluster
 from spark_integration.topics.source import read_stream
 
-STORES: Mapping[str, Callable[..., Store]] = {"parquet": Parquet, "delta": Delta, "iceberg": Iceberg}
+STORES: Mapping[str, Callable[..., ArchiveStore]] = {
+    "parquet": ParquetStore,
+    "delta": DeltaStore,
+    "iceberg": IcebergStore,
+}
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,14 @@ def archive(
     topics, the path, the checkpoint or the options do not fit, and Spark's own errors.
     """
     with Cluster(spark, source) as cluster:
-        checked = check(spark, cluster, source, path, stream, format, partition_by, files)
-        if told := warning_of(Files(spark, path).uri):
+        checked = check_before_archiving(spark, cluster, source, path, stream, format, partition_by, files)
+        if told := concurrent_writer_warning(HadoopFiles(spark, path).uri):
             say(told)
-        ledger, store = _ledger(spark, path, checked.description, files)
+        ledger, store = _open_ledger(spark, path, checked.description, files)
         # Once more, as it may have finished what a killed run had read of a topic.
-        check_ids(ledger.topic_ids, checked.topic_ids)
-        tidy = _tidy(spark, Files(spark, path), ledger, store, files)
-        batches = Batches(spark, cluster, ledger, stream.checkpoint_location, files.tasks, tidy)
+        check_topic_ids(ledger.topic_ids, checked.topic_ids)
+        tidy = _choose_merges(spark, HadoopFiles(spark, path), ledger, store, files)
+        batches = ArchiveBatchWriter(spark, cluster, ledger, stream.checkpoint_location, files.tasks, tidy)
         writer = read_stream(spark, checked.source).writeStream.foreachBatch(batches)
         try:
             tally = run_query(spark, writer, stream, name="archive", cluster=cluster)
@@ -72,23 +76,27 @@ def archive(
                 raise batches.failure from None
             raise
     written = batches.files if checked.description.format == "parquet" else None
-    return ArchiveSummary(batches.records, tally.batches, written, batches.there_already, len(batches.topics))
+    return ArchiveSummary(batches.records, tally.batches, written, batches.already_archived, len(batches.topics))
 
 
-def _ledger(spark: SparkSession, path: str, description: Description, files: FileOptions) -> tuple[Ledger, Store]:
-    folder = Files(spark, path)
+def _open_ledger(
+    spark: SparkSession, path: str, description: ArchiveDescription, files: FileOptions
+) -> tuple[ArchiveLedger, ArchiveStore]:
+    folder = HadoopFiles(spark, path)
     store = STORES[description.format](spark, folder, description.partition_by, files.max_records_per_file)
     if not is_archive(spark, path):
         folder.write_new(DESCRIPTION, description.as_json())
     store.create()
-    return Ledger(folder, read_manifest(spark, path), store), store
+    return ArchiveLedger(folder, read_manifest(spark, path), store), store
 
 
-def _tidy(spark: SparkSession, folder: Files, ledger: Ledger, store: Store, files: FileOptions) -> Callable[[], None]:
+def _choose_merges(
+    spark: SparkSession, folder: HadoopFiles, ledger: ArchiveLedger, store: ArchiveStore, files: FileOptions
+) -> Callable[[], None]:
     merge_manifest = ManifestMerge(spark, folder, ledger)
     if not files.merge_files:
         return merge_manifest
-    if not isinstance(store, Parquet):
+    if not isinstance(store, ParquetStore):
         # Which makes the manifest short as well, and counts the batches in it.
         return TableMerge(spark, folder, ledger, files.merge_files)
     merge_files = FileMerge(spark, folder, ledger, files.merge_files, files.target_file_size_bytes)

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_integration.archive.layout import COLUMNS, SCHEMA
 from spark_integration.errors import PipelineError
 from spark_integration.state.archives import read_manifest
-from spark_integration.state.files import Files
-from spark_integration.state.manifest import Manifest
+from spark_integration.state.files import HadoopFiles
+from spark_integration.state.manifest import ArchiveManifest
 from spark_integration.topics.intervals import records_within
 
 
@@ -34,7 +34,7 @@ def read_archive(spark: SparkSession, path: str, format: str | None = None) -> D
     return records_within(spark.read.format(found).load(path), manifest.covered).select(*COLUMNS)
 
 
-def read_parquet_archive(spark: SparkSession, path: str, manifest: Manifest) -> DataFrame:
+def read_parquet_archive(spark: SparkSession, path: str, manifest: ArchiveManifest) -> DataFrame:
     """Return the records of an archive in Parquet."""
     if problems := check_files(spark, path, manifest):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -44,7 +44,7 @@ def read_parquet_archive(spark: SparkSession, path: str, manifest: Manifest) -> 
 
 def read_parquet_files(spark: SparkSession, path: str, names: Iterable[str]) -> DataFrame:
     """Return the records of these Parquet files of the archive at *path*."""
-    files = Files(spark, path)
+    files = HadoopFiles(spark, path)
     named = [files.path(name) for name in names]
     if not named:
         return spark.createDataFrame([], SCHEMA)
@@ -53,7 +53,7 @@ def read_parquet_files(spark: SparkSession, path: str, names: Iterable[str]) -> 
     return spark.read.schema(SCHEMA).options(**options).parquet(*named).select(*COLUMNS)
 
 
-def check_files(spark: SparkSession, path: str, manifest: Manifest) -> list[str]:
+def check_files(spark: SparkSession, path: str, manifest: ArchiveManifest) -> list[str]:
     """Compare the files of a Parquet archive with its manifest; return a clause for each that is missing or changed."""
     found = data_file_sizes(spark, path)
     told = ((file, found.get(file.path)) for file in manifest.files)
@@ -68,7 +68,7 @@ def check_files(spark: SparkSession, path: str, manifest: Manifest) -> list[str]
 
 def data_file_sizes(spark: SparkSession, path: str) -> dict[str, int]:
     """Return the sizes in bytes of all data files below *path*, by their paths below it; hidden ones are left out."""
-    root = Files(spark, path).uri + "/"
+    root = HadoopFiles(spark, path).uri + "/"
     # The contents are not read, as they are not selected; Spark lists the folders in parallel.
     listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(path).select("path", "length")
     return {row.path.removeprefix(root): row.length for row in listed.collect()}

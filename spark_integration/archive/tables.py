@@ -11,15 +11,15 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as sql
 
 from spark_integration.archive.layout import SCHEMA, sort_for_files
-from spark_integration.archive.parquet import counted, forget
-from spark_integration.state.files import Files
-from spark_integration.state.manifest import Commit, DataFile, covered_by
+from spark_integration.archive.parquet import count_ranges, delete_older_commits
+from spark_integration.state.files import HadoopFiles
+from spark_integration.state.manifest import ArchiveCommit, DataFile, covered_intervals
 from spark_integration.topics.intervals import Intervals, covering_condition, records_within, spans_of
 
 MARK = "kafkacompat-archive-commit"
 
 
-class Table(ABC):
+class TableStore(ABC):
     """Appends once for each commit, and marks it in the table's log with the commit's run and number.
 
     By the mark a later run finds out whether a commit that is not in the manifest is in the table. Tables forget their
@@ -29,48 +29,52 @@ class Table(ABC):
     format: str
 
     def __init__(
-        self, spark: SparkSession, files: Files, partition_by: Sequence[str], max_records_per_file: int
+        self, spark: SparkSession, files: HadoopFiles, partition_by: Sequence[str], max_records_per_file: int
     ) -> None:
         self.spark, self.path, self._files = spark, files.uri, files
         self.partition_by = tuple(partition_by)
         self._max_records_per_file = max_records_per_file
 
-    def stage(self, frame: DataFrame, commit: Commit) -> Commit:
+    def stage(self, frame: DataFrame, commit: ArchiveCommit) -> ArchiveCommit:
         """Write nothing: what is written to a table is seen."""
         return commit
 
-    def publish(self, frame: DataFrame, commit: Commit, new: Sequence[DataFile]) -> Commit:
+    def publish(self, frame: DataFrame, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
         """Append, or merge the table's small files; return the commit with what the table holds of its ranges."""
         if commit.kind == "compact":
             self.merge()
             return commit
         writer = sort_for_files(frame, self.partition_by).write.format(self.format).mode("append")
-        marked = self.marked(writer.option("maxRecordsPerFile", self._max_records_per_file), mark_of(commit))
+        marked = self.with_mark(writer.option("maxRecordsPerFile", self._max_records_per_file), commit_mark(commit))
         marked.save(self.path)
         return self._counted(commit)
 
-    def knows(self, commit: Commit) -> bool:
+    def has_published(self, commit: ArchiveCommit) -> bool:
         """Return whether the table's log has the mark of the commit."""
-        return commit.kind == "batch" and self.has(mark_of(commit))
+        return commit.kind == "batch" and self.has(commit_mark(commit))
 
-    def recover(self, commit: Commit, new: Sequence[DataFile]) -> Commit | None:
+    def recover(self, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit | None:
         """Return the commit if the table has its records, which then stay."""
         if commit.kind != "batch" or not commit.ranges:
             return None
-        return self._counted(commit) if self.knows(commit) or self.holds(covered_by(commit.ranges)) else None
+        return (
+            self._counted(commit)
+            if self.has_published(commit) or self.holds_any(covered_intervals(commit.ranges))
+            else None
+        )
 
-    def finish(self, commit: Commit) -> None:
+    def finish(self, commit: ArchiveCommit) -> None:
         """Delete the commits that it stands for; files are for the table to delete (VACUUM, expire_snapshots)."""
-        forget(self._files, commit)
+        delete_older_commits(self._files, commit)
 
-    def _counted(self, commit: Commit) -> Commit:
+    def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
         if not commit.ranges:
             return commit
-        intervals = covered_by(commit.ranges)
+        intervals = covered_intervals(commit.ranges)
         held = tuple(span for (span,) in spans_of(self._near(intervals), intervals))
-        return replace(commit, ranges=counted(commit.ranges, [DataFile("", 0, held)]))
+        return replace(commit, ranges=count_ranges(commit.ranges, [DataFile("", 0, held)]))
 
-    def holds(self, intervals: Intervals) -> bool:
+    def holds_any(self, intervals: Intervals) -> bool:
         """Return whether the table has any record of these offsets."""
         return bool(records_within(self._near(intervals), intervals).head(1))
 
@@ -82,7 +86,7 @@ class Table(ABC):
         """Make the table, unless it is there."""
 
     @abstractmethod
-    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+    def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
         """Let what is written carry the mark in the table's log."""
 
     @abstractmethod
@@ -94,7 +98,7 @@ class Table(ABC):
         """Merge small files."""
 
 
-class Delta(Table):
+class DeltaStore(TableStore):
     """A Delta table; the mark is a commit's userMetadata."""
 
     format = "delta"
@@ -106,7 +110,7 @@ class Delta(Table):
         empty = self.spark.createDataFrame([], SCHEMA).write.format("delta").mode("append")
         empty.partitionBy(*self.partition_by).save(self.path)
 
-    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+    def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
         """Let the append carry the mark."""
         return writer.option("userMetadata", f"{MARK}={mark}")
 
@@ -120,7 +124,7 @@ class Delta(Table):
         self.spark.sql(f"OPTIMIZE delta.`{self.path}`").collect()
 
 
-class Iceberg(Table):
+class IcebergStore(TableStore):
     """An Iceberg table at a path (a Hadoop table); the mark is in a snapshot's summary."""
 
     format = "iceberg"
@@ -140,7 +144,7 @@ class Iceberg(Table):
         properties.put("write.distribution-mode", "none")
         self._tables().create(schema, builder.build(), properties, self.path)
 
-    def marked(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
+    def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
         """Let the snapshot carry the mark."""
         return writer.option(f"snapshot-property.{MARK}", mark)
 
@@ -160,6 +164,6 @@ class Iceberg(Table):
         return jvm.org.apache.iceberg.hadoop.HadoopTables(self.spark._jsc.hadoopConfiguration())
 
 
-def mark_of(commit: Commit) -> str:
+def commit_mark(commit: ArchiveCommit) -> str:
     """Return what tells this commit from every other."""
     return f"{commit.run_id}/{commit.number}"

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.archive_records import ArchivePlace
-from spark_integration.audit.places import Place
+from spark_integration.audit.archive_records import AuditedArchive
+from spark_integration.audit.places import AuditedPlace
 from spark_integration.audit.ranges import EVERYTHING, Ranges
 
 PLACE = ("topic", "partition", "at")
@@ -30,10 +30,10 @@ class Comparison(NamedTuple):
     differing: DataFrame
 
 
-def compared(
+def compare_records(
     spark: SparkSession,
-    topic: Place,
-    archive: ArchivePlace,
+    topic: AuditedPlace,
+    archive: AuditedArchive,
     ranges: Ranges,
     compacted_topics: Collection[str],
     *,
@@ -46,7 +46,7 @@ def compared(
     here = topic.visible.select(*PLACE, sql.col("content").alias("here"))
     there = archive.place.records.select(*PLACE, sql.col("content").alias("there")).distinct()
     both = here.join(there, list(PLACE), "full_outer").join(
-        sql.broadcast(_reach(spark, archive, ranges)), list(PLACE[:2])
+        sql.broadcast(_reach_of_archive(spark, archive, ranges)), list(PLACE[:2])
     )
     # What was not read of the topic cannot be compared; behind its very end there is nothing to be read.
     in_archive_alone = both.where(f"here is null and at >= start and (at < end or {str(to_the_end).lower()})")
@@ -54,15 +54,15 @@ def compared(
     covered = "at >= covered_from and at < covered_until"
     in_topic_alone = both.where("there is null")
     return Comparison(
-        missing=runs(in_topic_alone.where(covered)),
-        pending=runs(in_topic_alone.where(f"not coalesce({covered}, false)")),
-        extra=runs(in_archive_alone.where(~is_compacted)),
-        cleaned=runs(in_archive_alone.where(is_compacted)),
-        differing=runs(both.where("here != there")),
+        missing=join_runs(in_topic_alone.where(covered)),
+        pending=join_runs(in_topic_alone.where(f"not coalesce({covered}, false)")),
+        extra=join_runs(in_archive_alone.where(~is_compacted)),
+        cleaned=join_runs(in_archive_alone.where(is_compacted)),
+        differing=join_runs(both.where("here != there")),
     )
 
 
-def runs(frame: DataFrame) -> DataFrame:
+def join_runs(frame: DataFrame) -> DataFrame:
     """Join offsets that follow each other."""
     order = Window.partitionBy("topic", "partition").orderBy("at")
     numbered = frame.withColumn("run", sql.col("at") - sql.row_number().over(order))
@@ -70,7 +70,7 @@ def runs(frame: DataFrame) -> DataFrame:
     return numbered.groupBy("topic", "partition", "run").agg(first, last, sql.count("*").alias("count")).drop("run")
 
 
-def _reach(spark: SparkSession, archive: ArchivePlace, ranges: Ranges) -> DataFrame:
+def _reach_of_archive(spark: SparkSession, archive: AuditedArchive, ranges: Ranges) -> DataFrame:
     """What was read of each partition, and from where to where the archive goes; null where it has nothing of it."""
     schema = "topic string, partition int, start bigint, end bigint, covered_from bigint, covered_until bigint"
     rows = []

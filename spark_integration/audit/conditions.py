@@ -20,7 +20,7 @@ LATENCY = re.compile(
 
 
 @dataclass(frozen=True)
-class Condition:
+class FailureCondition:
     """One condition: a kind that is found at all, or a latency's figure above a limit (of *stage*, or of any)."""
 
     text: str
@@ -43,17 +43,17 @@ class Condition:
         ]
 
 
-def parse_conditions(text: str) -> list[Condition]:
+def parse_conditions(text: str) -> list[FailureCondition]:
     """Read conditions, separated by commas; ``problem`` stands for every kind that is one; raises PipelineError."""
-    found: list[Condition] = []
+    found: list[FailureCondition] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
-        found += [Condition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_condition(word)]
+        found += [FailureCondition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_parse_condition(word)]
     return found
 
 
-def _condition(word: str) -> Condition:
+def _parse_condition(word: str) -> FailureCondition:
     if word in KINDS:
-        return Condition(word, word)
+        return FailureCondition(word, word)
     read = LATENCY.fullmatch(word.replace(" ", ""))
     if read is None or read["unit"] not in UNITS_MS or read["figure"] not in FIGURES:
         raise PipelineError(
@@ -61,4 +61,4 @@ def _condition(word: str) -> Condition:
         )
     if read["stage"] not in (None, *STAGES):
         raise PipelineError(f"{read['stage']!r} is no stage of latency: give one of {', '.join(STAGES)}")
-    return Condition(word, None, read["stage"], read["figure"], float(read["number"]) * UNITS_MS[read["unit"]])
+    return FailureCondition(word, None, read["stage"], read["figure"], float(read["number"]) * UNITS_MS[read["unit"]])

@@ -65,27 +65,27 @@ class Findings:
 Rules = Mapping[str, tuple[Column, Mapping[str, Column]]]
 
 
-def found_in(rows: DataFrame, rules: Rules, *, producer: Column | None = None) -> DataFrame:
+def find_by_rules(rows: DataFrame, rules: Rules, *, producer: Column | None = None) -> DataFrame:
     """Return the findings that *rules*, by kind, make in rows that have `topic` and `partition`."""
-    each = [sql.when(condition, _finding(kind, told)) for kind, (condition, told) in rules.items()]
+    each = [sql.when(condition, _finding_column(kind, told)) for kind, (condition, told) in rules.items()]
     findings = sql.filter(sql.array(*each), lambda one: one.isNotNull())
     of = sql.lit(None).cast("string") if producer is None else producer
     found = rows.select("topic", "partition", of.alias("producer"), sql.inline(findings))
     return found.select(*COLUMNS)
 
 
-def as_findings(frames: Mapping[str, DataFrame]) -> DataFrame:
+def union_findings(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Put frames of findings, each of one kind and without some of the columns, into one of `SCHEMA`."""
-    each = [_filled(frame.withColumn("kind", sql.lit(kind))) for kind, frame in frames.items()]
+    each = [_fill_columns(frame.withColumn("kind", sql.lit(kind))) for kind, frame in frames.items()]
     return reduce(DataFrame.unionByName, each)
 
 
-def _filled(frame: DataFrame) -> DataFrame:
+def _fill_columns(frame: DataFrame) -> DataFrame:
     missing = {name: sql.lit(None) for name in COLUMNS if name not in frame.columns}
     return frame.withColumns(missing).select(*(sql.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
 
 
-def _finding(kind: str, told: Mapping[str, Column]) -> Column:
+def _finding_column(kind: str, told: Mapping[str, Column]) -> Column:
     values = {"kind": sql.lit(kind), "note": sql.lit(None), **told}
     names = ("kind", "first", "last", "count", "note")
     return sql.struct(*(values[name].cast(COLUMNS[name]).alias(name) for name in names))

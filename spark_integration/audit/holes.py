@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from spark_integration.audit.log_batches import Batch, Reader
+from spark_integration.audit.log_batches import LogBatch, ReadLogBatches
 from spark_integration.topics.offsets import TopicPartition
 
 MARKER, COMPACTED, UNEXPLAINED, UNEXAMINED = "marker", "compacted", "unexplained", "unexamined"
 
 
-class Hole(NamedTuple):
+class OffsetHole(NamedTuple):
     """Offsets without a record, `first` to `last`, and what they are."""
 
     topic: str
@@ -27,13 +27,15 @@ class Hole(NamedTuple):
         return self.last - self.first + 1
 
 
-def explained(holes: Iterable[Hole], read: Reader, compacted_topics: Collection[str]) -> Iterator[Hole]:
+def explain_holes(
+    holes: Iterable[OffsetHole], read: ReadLogBatches, compacted_topics: Collection[str]
+) -> Iterator[OffsetHole]:
     """Split *holes*, which come in order, by what lies there.
 
     A control batch is a transaction's marker. A batch of records that covers an offset but has no record there was
     compacted. Where no batch lies, a compacted topic may have lost it to compaction; any other topic lacks it.
     """
-    known: deque[Batch] = deque()
+    known: deque[LogBatch] = deque()
     place: TopicPartition | None = None
     for hole in holes:
         here = TopicPartition(hole.topic, hole.partition)
@@ -47,19 +49,19 @@ def explained(holes: Iterable[Hole], read: Reader, compacted_topics: Collection[
             if not _covers(known, position):
                 yield hole._replace(first=position)
                 break
-            part = _part(hole, position, known[0], hole.topic in compacted_topics)
+            part = _first_part(hole, position, known[0], hole.topic in compacted_topics)
             yield part
             position = part.last + 1
 
 
-def _covers(known: deque[Batch], position: int) -> bool:
+def _covers(known: deque[LogBatch], position: int) -> bool:
     """Drop the batches before *position*; return whether what is left tells what lies there."""
     while known and known[0].last < position:
         known.popleft()
     return bool(known)
 
 
-def _part(hole: Hole, position: int, batch: Batch, is_compacted: bool) -> Hole:
+def _first_part(hole: OffsetHole, position: int, batch: LogBatch, is_compacted: bool) -> OffsetHole:
     """The part of the hole from *position* on that is of one kind; *batch* is the first that does not lie before it."""
     if position < batch.first:
         kind = COMPACTED if is_compacted else UNEXPLAINED

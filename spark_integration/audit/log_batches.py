@@ -15,7 +15,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.topics.cluster import Cluster, client_properties
 from spark_integration.topics.offsets import TopicPartition
 
@@ -34,7 +34,7 @@ UNCOUNTED = 12
 CONTROL = 1 << 5
 
 
-class Batch(NamedTuple):
+class LogBatch(NamedTuple):
     """Offsets that a batch in the log covers, `first` to `last`, and whether it is a transaction's marker."""
 
     first: int
@@ -42,21 +42,21 @@ class Batch(NamedTuple):
     is_control: bool
 
 
-def batches_in(data: bytes) -> Iterator[Batch]:
+def parse_batches(data: bytes) -> Iterator[LogBatch]:
     """Read the headers of batches of magic 2; what was cut off at the end, and older message sets, are left out."""
     position = 0
     while position + HEADER.size <= len(data):
         first, length, _, magic, _, attributes, delta = HEADER.unpack_from(data, position)
         if magic == 2:
-            yield Batch(first, first + delta, bool(attributes & CONTROL))
+            yield LogBatch(first, first + delta, bool(attributes & CONTROL))
         position += UNCOUNTED + length
 
 
 # Returns the batches from the one that covers the offset on, or else from the next one; None where it cannot be asked.
-Reader = Callable[[TopicPartition, int], "list[Batch] | None"]
+ReadLogBatches = Callable[[TopicPartition, int], "list[LogBatch] | None"]
 
 
-class BatchReader:
+class LogBatchReader:
     """Reads batches of one cluster's partitions from their leaders; *source* are Spark's options."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster, source: Mapping[str, str]) -> None:
@@ -70,14 +70,14 @@ class BatchReader:
         self._properties = client_properties(source)
         self._client: Any = None
 
-    def __enter__(self) -> BatchReader:
+    def __enter__(self) -> LogBatchReader:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._client is not None:
             self._client.close()
 
-    def __call__(self, partition: TopicPartition, offset: int) -> list[Batch] | None:
+    def __call__(self, partition: TopicPartition, offset: int) -> list[LogBatch] | None:
         """Return what lies at *offset* and behind it; None where the broker does not say.
 
         Raises PipelineError where it lets nobody ask, or Kafka's client is of a release that cannot.
@@ -86,7 +86,7 @@ class BatchReader:
             data = self._fetch(partition, offset)
         except Py4JJavaError as failure:
             if "AuthenticationException" in str(failure):
-                raise PipelineError(f"{self._cluster.bootstrap}: {sentence_of(failure)}") from failure
+                raise PipelineError(f"{self._cluster.bootstrap}: {explain_failure(failure)}") from failure
             return None
         except Py4JError as failure:
             release = self._kafka.common.utils.AppInfoParser.getVersion()
@@ -94,7 +94,7 @@ class BatchReader:
                 f"Kafka's client {release} cannot ask for batches, so that holes in the offsets cannot be explained: "
                 "give --examine 0 to leave them unexamined"
             ) from failure
-        return None if data is None else list(batches_in(data))
+        return None if data is None else list(parse_batches(data))
 
     def _fetch(self, partition: TopicPartition, offset: int) -> bytes | None:
         if partition not in self._leaders:

@@ -22,7 +22,7 @@ UNKNOWN = -1
 EDGES = "topic string, partition int, at bigint, kind int, reach bigint, archived_ms bigint, unit int"
 
 
-class Edge(NamedTuple):
+class PlaceEdge(NamedTuple):
     """What is known of a partition at an offset besides its records; `reach` is the offset that comes before `at`."""
 
     topic: str
@@ -34,18 +34,18 @@ class Edge(NamedTuple):
     unit: int | None = None
 
 
-class Cuts(NamedTuple):
+class PlaceCuts(NamedTuple):
     """Partitions of which a place may not have all: records went before what it has, or came behind it."""
 
     before: Collection[TopicPartition] = ()
     behind: Collection[TopicPartition] = ()
 
 
-UNCUT = Cuts()
+UNCUT = PlaceCuts()
 
 
 @dataclass(frozen=True)
-class Place:
+class AuditedPlace:
     """A place that is judged; `rows` is kept by Spark until `release`.
 
     A row is a record or an edge. `previous` is the offset that the place had before it, `rank` how many records there
@@ -54,7 +54,7 @@ class Place:
 
     name: str
     rows: DataFrame
-    cuts: Cuts = UNCUT
+    cuts: PlaceCuts = UNCUT
 
     @property
     def records(self) -> DataFrame:
@@ -82,7 +82,7 @@ class Place:
         self.rows.unpersist()
 
 
-def noted(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> DataFrame:
+def audit_columns(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> DataFrame:
     """Take of each record what the audit needs; *with_contents*: a hash of all that it holds as well."""
     content = sql.xxhash64(*CONTENTS) if with_contents else sql.lit(None).cast("bigint")
     columns = {
@@ -96,17 +96,19 @@ def noted(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> Data
     return frame.select("topic", "partition", *named)
 
 
-def edges_of(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> list[Edge]:
+def interval_edges(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> list[PlaceEdge]:
     """Mark where each interval of offsets begins and ends: a hole beside it is one of the place's own."""
-    found: list[Edge] = []
+    found: list[PlaceEdge] = []
     for (topic, partition), several in intervals.items():
         for start, end in several:
-            found += [Edge(topic, partition, start, START, start - 1), Edge(topic, partition, end, END)]
+            found += [PlaceEdge(topic, partition, start, START, start - 1), PlaceEdge(topic, partition, end, END)]
     return found
 
 
-def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge], cuts: Cuts = UNCUT) -> Place:
-    """Put *records* (`noted`, with `visible`) and *edges* in order, and keep them."""
+def make_place(
+    spark: SparkSession, name: str, records: DataFrame, edges: list[PlaceEdge], cuts: PlaceCuts = UNCUT
+) -> AuditedPlace:
+    """Put *records* (`audit_columns`, with `visible`) and *edges* in order, and keep them."""
     with_kind = records.withColumn("kind", sql.lit(RECORD)).withColumn("reach", sql.col("at"))
     rows = with_kind.unionByName(spark.createDataFrame(edges, EDGES), allowMissingColumns=True)
     order = Window.partitionBy("topic", "partition").orderBy("at", "kind")
@@ -122,7 +124,7 @@ def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge]
     )
     # Spark 3.5 has no nullif of what is not resolved yet.
     archived = sql.when(sql.col("archived_ms") != UNKNOWN, sql.col("archived_ms"))
-    return Place(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
+    return AuditedPlace(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
 
 
 def _latest(column: str) -> Column:

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.findings import found_in
-from spark_integration.audit.places import Cuts, Place
+from spark_integration.audit.findings import find_by_rules
+from spark_integration.audit.places import AuditedPlace, PlaceCuts
 from spark_integration.audit.settings import SCOPES, TOPIC_SCOPE
 
 CUTS = "topic string, partition int, before boolean, behind boolean"
@@ -17,7 +17,11 @@ FARTHEST = 2**63 - 1
 
 
 def sequence_findings(
-    place: Place, compacted_topics: Collection[str] = (), *, scope: str = TOPIC_SCOPE, first_sequence: int | None = None
+    place: AuditedPlace,
+    compacted_topics: Collection[str] = (),
+    *,
+    scope: str = TOPIC_SCOPE,
+    first_sequence: int | None = None,
 ) -> DataFrame:
     """Judge a place's sequences (`findings.SCHEMA`); *scope*: whether a producer counts by topic or by partition.
 
@@ -29,8 +33,8 @@ def sequence_findings(
     gap = {"first": before + 1, "last": sequence - 1, "count": sql.col("missing")}
     one = {"first": sequence, "last": sequence, "count": sql.lit(1)}
     at, again = _position("partition", "at"), _position("place_before.in_partition", "place_before.at")
-    return found_in(
-        _in_order(place, SCOPES[scope], first_sequence),
+    return find_by_rules(
+        _order_by_sequence(place, SCOPES[scope], first_sequence),
         {
             "gap": (missing & ~may_be_compacted & ~may_be_cut, gap),
             "compacted-sequence": (missing & may_be_compacted, gap),
@@ -46,7 +50,7 @@ def sequence_findings(
     )
 
 
-def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -> DataFrame:
+def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequence: int | None) -> DataFrame:
     """Add to each record the sequence `before` it and where that is, and the highest that came earlier (`behind`).
 
     Of records with the same sequence those that are visible come first, and of them the oldest: `is_first`. `missing` is how
@@ -69,10 +73,10 @@ def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -
     }
     in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(told)
     missing = sql.when(sequence > sql.col("before"), distance - 1).otherwise(0)
-    return _with_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
+    return _add_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
 
 
-def _with_cuts(numbered: DataFrame, cuts: Cuts, keys: Collection[str]) -> DataFrame:
+def _add_cuts(numbered: DataFrame, cuts: PlaceCuts, keys: Collection[str]) -> DataFrame:
     """Add to each record of which of its producer's sequences not all can be there: to `cut_until` and from `cut_from` on.
 
     A producer that uses several partitions may have sent what is missing to one whose first records are gone: all below

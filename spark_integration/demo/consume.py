@@ -22,7 +22,7 @@ POLL_MS = 2000
 
 
 @dataclass
-class Counts:
+class FlightCounts:
     """What the group has consumed; its members add to it under one lock."""
 
     by_member: Counter[str] = field(default_factory=Counter)
@@ -40,11 +40,11 @@ class Counts:
 
 
 @dataclass
-class Group:
+class DemoGroup:
     """What the three members share: they start to read together, count, and end together; one that fails ends all."""
 
     bootstrap: str
-    counts: Counts
+    counts: FlightCounts
     advance: Callable[[int], None]
     shares: dict[str, int] = field(default_factory=dict)
     done: threading.Event = field(default_factory=threading.Event)
@@ -65,7 +65,7 @@ class Group:
 class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
     """Pauses what a member is given before all three are there, else the first one would read everything."""
 
-    def __init__(self, consumer: Any, group: Group, member: str) -> None:
+    def __init__(self, consumer: Any, group: DemoGroup, member: str) -> None:
         self.consumer = consumer
         self.group = group
         self.member = member
@@ -78,17 +78,17 @@ class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer.pause(*assigned)
 
 
-def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Counts:
+def consume_flights(bootstrap: str, expected: int, advance: Callable[[int], None]) -> FlightCounts:
     """Consume until *expected* flights have come, or none came for half a minute; offsets are committed.
 
     Raises PipelineError where a member fails.
     """
-    group = Group(bootstrap, Counts(), advance)
+    group = DemoGroup(bootstrap, FlightCounts(), advance)
     names = [f"member {number}" for number in range(1, MEMBERS + 1)]
-    members = [threading.Thread(target=_member, args=(group, name)) for name in names]
+    members = [threading.Thread(target=_run_member, args=(group, name)) for name in names]
     for member in members:
         member.start()
-    _wait(group, expected)
+    _wait_for_flights(group, expected)
     group.done.set()
     for member in members:
         member.join()
@@ -99,7 +99,7 @@ def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Co
     return group.counts
 
 
-def _wait(group: Group, expected: int) -> None:
+def _wait_for_flights(group: DemoGroup, expected: int) -> None:
     counts = group.counts
     last, changed_at = 0, time.monotonic()
     while counts.total < expected and time.monotonic() < changed_at + GIVE_UP_SECONDS:
@@ -109,16 +109,16 @@ def _wait(group: Group, expected: int) -> None:
             last, changed_at = counts.total, time.monotonic()
 
 
-def _member(group: Group, name: str) -> None:
+def _run_member(group: DemoGroup, name: str) -> None:
     try:
-        _read(group, name)
+        _read_flights(group, name)
     except threading.BrokenBarrierError:
         pass  # another member has failed, and is told of
     except Exception as problem:
         group.fail(problem)
 
 
-def _read(group: Group, name: str) -> None:
+def _read_flights(group: DemoGroup, name: str) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=group.bootstrap,
         group_id="demo",

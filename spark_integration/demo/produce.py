@@ -13,7 +13,7 @@ import click
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_integration.demo.flights import PARTITIONS, TOPIC, Flight, load
+from spark_integration.demo.flights import PARTITIONS, TOPIC, Flight, load_flights
 from spark_integration.errors import PipelineError
 
 SECONDS = 60
@@ -39,7 +39,7 @@ def create_topic(bootstrap: str) -> None:
         ) from problem
 
 
-def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
+def produce_flights(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
     """Produce all flights; return how many the broker acknowledged. ``advance`` hears of each as it is.
 
     Raises PipelineError where one is refused, or they are not all acknowledged in time.
@@ -83,11 +83,11 @@ def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], 
 @click.option("--bootstrap-server", default="127.0.0.1:9092", show_default=True, help="The broker.")
 def main(bootstrap_server: str) -> None:
     """Create the topic and produce the flights into it."""
-    flights = load()
+    flights = load_flights()
     try:
         create_topic(bootstrap_server)
         with click.progressbar(length=len(flights), label=f"Producing to '{TOPIC}'") as bar:
-            count = produce(bootstrap_server, flights, bar.update)
+            count = produce_flights(bootstrap_server, flights, bar.update)
     except PipelineError as problem:
         raise click.ClickException(str(problem)) from problem
     click.echo(f"{count:,} flights are in '{TOPIC}'")

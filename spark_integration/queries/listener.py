@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from spark_integration.errors import sentence_of
-from spark_integration.topics.offsets import Offsets, distance, json_of_offsets, offsets_of_json
+from spark_integration.errors import explain_failure
+from spark_integration.topics.offsets import Offsets, count_offsets_between, format_offsets, parse_offsets
 
 KAFKA_SOURCE = "KafkaV2["
 
@@ -41,13 +41,13 @@ class BatchProgress:
     @property
     def lag(self) -> int:
         """Offsets between the end of the batch and the end of the topics as the batch was planned."""
-        return distance(self.end_offsets, self.latest_offsets)
+        return count_offsets_between(self.end_offsets, self.latest_offsets)
 
     def as_json(self) -> str:
         """Write it on one line; offsets as Spark writes them."""
         fields = {key: value for key, value in asdict(self).items() if not key.endswith("_offsets")}
         ends = {"start": self.start_offsets, "end": self.end_offsets, "latest": self.latest_offsets}
-        offsets = {f"{name}_offsets": json.loads(json_of_offsets(value)) for name, value in ends.items()}
+        offsets = {f"{name}_offsets": json.loads(format_offsets(value)) for name, value in ends.items()}
         return json.dumps({**fields, **offsets, "lag": self.lag})
 
 
@@ -57,11 +57,11 @@ class Observer(Protocol):
     def __call__(self, progress: BatchProgress, /) -> None: ...
 
 
-def batch_progress(progress: Mapping[str, Any]) -> BatchProgress:
+def parse_progress(progress: Mapping[str, Any]) -> BatchProgress:
     """Read Spark's own account of a batch (the JSON of StreamingQueryProgress)."""
     kafka = [source for source in progress["sources"] if source["description"].startswith(KAFKA_SOURCE)]
     ends = ("startOffset", "endOffset", "latestOffset")
-    start, end, latest = (_merged(source.get(name) for source in kafka) for name in ends)
+    start, end, latest = (_merge_offsets(source.get(name) for source in kafka) for name in ends)
     return BatchProgress(
         query=progress.get("name") or "",
         query_id=progress["id"],
@@ -78,12 +78,12 @@ def batch_progress(progress: Mapping[str, Any]) -> BatchProgress:
     )
 
 
-def _merged(offsets: Any) -> Offsets:
+def _merge_offsets(offsets: Any) -> Offsets:
     merged: Offsets = {}
     for one in offsets:
         # Older releases write the offsets as text within the JSON, newer ones as JSON.
         if one is not None:
-            merged.update(offsets_of_json(one if isinstance(one, str) else json.dumps(one)))
+            merged.update(parse_offsets(one if isinstance(one, str) else json.dumps(one)))
     return merged
 
 
@@ -115,18 +115,18 @@ class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
 
     def onQueryProgress(self, event: Any) -> None:
         """Hand the batch on."""
-        told = batch_progress(json.loads(event.progress.json))
+        told = parse_progress(json.loads(event.progress.json))
         if self._query in (None, told.query):
             for number, observer in enumerate(self._observers):
-                self._tell(number, observer, told)
+                self._notify(number, observer, told)
 
-    def _tell(self, number: int, observer: Observer, told: BatchProgress) -> None:
+    def _notify(self, number: int, observer: Observer, told: BatchProgress) -> None:
         try:
             observer(told)
             self._failing.pop(number, None)
         except Exception as problem:
             if number not in self._failing:
-                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {sentence_of(problem)}")
+                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {explain_failure(problem)}")
             self._failing[number] = problem
 
     def onQueryIdle(self, event: Any) -> None:

@@ -106,7 +106,7 @@ class Committer:
                 self._cluster.commit(self._group, there)
 
 
-class Tally:
+class ReadTally:
     """Adds up what a run has read."""
 
     def __init__(self) -> None:

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_integration.errors import PipelineError
 from spark_integration.redrive.letters import LETTER_TYPE, find_redriven
-from spark_integration.state.files import Files
-from spark_integration.topics.cluster import Topic
-from spark_integration.topics.offsets import Offsets, json_of_offsets, offsets_of_json
+from spark_integration.state.files import HadoopFiles
+from spark_integration.topics.cluster import TopicDescription
+from spark_integration.topics.offsets import Offsets, format_offsets, parse_offsets
 
 
 class RedriveLedger:
@@ -21,9 +21,9 @@ class RedriveLedger:
     same offsets.
     """
 
-    def __init__(self, spark: SparkSession, path: str, letters: Topic) -> None:
+    def __init__(self, spark: SparkSession, path: str, letters: TopicDescription) -> None:
         self._spark = spark
-        self._files = Files(spark, path)
+        self._files = HadoopFiles(spark, path)
         self._letters = letters
         self._topic_file = f"topics/{letters.name}"
 
@@ -48,7 +48,7 @@ class RedriveLedger:
         """Return the end of each partition at the time when the first unfinished run began."""
         begin: Offsets = {}
         for number in self._files.numbers("begun"):
-            for partition, offset in offsets_of_json(self._files.read(f"begun/{number}")).items():
+            for partition, offset in parse_offsets(self._files.read(f"begun/{number}")).items():
                 begin[partition] = min(offset, begin.get(partition, offset))
         return begin
 
@@ -57,7 +57,7 @@ class RedriveLedger:
         if not self._files.exists(self._topic_file):
             self._files.write_new(self._topic_file, self._letters.topic_id)
         numbers = self._files.numbers("begun")
-        self._files.write_new(f"begun/{numbers[-1] + 1 if numbers else 0}", json_of_offsets(ends))
+        self._files.write_new(f"begun/{numbers[-1] + 1 if numbers else 0}", format_offsets(ends))
 
     def finish(self, done: DataFrame) -> None:
         """Record all letters that were ever redriven, in place of everything that the ledger held."""

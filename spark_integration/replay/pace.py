@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.frames import persisted
+from spark_integration.topics.frames import persist_frame
 from spark_integration.topics.sink import PARTITION
 
 NUMBER = "number"
@@ -23,7 +23,7 @@ ROW_BITS = 33
 BLOCK_RECORDS = 500_000
 
 
-class Span(NamedTuple):
+class BlockSpan(NamedTuple):
     """Rows *first* to *last*, both within, of one block."""
 
     block: int
@@ -38,19 +38,19 @@ def write_paced(
 
     Returns how many were written. It is sorted once and kept by the executors meanwhile, in memory as far as they go.
     """
-    blocks = by_time(frame, math.ceil(count / BLOCK_RECORDS))
+    blocks = sort_by_time(frame, math.ceil(count / BLOCK_RECORDS))
     done = 0
-    with persisted(blocks.withColumn(NUMBER, sql.monotonically_increasing_id())) as numbered:
+    with persist_frame(blocks.withColumn(NUMBER, sql.monotonically_increasing_id())) as numbered:
         counts = _block_counts(numbered)
-        for first, end in paced(sum(counts), rate, stopped.wait):
-            piece = numbered.where(_within(spans(counts, first, end)))
+        for first, end in paced_slices(sum(counts), rate, stopped.wait):
+            piece = numbered.where(_is_within(block_spans(counts, first, end)))
             # From several blocks it would be several tasks, which know no order of each other.
             write(piece.repartition(1).sortWithinPartitions(NUMBER))
             done = end
     return done
 
 
-def by_time(frame: DataFrame, blocks: int) -> DataFrame:
+def sort_by_time(frame: DataFrame, blocks: int) -> DataFrame:
     """Sort by time into *blocks* tasks, and a partition's records by offset where their times run backwards."""
     until_here = Window.partitionBy(*PARTITION).orderBy("offset")
     timed = frame.withColumn("at", sql.max("timestamp").over(until_here))
@@ -65,24 +65,24 @@ def _block_counts(numbered: DataFrame) -> list[int]:
     return [counts.get(block, 0) for block in range(max(counts, default=-1) + 1)]
 
 
-def spans(counts: Sequence[int], first: int, end: int) -> list[Span]:
+def block_spans(counts: Sequence[int], first: int, end: int) -> list[BlockSpan]:
     """Return where rows *first* to *end* (not within) of all lie in blocks of *counts* rows."""
     found, begin = [], 0
     for block, count in enumerate(counts):
         low, high = max(first - begin, 0), min(end - begin, count)
         if low < high:
-            found.append(Span(block, low, high - 1))
+            found.append(BlockSpan(block, low, high - 1))
         begin += count
     return found
 
 
-def _within(wanted: Sequence[Span]) -> Column:
+def _is_within(wanted: Sequence[BlockSpan]) -> Column:
     number = sql.col(NUMBER)
     ranges = [number.between((one.block << ROW_BITS) + one.first, (one.block << ROW_BITS) + one.last) for one in wanted]
     return reduce(or_, ranges)
 
 
-def paced(
+def paced_slices(
     count: int, rate: int, wait: Callable[[float], bool], now: Callable[[], float] = time.monotonic
 ) -> Iterator[tuple[int, int]]:
     """Yield slices of 0…*count*, each a second after the one before it at the earliest; end where *wait* says so."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.durations import WindowLengths, parse_duration_ms, parse_windows
 from spark_integration.rollup.measures import Measure, parse_measures
 from spark_integration.rollup.paths import Path, check_paths, column_name, parse_path
 from spark_integration.topics.names import is_legal_name
@@ -36,7 +36,7 @@ FIXED = (
 
 
 @dataclass(frozen=True)
-class Rollup:
+class RollupSettings:
     """Events by windows and dimensions, into a compacted topic and a table.
 
     Lengths of time are in Spark's words (``5 minutes``). *time_field* and *dimensions* are paths in the JSON value; no
@@ -76,23 +76,23 @@ class Rollup:
             if not is_legal_name(topic):
                 raise PipelineError(f"{topic!r} is no topic's name: give letters, digits, . _ and -")
         check_paths(self.paths)
-        if twice := _twice([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
+        if twice := _find_duplicate([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
             raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
 
     @cached_property
-    def windows(self) -> Windows:
+    def windows(self) -> WindowLengths:
         """The windows."""
-        return windows_of(self.window, self.slide)
+        return parse_windows(self.window, self.slide)
 
     @cached_property
     def watermark_ms(self) -> int:
         """How much later than the latest event another one may come and still count."""
-        return duration_ms(self.watermark, "watermark")
+        return parse_duration_ms(self.watermark, "watermark")
 
     @cached_property
     def retention_ms(self) -> int | None:
         """For how long behind the watermark a window is kept; None: for ever."""
-        return None if self.retention is None else duration_ms(self.retention, "retention")
+        return None if self.retention is None else parse_duration_ms(self.retention, "retention")
 
     @cached_property
     def time_path(self) -> Path | None:
@@ -130,11 +130,11 @@ class Rollup:
         """All columns of a result."""
         return [*WINDOW_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
 
-    def fixed(self) -> dict[str, str | None]:
+    def fixed_options(self) -> dict[str, str | None]:
         """Return the options that a checkpoint stands for."""
         return {name: getattr(self, name) for name in FIXED}
 
 
-def _twice(names: Iterable[str]) -> str | None:
+def _find_duplicate(names: Iterable[str]) -> str | None:
     # Spark's names do not tell capital letters from small ones.
     return next((name for name, count in Counter(name.lower() for name in names).items() if count > 1), None)

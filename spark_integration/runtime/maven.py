@@ -22,7 +22,7 @@ class MissingProgramError(Exception):
 PACKAGES = {"java": "a JDK 17", "javac": "a JDK 17", "mvn": "Apache Maven"}
 
 
-def program(name: str) -> str:
+def find_program(name: str) -> str:
     """Return the path of *name*; raises MissingProgramError, never skips: they are set-up requirements."""
     path = shutil.which(name)
     if path is None:
@@ -60,7 +60,7 @@ def build_once(target: Path, build: Callable[[Path], None]) -> None:
 
 def _copy_dependencies(pom: Path, folder: Path) -> None:
     options = ["-q", "-B", "-f", str(pom), f"-DoutputDirectory={folder}", "-DincludeScope=runtime"]
-    command = [program("mvn"), *options, "dependency:copy-dependencies"]
+    command = [find_program("mvn"), *options, "dependency:copy-dependencies"]
     try:
         # Captured, since Maven prints control sequences even where it is told to be quiet.
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
-class Files:
+class HadoopFiles:
     """What lies below *path*, a Hadoop path that may not be there yet; names are relative to it.
 
     Failures are Py4JJavaError, and OSError where a file system refuses without a reason.

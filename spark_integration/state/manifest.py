@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from spark_integration.errors import PipelineError
-from spark_integration.topics.offsets import Interval, Offsets, Span, TopicPartition, join_intervals
+from spark_integration.topics.offsets import Interval, Offsets, RecordSpan, TopicPartition, join_intervals
 
 FOLDER = "_kafkacompat_archive"
 DESCRIPTION = f"{FOLDER}/archive.json"
@@ -30,7 +30,7 @@ class DataFile:
 
     path: str
     size_bytes: int
-    spans: tuple[Span, ...]
+    spans: tuple[RecordSpan, ...]
 
 
 class OffsetRange(NamedTuple):
@@ -58,7 +58,7 @@ class OffsetRange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Commit:
+class ArchiveCommit:
     """One step of the archive, there as a whole or not at all.
 
     *kind* is ``open`` (a run begins; runs before it may commit no more), ``batch`` (a micro-batch of the query
@@ -85,28 +85,28 @@ class Commit:
         return json.dumps({"version": VERSION, **fields})
 
 
-def commit_of_json(text: str) -> Commit:
+def parse_commit(text: str) -> ArchiveCommit:
     """Read what `Commit.as_json` wrote; raises PipelineError."""
     try:
         fields = json.loads(text)
         if fields.pop("version") != VERSION:
             raise ValueError("another version")
         ranges = tuple(OffsetRange(**one) for one in fields.pop("ranges"))
-        files = tuple(_data_file(one) for one in fields.pop("files"))
+        files = tuple(_parse_data_file(one) for one in fields.pop("files"))
         queries, removed = tuple(fields.pop("queries")), tuple(fields.pop("removed"))
-        return Commit(ranges=ranges, files=files, queries=queries, removed=removed, **fields)
+        return ArchiveCommit(ranges=ranges, files=files, queries=queries, removed=removed, **fields)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise PipelineError(
             f"the archive's manifest is damaged ({text[:60]!r}…, {problem}): restore it from a copy"
         ) from problem
 
 
-def _data_file(fields: dict[str, Any]) -> DataFile:
-    return DataFile(fields["path"], fields["size_bytes"], tuple(Span(**one) for one in fields["spans"]))
+def _parse_data_file(fields: dict[str, Any]) -> DataFile:
+    return DataFile(fields["path"], fields["size_bytes"], tuple(RecordSpan(**one) for one in fields["spans"]))
 
 
 @dataclass(frozen=True)
-class Description:
+class ArchiveDescription:
     """What an archive is, from its beginning: its *format* (parquet, delta, iceberg) and how its folders are split."""
 
     format: str
@@ -119,11 +119,11 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ArchiveManifest:
     """The commits of an archive that count, which are those from the last compaction on, and what they come to."""
 
-    description: Description
-    commits: tuple[Commit, ...]
+    description: ArchiveDescription
+    commits: tuple[ArchiveCommit, ...]
 
     @property
     def number(self) -> int:
@@ -154,24 +154,24 @@ class Manifest:
     @property
     def topic_ids(self) -> dict[str, str]:
         """The id of each topic at the time that it was archived, where the broker told it."""
-        return known_ids(self.ranges)
+        return known_topic_ids(self.ranges)
 
     @cached_property
     def covered(self) -> dict[TopicPartition, list[Interval]]:
         """What has been read of each partition, joined: in order, and with gaps between them."""
-        return covered_by(self.ranges)
+        return covered_intervals(self.ranges)
 
     def ends(self) -> Offsets:
         """Return the first offset of each partition behind all that was archived."""
         return {partition: intervals[-1][1] for partition, intervals in self.covered.items()}
 
 
-def known_ids(ranges: Iterable[OffsetRange]) -> dict[str, str]:
+def known_topic_ids(ranges: Iterable[OffsetRange]) -> dict[str, str]:
     """Return the ids of topics, of those that are known."""
     return {one.topic: one.topic_id for one in ranges if one.topic_id not in UNKNOWN_IDS}
 
 
-def covered_by(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Interval]]:
+def covered_intervals(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Interval]]:
     """Join ranges to intervals by partition."""
     found: dict[TopicPartition, list[Interval]] = {}
     for one in ranges:
@@ -179,7 +179,7 @@ def covered_by(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Inter
     return {partition: join_intervals(intervals) for partition, intervals in found.items()}
 
 
-def commits_in_order(commits: Iterable[Commit], path: str) -> tuple[Commit, ...]:
+def order_commits(commits: Iterable[ArchiveCommit], path: str) -> tuple[ArchiveCommit, ...]:
     """Return the commits that count; raises PipelineError where one is missing."""
     ordered = sorted(commits, key=lambda commit: commit.number)
     # What a compaction replaced is deleted after it, and may still be there in part.

@@ -14,21 +14,21 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 TIMEOUT_MS = 15_000
 KAFKA = "kafka."
 
 
-class Spec(Enum):
+class OffsetSpec(Enum):
     """Which end of a partition is asked for (Kafka's OffsetSpec)."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
-class Topic(NamedTuple):
+class TopicDescription(NamedTuple):
     """A topic as the cluster describes it."""
 
     name: str
@@ -81,26 +81,26 @@ class Cluster:
         """Return the names of all topics but the internal ones, sorted."""
         return sorted(str(name) for name in self._wait(self._admin.listTopics().names()))
 
-    def matching(self, pattern: str) -> list[str]:
+    def topics_matching(self, pattern: str) -> list[str]:
         """Return the topics whose whole name fits *pattern*, a regular expression of Java's (subscribePattern)."""
-        return self.fitting(pattern, self.topic_names())
+        return self.names_matching(pattern, self.topic_names())
 
-    def fitting(self, pattern: str, names: Iterable[str]) -> list[str]:
+    def names_matching(self, pattern: str, names: Iterable[str]) -> list[str]:
         """Return those of *names*, which need not be there, that *pattern* fits as a whole."""
         try:
             compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
         except IllegalArgumentException as failure:
-            problem = sentence_of(failure)
+            problem = explain_failure(failure)
             raise PipelineError(f"{pattern!r} is no regular expression of Java's ({problem}): correct it") from failure
         return [name for name in names if compiled.matcher(name).matches()]
 
-    def topics(self, names: Iterable[str]) -> dict[str, Topic]:
+    def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Describe those of *names* that exist."""
         futures = self._admin.describeTopics(self._list(names)).topicNameValues()
-        found = (self._described(futures.get(name)) for name in list(futures.keySet()))
+        found = (self._describe(futures.get(name)) for name in list(futures.keySet()))
         return {topic.name: topic for topic in found if topic is not None}
 
-    def require(self, names: Iterable[str]) -> dict[str, Topic]:
+    def require(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Describe *names*; one that does not exist is an error that names it."""
         wanted = list(names)
         topics = self.topics(wanted)
@@ -125,7 +125,7 @@ class Cluster:
         }
 
     def offsets(
-        self, partitions: Iterable[TopicPartition], spec: Spec | int, *, read_committed: bool = False
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec | int, *, read_committed: bool = False
     ) -> Offsets:
         """Ask for the offset at *spec* of each: an end, or the first at or after a timestamp in milliseconds.
 
@@ -139,7 +139,9 @@ class Cluster:
         level = levels.READ_COMMITTED if read_committed else levels.READ_UNCOMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
         answers = self._wait(self._admin.listOffsets(asked, options).all())
-        return {one: offset for one, offset in self._each(answers, lambda value: int(value.offset())) if offset >= 0}
+        return {
+            one: offset for one, offset in self._by_partition(answers, lambda value: int(value.offset())) if offset >= 0
+        }
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> bool:
         """Create a topic with the broker's replication factor; return False if it is there already."""
@@ -185,7 +187,7 @@ class Cluster:
     def committed(self, group: str) -> Offsets:
         """Return what the group has committed."""
         answers = self._wait(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
-        return dict(self._each(answers, lambda value: int(value.offset())))
+        return dict(self._by_partition(answers, lambda value: int(value.offset())))
 
     def members(self, group: str) -> int:
         """Count a group's members; one that does not exist has none."""
@@ -197,16 +199,16 @@ class Cluster:
                 return 0
             raise
 
-    def _described(self, future: Any) -> Topic | None:
+    def _describe(self, future: Any) -> TopicDescription | None:
         try:
             found = self._wait(future)
         except PipelineError as problem:
             if _cause_is(problem, "UnknownTopicOrPartitionException", "InvalidTopicException"):
                 return None
             raise
-        return Topic(found.name(), str(found.topicId()), found.partitions().size(), found.isInternal())
+        return TopicDescription(found.name(), str(found.topicId()), found.partitions().size(), found.isInternal())
 
-    def _offset_spec(self, spec: Spec | int) -> Any:
+    def _offset_spec(self, spec: OffsetSpec | int) -> Any:
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         if isinstance(spec, int):
             return specs.forTimestamp(spec)
@@ -227,7 +229,7 @@ class Cluster:
             wanted.put(name, value)
         return wanted
 
-    def _each(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
+    def _by_partition(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
         for key in list(answers.keySet()):
             value = answers.get(key)
             if value is not None:
@@ -242,7 +244,7 @@ class Cluster:
         try:
             yield
         except Py4JJavaError as failure:
-            raise PipelineError(f"{self.bootstrap}: {sentence_of(failure)}") from failure
+            raise PipelineError(f"{self.bootstrap}: {explain_failure(failure)}") from failure
 
 
 def _cause_is(problem: PipelineError, *names: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_integration.errors import PipelineError
-from spark_integration.topics.cluster import Cluster, Spec, Topic
+from spark_integration.topics.cluster import Cluster, OffsetSpec, TopicDescription
 
 APPEARS_S = 30.0
 POLL_S = 0.1
@@ -26,16 +26,19 @@ NOT_COPIED = (
 
 
 @dataclass
-class Made:
+class CreatedTopics:
     """What was made."""
 
     topics: int = 0
     partitions: int = 0
 
 
-def make_topics(
-    cluster: Cluster, wanted: Mapping[str, int], made: Made, configs: Callable[[str], Mapping[str, str]] = lambda _: {}
-) -> dict[str, Topic]:
+def ensure_topics(
+    cluster: Cluster,
+    wanted: Mapping[str, int],
+    made: CreatedTopics,
+    configs: Callable[[str], Mapping[str, str]] = lambda _: {},
+) -> dict[str, TopicDescription]:
     """Let *cluster* have the topics of *wanted* with at least as many partitions; return them as they are then.
 
     *configs* are a new topic's. One that has more partitions keeps them. *made* is added to.
@@ -47,18 +50,18 @@ def make_topics(
         elif there[name].partitions < partitions:
             cluster.create_partitions(name, partitions)
             made.partitions += partitions - there[name].partitions
-    topics = _appeared(cluster, wanted)
+    topics = _wait_until_known(cluster, wanted)
     # A leader that answers takes writes, too: Kafka names new ones a moment before, and Spark's producers give up then.
-    cluster.offsets(cluster.partitions(wanted), Spec.LATEST)
+    cluster.offsets(cluster.partitions(wanted), OffsetSpec.LATEST)
     return topics
 
 
-def copied_configs(configs: Mapping[str, str]) -> dict[str, str]:
+def configs_to_copy(configs: Mapping[str, str]) -> dict[str, str]:
     """Return what of a topic's own configs another cluster is to be given."""
     return {name: value for name, value in configs.items() if name not in NOT_COPIED}
 
 
-def _appeared(cluster: Cluster, wanted: Mapping[str, int]) -> dict[str, Topic]:
+def _wait_until_known(cluster: Cluster, wanted: Mapping[str, int]) -> dict[str, TopicDescription]:
     """Describe the topics once every broker that is asked knows them: a new one takes a moment."""
     deadline = time.monotonic() + APPEARS_S
     while True:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 
 @contextmanager
-def persisted(frame: DataFrame) -> Iterator[DataFrame]:
+def persist_frame(frame: DataFrame) -> Iterator[DataFrame]:
     """Have the executors keep a frame while the block goes on, in memory as far as they go."""
     frame.persist()
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 # Idempotent producers keep the order of a partition; a record that its topic takes shall not fail at the producer's
 # own limit, which is 1 MiB (this one is what its buffer holds). Tasks write much at once: a broker has more than twice the
@@ -45,7 +45,7 @@ def write_batch(frame: DataFrame, target: Mapping[str, str]) -> None:
     frame.select(*wanted).write.format("kafka").options(**{**PRODUCER, **target}).save()
 
 
-def renamed_topic(names: TopicNames) -> Column:
+def renamed_topic(names: TargetNames) -> Column:
     """Return the target's name of the column `topic`."""
     topic = sql.col("topic")
     name = sql.concat(sql.lit(names.prefix), topic)
@@ -54,6 +54,6 @@ def renamed_topic(names: TopicNames) -> Column:
     return name
 
 
-def in_order(frame: DataFrame, tasks: int) -> DataFrame:
+def sort_partitions(frame: DataFrame, tasks: int) -> DataFrame:
     """Bring every partition's records into one task, by offset; *tasks* is how many tasks there are at most."""
     return frame.repartition(tasks, *PARTITION).sortWithinPartitions(*PARTITION, "offset")

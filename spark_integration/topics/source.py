@@ -26,20 +26,20 @@ def read_batch(spark: SparkSession, source: Mapping[str, str]) -> DataFrame:
     return spark.read.format("kafka").options(**{**DEFAULTS, **source}).load()
 
 
-def topics_of(cluster: Cluster, source: Mapping[str, str]) -> list[str]:
+def find_source_topics(cluster: Cluster, source: Mapping[str, str]) -> list[str]:
     """Return the topics that *source* reads; one that is missing is an error, where Spark would wait or fail late."""
     if "subscribe" in source:
         names = [name.strip() for name in source["subscribe"].split(",") if name.strip()]
         return list(cluster.require(names))
     if "assign" in source:
-        return list(cluster.require(_assigned(source["assign"])))
-    names = cluster.matching(source["subscribePattern"])
+        return list(cluster.require(_assigned_topics(source["assign"])))
+    names = cluster.topics_matching(source["subscribePattern"])
     if not names:
         raise PipelineError(f"no topic fits {source['subscribePattern']!r} on {cluster.bootstrap}: correct the pattern")
     return names
 
 
-def _assigned(text: str) -> list[str]:
+def _assigned_topics(text: str) -> list[str]:
     try:
         return list(json.loads(text).keys())
     except (ValueError, AttributeError) as problem:

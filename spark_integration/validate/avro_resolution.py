@@ -23,33 +23,33 @@ def fill_defaults(named: Named) -> None:
     for schema in named.values():
         for field in schema.get("fields", ()):
             if "default" in field:
-                field["default"] = _filled(field["type"], field["default"], named)
+                field["default"] = _fill_default(field["type"], field["default"], named)
 
 
-def _filled(schema: Any, value: Any, named: Named) -> Any:
+def _fill_default(schema: Any, value: Any, named: Named) -> Any:
     branches = list(_branches(schema, named))
     kind = next((one for one in branches if one["type"] in JSON_TYPES.get(type(value), ())), branches[0])
     if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
         return value.encode("latin-1")
     if kind["type"] == "array":
-        return [_filled(kind["items"], one, named) for one in value]
+        return [_fill_default(kind["items"], one, named) for one in value]
     if kind["type"] == "map":
-        return {key: _filled(kind["values"], one, named) for key, one in value.items()}
+        return {key: _fill_default(kind["values"], one, named) for key, one in value.items()}
     if "fields" in kind:
-        return {one["name"]: _filled(one["type"], _given(value, one), named) for one in kind["fields"]}
+        return {one["name"]: _fill_default(one["type"], _field_default(value, one), named) for one in kind["fields"]}
     return value
 
 
-def _given(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
+def _field_default(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
     return value[field["name"]] if field["name"] in value else field.get("default")
 
 
 def drop_logical_types(writer: Any, reader: Any, named: tuple[Named, Named]) -> None:
     """Take out of a writer's schema the logical types where the reader has none; *named* are the types of both."""
-    _Drop(named).at(writer, reader)
+    _LogicalTypeDropper(named).at(writer, reader)
 
 
-class _Drop:
+class _LogicalTypeDropper:
     def __init__(self, named: tuple[Named, Named]) -> None:
         self._named = named
         self._seen: set[tuple[int, int]] = set()

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_integration.validate.dead import shown
+from spark_integration.validate.dead import shorten_value
 from spark_integration.validate.shapes import Shape, array_of, json_text, map_of, struct_of
 
 MOST_DIGITS = 38
@@ -128,7 +128,7 @@ def _kind(schema: Any) -> str:
     return str(schema["type"]) if isinstance(schema, dict) else str(schema)
 
 
-class Shapes:
+class AvroShapes:
     """Makes shapes of schemas; a type that is met within itself becomes JSON text, for Spark's types end somewhere.
 
     *is_deep* says that there was one: its values may go to any depth.
@@ -150,7 +150,7 @@ class Shapes:
         if not isinstance(kind, str):
             return self.of(kind)
         shape = self._typed(kind, schema)
-        return _unwrapped(shape) if self._tells_names and kind in NAMED else shape
+        return _unwrap_name(shape) if self._tells_names and kind in NAMED else shape
 
     def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
         if kind in RECORDS:
@@ -213,7 +213,7 @@ class Shapes:
                 if fit(value):
                     made = shapes[number].convert
                     return {f"member{number}": value if made is None else made(value)}
-            raise ValueError(f"{shown(value)} is no branch of the union")
+            raise ValueError(f"{shorten_value(value)} is no branch of the union")
 
         return Shape(kind, convert)
 
@@ -256,7 +256,7 @@ def _is_raw(schema: Mapping[str, Any]) -> Fits:
 FITS = (_is_named, _is_record, _is_plain, _is_bare, _is_raw)
 
 
-def _unwrapped(shape: Shape) -> Shape:
+def _unwrap_name(shape: Shape) -> Shape:
     """Take the name off a value, where fastavro says it."""
     convert = shape.convert
 

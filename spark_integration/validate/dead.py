@@ -25,7 +25,7 @@ class DeadLetterError(Exception):
         self.detail = detail[:DETAIL_CHARACTERS]
 
 
-def shown(value: object) -> str:
+def shorten_value(value: object) -> str:
     """Return the beginning of a value as it is told in a detail."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 200
 
 
 @dataclass(slots=True)
-class Drift:
+class RecordDrift:
     """Of one record: what *differs* ("new a.b", "missing a.c", "changed a.d"), and which fields of the schema it *has*.
 
     A field may be in both: in one item of an array and not in another.
@@ -27,13 +27,13 @@ class Drift:
 
 
 @dataclass
-class Seen:
+class BatchDrift:
     """Of many records: how many of them differ in what, and what any of them has."""
 
     differs: Counter[str] = field(default_factory=Counter)
     has: set[str] = field(default_factory=set)
 
-    def add(self, drift: Drift, good: bool) -> None:
+    def add(self, drift: RecordDrift, good: bool) -> None:
         """Add a record; one that is not good may lack a field because it is broken."""
         if good:
             self.has |= drift.has
@@ -42,40 +42,40 @@ class Seen:
             self.differs.update(what for what in drift.differs if not what.startswith(MISSING))
 
 
-def differences(writer: DataType, reader: DataType, path: str = "value") -> Iterator[str]:
+def list_differences(writer: DataType, reader: DataType, path: str = "value") -> Iterator[str]:
     """Tell what *writer* writes otherwise than *reader* reads it: "new PATH", "missing PATH", "changed PATH"; "has PATH"."""
     if isinstance(writer, StructType) and isinstance(reader, StructType):
-        yield from _fields(writer, reader, path)
+        yield from _field_differences(writer, reader, path)
     elif isinstance(writer, ArrayType) and isinstance(reader, ArrayType):
-        yield from differences(writer.elementType, reader.elementType, f"{path}[]")
+        yield from list_differences(writer.elementType, reader.elementType, f"{path}[]")
     elif isinstance(writer, MapType) and isinstance(reader, MapType):
-        yield from differences(writer.valueType, reader.valueType, f"{path}{{}}")
+        yield from list_differences(writer.valueType, reader.valueType, f"{path}{{}}")
     elif writer != reader:
         yield f"{CHANGED} {path}"
 
 
-def _fields(writer: StructType, reader: StructType, path: str) -> Iterator[str]:
+def _field_differences(writer: StructType, reader: StructType, path: str) -> Iterator[str]:
     written, read = ({field.name: field.dataType for field in kind.fields} for kind in (writer, reader))
     yield from (f"{NEW} {path}.{name}" for name in written if name not in read)
     yield from (f"{MISSING} {path}.{name}" for name in read if name not in written)
     for name in written.keys() & read.keys():
         yield f"{HAS} {path}.{name}"
-        yield from differences(written[name], read[name], f"{path}.{name}")
+        yield from list_differences(written[name], read[name], f"{path}.{name}")
 
 
-def drift_of(writer: DataType, reader: DataType) -> Drift:
+def compare_types(writer: DataType, reader: DataType) -> RecordDrift:
     """Return what records differ in that are written by another type."""
-    found = set(differences(writer, reader))
+    found = set(list_differences(writer, reader))
     has = {what for what in found if what.startswith(f"{HAS} ")}
-    return Drift(found - has, {what.removeprefix(f"{HAS} ") for what in has})
+    return RecordDrift(found - has, {what.removeprefix(f"{HAS} ") for what in has})
 
 
-def that_count(found: Mapping[str, int], has: set[str]) -> dict[str, int]:
+def drop_optional_fields(found: Mapping[str, int], has: set[str]) -> dict[str, int]:
     """Leave out fields that some records lack and others have: such are optional."""
     return {what: count for what, count in found.items() if what.removeprefix(f"{MISSING} ") not in has}
 
 
-def named(what: str, known: set[str]) -> str:
+def shorten_difference(what: str, known: set[str]) -> str:
     """Return what a difference is told as: a new field is cut off, and is OTHERS where *known* are many and it is none."""
     if not what.startswith(NEW):
         return what

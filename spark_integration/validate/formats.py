@@ -9,17 +9,17 @@ from typing import Any, Protocol
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_string
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.avro import Avro
-from spark_integration.validate.drift import CHANGED, NEW, Drift
-from spark_integration.validate.json_schema import Judge
-from spark_integration.validate.json_values import loads, needs_digits, reader_of
-from spark_integration.validate.protobuf import Protobuf
+from spark_integration.validate.avro import AvroDecoder
+from spark_integration.validate.drift import CHANGED, NEW, RecordDrift
+from spark_integration.validate.json_schema import JsonSchemaValidator
+from spark_integration.validate.json_values import make_reader, needs_digits, parse_json
+from spark_integration.validate.protobuf import ProtobufDecoder
 from spark_integration.validate.registry import RegistryOptions, Schema
 from spark_integration.validate.settings import CONFLUENT
 
 
 @dataclass(frozen=True)
-class Plan:
+class DecodingPlan:
     """How values are decoded: by which *reader* schema, and whether they have the header of *wire_format* confluent.
 
     *registry* knows the schemas of ids; without one, whatever has a header was written by the reader's own schema.
@@ -33,7 +33,7 @@ class Plan:
     registry: RegistryOptions | None = None
 
 
-class Format(Protocol):
+class ValueFormat(Protocol):
     """Decodes values; *type* is what they become."""
 
     type: DataType
@@ -41,31 +41,31 @@ class Format(Protocol):
     def type_of(self, writer: Schema) -> DataType | None:
         """Return the type of what another schema writes; None where that cannot be told."""
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         """Return a value as pyarrow takes it for the type; tell *drift* what differs. Raises DeadLetterError."""
 
 
 class AvroFormat:
     """Avro; what differs, the writer's schema says."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._avro = Avro(plan.reader)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._avro = AvroDecoder(plan.reader)
         self.type = self._avro.type
         self.type_of: Callable[[Schema], DataType | None] = self._avro.type_of
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         return self._avro.decode(payload, writer)
 
 
 class ProtobufFormat:
     """Protobuf; what differs, the writer's schema says, and without one the numbers that the reader does not know."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._protobuf = Protobuf(plan.reader, plan.message, plan.wire_format == CONFLUENT)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._protobuf = ProtobufDecoder(plan.reader, plan.message, plan.wire_format == CONFLUENT)
         self.type = self._protobuf.type
         self.type_of: Callable[[Schema], DataType | None] = self._protobuf.type_of
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         value, unknown = self._protobuf.decode(payload, writer)
         if writer is None:
             drift.differs.update(f"{NEW} value.#{number}" for number in unknown)
@@ -75,17 +75,17 @@ class ProtobufFormat:
 class JsonFormat:
     """JSON by a type of Spark's or by a JSON Schema; what differs, each value says."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._judge = Judge(plan.reader) if plan.reader.kind == "JSON" else None
-        self.type = self._judge.type if self._judge else spark_type(plan.reader.text)
-        self._read = reader_of(self.type)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._judge = JsonSchemaValidator(plan.reader) if plan.reader.kind == "JSON" else None
+        self.type = self._judge.type if self._judge else parse_spark_type(plan.reader.text)
+        self._read = make_reader(self.type)
         self._exact = needs_digits(self.type)
 
     def type_of(self, writer: Schema) -> DataType | None:
         return None
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
-        value = loads(payload, self._exact)
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
+        value = parse_json(payload, self._exact)
         if self._judge is None:
             return self._read(value, drift)
         self._judge.check(value)
@@ -95,17 +95,21 @@ class JsonFormat:
         return read
 
 
-FORMATS: Mapping[str, Callable[[Plan], Format]] = {"json": JsonFormat, "avro": AvroFormat, "protobuf": ProtobufFormat}
+FORMATS: Mapping[str, Callable[[DecodingPlan], ValueFormat]] = {
+    "json": JsonFormat,
+    "avro": AvroFormat,
+    "protobuf": ProtobufFormat,
+}
 
 
-def format_of(plan: Plan) -> Format:
+def make_format(plan: DecodingPlan) -> ValueFormat:
     """Make the decoder; raises PipelineError where the schema cannot be used."""
     made = FORMATS[plan.value_format](plan)
     _refuse_twins(made.type, "value")
     return made
 
 
-def spark_type(text: str) -> DataType:
+def parse_spark_type(text: str) -> DataType:
     """Read the JSON of a DataType; raises PipelineError."""
     try:
         return _parse_datatype_json_string(text)

@@ -68,7 +68,7 @@ class RegistryOptions:
     properties: tuple[tuple[str, str], ...] = ()
 
 
-def registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions:
+def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions:
     """Check what the user gave; raises PipelineError."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -82,7 +82,7 @@ def registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions
     return RegistryOptions(url.rstrip("/"), tuple(properties.items()))
 
 
-class Registry:
+class SchemaRegistry:
     """Asks one registry, *tries* times with growing pauses where it does not answer."""
 
     _kept: dict[tuple[str, str], Any] = {}
@@ -91,8 +91,8 @@ class Registry:
         self.url = options.url
         self._tries = tries
         properties = dict(options.properties)
-        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json", **_authorization(properties)}
-        self._context = _tls(properties) if options.url.startswith("https:") else None
+        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json", **_authorization_header(properties)}
+        self._context = _make_tls_context(properties) if options.url.startswith("https:") else None
 
     def by_id(self, schema_id: int) -> Schema:
         """Return a schema; raises UnknownSchemaError, RegistryError."""
@@ -100,17 +100,17 @@ class Registry:
 
     def latest(self, subject: str) -> tuple[int, Schema]:
         """Return the id and the schema of a subject's newest version; raises UnknownSchemaError, RegistryError."""
-        answer = self._ask(f"/subjects/{_quoted(subject)}/versions/latest")
+        answer = self._ask(f"/subjects/{_quote_subject(subject)}/versions/latest")
         return int(answer["id"]), self._schema(answer)
 
     def versions(self, subject: str) -> dict[int, Schema]:
         """Return all versions of a subject by their ids; raises UnknownSchemaError, RegistryError."""
-        numbers = self._ask(f"/subjects/{_quoted(subject)}/versions")
+        numbers = self._ask(f"/subjects/{_quote_subject(subject)}/versions")
         answers = [self._version(subject, number) for number in numbers]
         return {int(answer["id"]): self._schema(answer) for answer in answers}
 
     def _version(self, subject: str, number: int) -> Any:
-        return self._immutable(f"/subjects/{_quoted(subject)}/versions/{number}")
+        return self._immutable(f"/subjects/{_quote_subject(subject)}/versions/{number}")
 
     def _schema(self, answer: Any) -> Schema:
         references: dict[str, str] = {}
@@ -142,7 +142,7 @@ class Registry:
             except (OSError, ValueError, http.client.HTTPException) as problem:
                 failure = problem
         raise RegistryError(
-            f"the schema registry {self.url} does not answer ({_told(failure)}): see that it runs, then run this again"
+            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): see that it runs, then run this again"
         )
 
     def _answer(self, path: str) -> Any:
@@ -169,7 +169,7 @@ def _error_code(problem: urllib.error.HTTPError) -> Any:
     return answer.get("error_code") if isinstance(answer, dict) else None
 
 
-def _authorization(properties: Mapping[str, str]) -> dict[str, str]:
+def _authorization_header(properties: Mapping[str, str]) -> dict[str, str]:
     if user := properties.get("basic.auth.user.info"):
         return {"Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
     if token := properties.get("bearer.auth.token"):
@@ -177,7 +177,7 @@ def _authorization(properties: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
+def _make_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
         if certificate := properties.get("ssl.certificate.location"):
@@ -189,11 +189,11 @@ def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _quoted(subject: str) -> str:
+def _quote_subject(subject: str) -> str:
     return urllib.parse.quote(subject, safe="")
 
 
-def _told(failure: Exception) -> str:
+def _describe_failure(failure: Exception) -> str:
     if isinstance(failure, urllib.error.HTTPError):
         return f"HTTP {failure.code}"
     reason = getattr(failure, "reason", None)

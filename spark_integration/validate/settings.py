@@ -37,7 +37,7 @@ class SchemaOptions:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class ValidateOutputs:
     """*path* (of *format*) and *topic* take good records, at least one of them; *dead_letter_topic* takes the others."""
 
     dead_letter_topic: str

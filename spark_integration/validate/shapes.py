@@ -23,8 +23,8 @@ def struct_of(fields: Sequence[tuple[str, Shape]]) -> Shape:
     kind = StructType([StructField(name, shape.type) for name, shape in fields])
     if all(shape.convert is None for _, shape in fields):
         return Shape(kind)
-    converts = [(name, shape.convert or _same) for name, shape in fields]
-    return Shape(kind, lambda value: {name: _converted(convert, value.get(name)) for name, convert in converts})
+    converts = [(name, shape.convert or _keep_value) for name, shape in fields]
+    return Shape(kind, lambda value: {name: _convert_or_none(convert, value.get(name)) for name, convert in converts})
 
 
 def array_of(element: Shape) -> Shape:
@@ -32,37 +32,37 @@ def array_of(element: Shape) -> Shape:
     convert = element.convert
     if convert is None:
         return Shape(ArrayType(element.type))
-    return Shape(ArrayType(element.type), lambda values: [_converted(convert, value) for value in values])
+    return Shape(ArrayType(element.type), lambda values: [_convert_or_none(convert, value) for value in values])
 
 
 def map_of(content: Shape) -> Shape:
     """Return the shape of a mapping from text."""
-    convert = content.convert or _same
+    convert = content.convert or _keep_value
     kind = MapType(StringType(), content.type)
-    return Shape(kind, lambda values: [(key, _converted(convert, value)) for key, value in values.items()])
+    return Shape(kind, lambda values: [(key, _convert_or_none(convert, value)) for key, value in values.items()])
 
 
 def json_text() -> Shape:
     """Return the shape of what has no type of its own in Spark (a type within itself): its JSON as text."""
-    return Shape(StringType(), lambda value: json.dumps(_unnamed(value), default=_plain, ensure_ascii=False))
+    return Shape(StringType(), lambda value: json.dumps(_drop_names(value), default=_format_plain, ensure_ascii=False))
 
 
-def _unnamed(value: Any) -> Any:
+def _drop_names(value: Any) -> Any:
     """Leave out the names that fastavro puts before values."""
     if isinstance(value, dict):
-        return {name: _unnamed(one) for name, one in value.items()}
+        return {name: _drop_names(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_unnamed(one) for one in value]
-    return _unnamed(value[1]) if isinstance(value, tuple) else value
+        return [_drop_names(one) for one in value]
+    return _drop_names(value[1]) if isinstance(value, tuple) else value
 
 
-def _plain(value: object) -> str:
+def _format_plain(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _converted(convert: Convert, value: Any) -> Any:
+def _convert_or_none(convert: Convert, value: Any) -> Any:
     return None if value is None else convert(value)
 
 
-def _same(value: Any) -> Any:
+def _keep_value(value: Any) -> Any:
     return value

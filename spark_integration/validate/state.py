@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from spark_integration.state.files import Files
-from spark_integration.topics.offsets import Offsets, json_of_offsets, offsets_of_json
-from spark_integration.validate.formats import Plan
+from spark_integration.state.files import HadoopFiles
+from spark_integration.topics.offsets import Offsets, format_offsets, parse_offsets
+from spark_integration.validate.formats import DecodingPlan
 from spark_integration.validate.registry import RegistryOptions, Schema
 
 FOLDER = "kafkacompat-validate"
@@ -19,38 +19,40 @@ BATCHES = "batches"
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunBatch:
     """A batch that began to write: how it read its records, and where the topics that it writes to ended before.
 
     *refused* are the ids of schemas that it could not use, with the reason: they may be registered meanwhile.
     """
 
-    plan: Plan
+    plan: DecodingPlan
     ends: Offsets
     refused: Mapping[int, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """Write it; where the registry is, and its password, are not part of it."""
         plan = asdict(replace(self.plan, registry=None))
-        return json.dumps({"plan": plan, "ends": json_of_offsets(self.ends), "refused": dict(self.refused)})
+        return json.dumps({"plan": plan, "ends": format_offsets(self.ends), "refused": dict(self.refused)})
 
 
-def begun_of_json(text: str, registry: RegistryOptions | None) -> Begun:
+def parse_begun_batch(text: str, registry: RegistryOptions | None) -> BegunBatch:
     """Read what `Begun.as_json` wrote."""
     fields = json.loads(text)
     plan = fields["plan"]
     references = tuple((name, referred) for name, referred in plan["reader"]["references"])
     reader = Schema(**{**plan["reader"], "references": references})
     refused = {int(number): reason for number, reason in fields.get("refused", {}).items()}
-    return Begun(Plan(**{**plan, "reader": reader, "registry": registry}), offsets_of_json(fields["ends"]), refused)
+    return BegunBatch(
+        DecodingPlan(**{**plan, "reader": reader, "registry": registry}), parse_offsets(fields["ends"]), refused
+    )
 
 
-class State:
+class ValidateState:
     """The files in ``kafkacompat-validate`` below the checkpoint."""
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
-        self._checkpoint = Files(spark, checkpoint)
-        self._files = Files(spark, f"{checkpoint.rstrip('/')}/{FOLDER}")
+        self._checkpoint = HadoopFiles(spark, checkpoint)
+        self._files = HadoopFiles(spark, f"{checkpoint.rstrip('/')}/{FOLDER}")
 
     @property
     def query_id(self) -> str:
@@ -61,17 +63,17 @@ class State:
         """Return the type that was inferred in the first run, as the JSON of Spark's DataType."""
         return self._files.read(INFERRED) if self._files.exists(INFERRED) else None
 
-    def keep_inferred(self, text: str) -> str:
+    def keep_inferred_schema(self, text: str) -> str:
         """Keep an inferred type for later runs; return the file that it is in."""
         self._files.write_new(INFERRED, text)
         return self._files.path(INFERRED)
 
-    def begun(self, number: int, registry: RegistryOptions | None) -> Begun | None:
+    def begun(self, number: int, registry: RegistryOptions | None) -> BegunBatch | None:
         """Return how that batch began, if it did before."""
         name = f"{BATCHES}/{number}"
-        return begun_of_json(self._files.read(name), registry) if self._files.exists(name) else None
+        return parse_begun_batch(self._files.read(name), registry) if self._files.exists(name) else None
 
-    def begin(self, number: int, begun: Begun) -> None:
+    def begin(self, number: int, begun: BegunBatch) -> None:
         """Say that the batch begins to write; batches before it are over."""
         self._files.write_new(f"{BATCHES}/{number}", begun.as_json())
         for other in self._files.numbers(BATCHES):

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.validate.decoding import DEAD, DRIFT, HAS_FIELD, REFUSED, ROWS
-from spark_integration.validate.drift import named, that_count
+from spark_integration.validate.drift import drop_optional_fields, shorten_difference
 
 
 @dataclass
-class Counts:
+class BatchCounts:
     """Rows, dead letters by reason, and differences from the schema by path.
 
     *refused* are ids of schemas that the registry does not have, or that cannot be read, and the reason.
@@ -30,31 +30,31 @@ class Counts:
         """Rows that are what the schema says."""
         return self.rows - self.dead.total()
 
-    def add(self, other: Counts) -> list[str]:
+    def add(self, other: BatchCounts) -> list[str]:
         """Add another batch; return the differences that there were none of before. All in all they are not many."""
         before = set(self.drift)
         self.rows += other.rows
         self.dead.update(other.dead)
         for what, count in other.drift.most_common():
-            self.drift[named(what, set(self.drift))] += count
+            self.drift[shorten_difference(what, set(self.drift))] += count
         return [what for what in self.drift if what not in before]
 
 
-def count(decoded: DataFrame) -> Counts:
+def sum_tallies(decoded: DataFrame) -> BatchCounts:
     """Add up what `decode` has counted."""
     entries = decoded.where("tally is not null").select(sql.explode("tally").alias("what", "count"))
     rows = entries.groupBy("what").agg(sql.sum("count").alias("count")).collect()
-    return counts_of({row["what"]: row["count"] for row in rows})
+    return parse_tally({row["what"]: row["count"] for row in rows})
 
 
-def counts_of(tally: Mapping[str, int]) -> Counts:
+def parse_tally(tally: Mapping[str, int]) -> BatchCounts:
     """Read the keys of a tally."""
     dead, drift, has, refused = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT, HAS_FIELD, REFUSED))
     reasons = dict(one.split(" ") for one in refused)
-    return Counts(
+    return BatchCounts(
         tally.get(ROWS, 0),
         Counter(dead),
-        Counter(that_count(drift, set(has))),
+        Counter(drop_optional_fields(drift, set(has))),
         {int(schema_id): reason for schema_id, reason in reasons.items()},
     )
 
