@@ -1,4 +1,4 @@
-"""What goes wrong with a pipeline, told in one sentence."""
+"""Failures of a pipeline, each explained in one sentence."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class PipelineError(Exception):
 
 
 class KnownFailure(NamedTuple):
-    """A failure of Spark's or Kafka's that users meet: how its text looks, and what to say of it instead."""
+    """A failure of Spark's or Kafka's that users meet: a pattern of its text, and the sentence that explains it."""
 
     pattern: str
     sentence: str
 
 
-# The first that fits is told; groups of the pattern are filled in.
+# The first pattern that fits counts; its groups are filled into the sentence.
 KNOWN_FAILURES: Sequence[KnownFailure] = (
-    # What a function of ours said in a query's thread.
+    # An error that a function of ours raised in the query's thread or on an executor.
     KnownFailure(r"spark_integration\.\S+\.(?:Pipeline|Registry)Error: ([^\n]+)", "{0}"),
     KnownFailure(
         r"ModuleNotFoundError: No module named '([^']+)'",
@@ -80,7 +80,7 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
         "Spark has no Kafka source: let spark_integration.session start it",
     ),
     KnownFailure(
-        # Spark 3.5 has words where later ones have a name for it.
+        # Spark 3.5 has words where later releases have the name of an error class.
         r"(?:FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|error while reading)[^\n]*?file:? \[?([a-z0-9]+:/[^\s\]]+?)\.? ",
         "{0} cannot be read as it is damaged: restore it from a copy",
     ),
@@ -100,7 +100,7 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
 
 
 def explain_failure(failure: BaseException) -> str:
-    """Say in one sentence what *failure* of Spark's means; what is not known is told by its first line."""
+    """Explain a failure of Spark's in one sentence; for an unknown one that is the first line of its text."""
     text = str(failure)
     for known in KNOWN_FAILURES:
         if found := re.search(known.pattern, text, re.DOTALL):

@@ -1,4 +1,4 @@
-"""What an archive does with each micro-batch: what it has already is left out, the rest is one commit."""
+"""Micro-batches of an archive: each adds the records that the archive lacks, as one commit."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from spark_integration.topics.offsets import Interval, Offsets, TopicPartition, 
 class ArchiveBatchWriter:
     """Writes micro-batches (a foreachBatch function).
 
-    Only offsets decide what is written: a batch that runs again, be it with the same checkpoint or a new one, adds what
-    the archive lacks of it. *tasks* write it (0: as many as Spark runs at a time by then, as executors of a cluster come
-    when the query runs already). *tidy* is called after each commit.
+    Only offsets decide what is written: a batch that runs again, with the same checkpoint or a new one, adds the
+    offsets that the archive lacks. *tasks* is the number of tasks that write a batch; 0 means as many as Spark runs at
+    a time, which is read for each batch because executors of a cluster join after the query has started. *tidy* is
+    called after each commit.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class ArchiveBatchWriter:
         self.topics: set[str] = set()
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Write what the archive lacks of the batch; a PipelineError is kept, as Spark tells only of its text."""
+        """Write what the archive lacks of the batch; keeps a PipelineError, since Spark reports only its text."""
         try:
             self._add(frame, batch)
         except PipelineError as problem:
@@ -86,25 +87,25 @@ class ArchiveBatchWriter:
         if not topics:
             return {}
         there = {name: topic.topic_id for name, topic in self._cluster.topics(topics).items()}
-        # One that was deleted meanwhile is read from what Spark planned, if at all.
+        # A topic that was deleted after Spark planned the batch has the id that the archive knows, if any.
         ids = {topic: there.get(topic, self._ledger.topic_ids.get(topic, "")) for topic in topics}
         check_topic_ids(self._ledger.topic_ids, ids)
         return ids
 
     def _check_ids(self, ranges: tuple[OffsetRange, ...]) -> None:
-        """Find out whether a topic was made anew while it was read."""
+        """Raise PipelineError if a topic was recreated while it was read."""
         before = {one.topic: one.topic_id for one in ranges}
         check_topic_ids(before, self._topic_ids(set(before)))
 
 
 def offsets_to_read(start: Offsets, end: Offsets) -> dict[TopicPartition, Interval]:
-    """Return what a batch reads of each partition; one that came later is read from offset 0."""
+    """Return the interval that a batch reads of each partition; a partition that is new is read from offset 0."""
     intervals = {one: (max(0, start[one]), until) for one, until in end.items()}
     return {one: interval for one, interval in intervals.items() if interval[0] < interval[1]}
 
 
 def check_topic_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Raise PipelineError where a topic is not the one that was archived: its offsets began again."""
+    """Raise PipelineError if a topic is not the one that was archived: its offsets began again."""
     for topic, topic_id in now.items():
         if not {known.get(topic, topic_id), topic_id} & UNKNOWN_IDS and known.get(topic, topic_id) != topic_id:
             raise PipelineError(
@@ -114,6 +115,6 @@ def check_topic_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
 
 
 def read_query_id(spark: SparkSession, checkpoint: str) -> str | None:
-    """Return the id of the query that a checkpoint belongs to; None while there is none."""
+    """Return the id of the query that a checkpoint belongs to; None for a checkpoint without a query."""
     files = HadoopFiles(spark, checkpoint)
     return str(json.loads(files.read("metadata"))["id"]) if files.exists("metadata") else None

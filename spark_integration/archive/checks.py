@@ -1,4 +1,4 @@
-"""What can be found out before an archive writes anything."""
+"""Checks before an archive writes anything."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATEST = -1
 
 
 class CheckedArchive(NamedTuple):
-    """What the archive is or is going to be, the source's options with the offsets to begin at, its topics' ids."""
+    """What the archive is or will be, the source's options with the offsets to begin at, and its topics' ids."""
 
     description: ArchiveDescription
     source: Mapping[str, str]
@@ -43,7 +43,7 @@ def check_before_archiving(
     partition_by: Sequence[str] | None,
     files: FileOptions,
 ) -> CheckedArchive:
-    """Look at everything that must fit; raises PipelineError. Nothing is written but the archive's empty folder."""
+    """Check everything that has to fit; raises PipelineError. Writes nothing but the archive's empty folder."""
     manifest = _read_or_plan_manifest(spark, path, format, partition_by)
     if manifest.description.format == "iceberg" and files.max_records_per_file:
         raise PipelineError(
@@ -64,7 +64,7 @@ def check_before_archiving(
 
 
 def concurrent_writer_warning(uri: str) -> str | None:
-    """Return what a user has to know who archives to *uri*."""
+    """Return a warning for users who archive to *uri*, if its file system needs one."""
     if uri.partition(":")[0] not in ("s3", "s3a", "s3n"):
         return None
     return (
@@ -76,7 +76,7 @@ def concurrent_writer_warning(uri: str) -> str | None:
 def _read_or_plan_manifest(
     spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None
 ) -> ArchiveManifest:
-    """Return what is archived, or, where nothing is there, what the archive is going to be."""
+    """Read the manifest of the archive at *path*; if there is none, return an empty one of the archive to be made."""
     if names is not None:
         names = check_partition_by(names)
     if not is_archive(spark, path):
@@ -100,7 +100,8 @@ def _check_empty(spark: SparkSession, path: str) -> None:
     files = HadoopFiles(spark, path)
     if files.exists() and not files.is_folder():
         raise PipelineError(f"{path} is a file: give --path a folder, which need not be there yet")
-    # A checkpoint may lie beside the data, and what a first run left before it could write its description.
+    # A checkpoint may lie beside the data, and so may the first file of a run that ended before it wrote its
+    # description.
     if others := [name for name in files.names() if not name.startswith(("_", "."))]:
         raise PipelineError(f"{path} holds {others[0]} and is no archive: give --path a folder that is empty or new")
 
@@ -150,7 +151,10 @@ def source_partitions(cluster: Cluster, source: Mapping[str, str], topics: Itera
 def _check_still_there(
     cluster: Cluster, source: Mapping[str, str], partitions: Iterable[TopicPartition], manifest: ArchiveManifest
 ) -> None:
-    """Without a checkpoint Spark cannot know that records went before they were archived; the manifest does."""
+    """Raise PipelineError if records left a topic before they were archived.
+
+    Spark finds that out from its checkpoint. Without one the manifest says where to continue.
+    """
     if source.get("failOnDataLoss", "true") == "false":
         return
     archived = manifest.ends()
@@ -166,10 +170,10 @@ def _check_still_there(
 def continue_after_archived(
     cluster: Cluster, source: Mapping[str, str], partitions: Sequence[TopicPartition], manifest: ArchiveManifest
 ) -> Mapping[str, str]:
-    """Begin behind what the archive has where a checkpoint was lost.
+    """Return the source's options with the offsets at which an archive continues whose checkpoint was lost.
 
-    That is where it ends instead of at the latest offset, and, instead of at the earliest, where the interval ends that
-    has it.
+    Instead of at the latest offset it begins at the end of what was archived. Instead of at the earliest offset it
+    begins at the end of the archived interval that holds the earliest one.
     """
     starting = source.get("startingOffsets", "latest").lower()
     covered = {one: manifest.covered[one] for one in partitions if one in manifest.covered}
@@ -184,5 +188,5 @@ def continue_after_archived(
 
 
 def end_of_interval_at(earliest: int, covered: Iterable[Interval]) -> int:
-    """Return where the interval ends that has the earliest offset; EARLIEST where none has it."""
+    """Return the end of the interval that holds the earliest offset; EARLIEST if none holds it."""
     return next((until for first, until in covered if first <= earliest < until), EARLIEST)

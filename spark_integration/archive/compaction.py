@@ -1,4 +1,4 @@
-"""Few files instead of many: small ones merged between two batches, by a commit that says what it replaces."""
+"""Compaction of an archive: small files are merged between two batches, by a commit that names what it replaces."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from spark_integration.state.files import HadoopFiles
 from spark_integration.state.manifest import ArchiveCommit, ArchiveManifest, DataFile, OffsetRange, known_topic_ids
 from spark_integration.topics.offsets import RecordSpan, TopicPartition
 
-# A commit is a file of some hundred bytes, and every start reads them all.
+# A commit is a file of some hundred bytes, and every start of a run reads them all.
 MANIFEST_COMMITS = 1000
 
 
 class FileMerge:
-    """Merges the small files of each folder that has *least* of them; small is what is less than half of the target."""
+    """Merges the small files (less than half of the target size) of each folder that has at least *least* of them."""
 
     def __init__(
         self, spark: SparkSession, files: HadoopFiles, ledger: ArchiveLedger, least: int, target_bytes: int
@@ -31,7 +31,7 @@ class FileMerge:
         self._least, self._target_bytes = least, target_bytes
 
     def __call__(self) -> None:
-        """Merge what is due, as one commit."""
+        """Merge the files that are due, as one commit."""
         if not (due := files_to_merge(self._ledger.files.values(), self._least, self._target_bytes)):
             return
         removed = {one.path for one in due}
@@ -46,7 +46,7 @@ class FileMerge:
         return read_manifest(self._spark, self._files.uri)
 
     def _merged(self, due: list[DataFile]) -> DataFrame:
-        # In a session of its own, as writing sets some of its configs.
+        # Writing sets some configs, so it has a session of its own.
         reader = self._spark.newSession().read.schema(SCHEMA).option("basePath", self._files.uri)
         reader = reader.option("parquet.page.verify-checksum.enabled", "true")
         frame = reader.parquet(*(self._files.path(one.path) for one in due)).select(*COLUMNS)
@@ -60,26 +60,26 @@ class FileMerge:
 
 
 class TableMerge:
-    """Has the table merge its small files after *least* batches."""
+    """Lets the table merge its small files after *least* batches."""
 
     def __init__(self, spark: SparkSession, files: HadoopFiles, ledger: ArchiveLedger, least: int) -> None:
         self._spark, self._files, self._ledger, self._least = spark, files, ledger, least
 
     def __call__(self) -> None:
-        """Merge if that is due."""
+        """Merge if it is due."""
         if self._ledger.batches_since_merge >= self._least:
             draft = draft_full_commit(read_manifest(self._spark, self._files.uri), self._ledger)
             self._ledger.commit(self._spark.createDataFrame([], SCHEMA), draft)
 
 
 class ManifestMerge:
-    """Makes the manifest short again once it has many commits: one that says all that they said."""
+    """Shortens a manifest of many commits by one commit that holds everything they hold."""
 
     def __init__(self, spark: SparkSession, files: HadoopFiles, ledger: ArchiveLedger) -> None:
         self._spark, self._files, self._ledger = spark, files, ledger
 
     def __call__(self) -> None:
-        """Write that commit if it is time."""
+        """Write that commit if it is due."""
         if self._ledger.commits >= MANIFEST_COMMITS:
             self._ledger.restate(draft_full_commit(self._manifest(), self._ledger))
 
@@ -88,7 +88,7 @@ class ManifestMerge:
 
 
 def draft_full_commit(manifest: ArchiveManifest, ledger: ArchiveLedger) -> ArchiveCommit:
-    """Begin a commit that stands for all before it."""
+    """Draft a commit that stands for all commits before it."""
     return replace(
         ledger.draft("compact", ranges=join_ranges(manifest.ranges)),
         files=tuple(ledger.files.values()),
@@ -97,7 +97,7 @@ def draft_full_commit(manifest: ArchiveManifest, ledger: ArchiveLedger) -> Archi
 
 
 def files_to_merge(files: Iterable[DataFile], least: int, target_bytes: int) -> list[DataFile]:
-    """Return the small files of folders that have at least *least* of them, and two."""
+    """Return the small files of folders that have at least *least* of them, and never a single file."""
     folders: dict[str, list[DataFile]] = {}
     for one in files:
         if one.size_bytes < target_bytes / 2:
@@ -106,7 +106,7 @@ def files_to_merge(files: Iterable[DataFile], least: int, target_bytes: int) -> 
 
 
 def sum_spans(files: Iterable[DataFile]) -> dict[TopicPartition, RecordSpan]:
-    """Return what files hold of each partition together."""
+    """Return the sum of the files' spans, by partition."""
     found: dict[TopicPartition, RecordSpan] = {}
     for span in (span for file in files for span in file.spans):
         before = found.get(TopicPartition(span.topic, span.partition))
@@ -124,7 +124,7 @@ def join_spans(one: RecordSpan, other: RecordSpan) -> RecordSpan:
 
 
 def join_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Return ranges in order, those that touch or overlap as one."""
+    """Return the ranges in order, those that touch or overlap as one."""
     found: list[OffsetRange] = []
     for one in sorted(ranges, key=lambda one: (one.topic, one.partition, one.from_offset)):
         last = found[-1] if found else None
@@ -138,7 +138,7 @@ def join_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
 
 
 def spans_of_ranges(ranges: Iterable[OffsetRange]) -> list[RecordSpan]:
-    """Return what ranges hold as spans."""
+    """Return the records of ranges as spans."""
     return [
         RecordSpan(*one.topic_partition, one.first_offset, one.last_offset, one.records)
         for one in ranges

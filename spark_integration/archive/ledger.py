@@ -1,7 +1,8 @@
-"""Writes the manifest of an archive: each commit is there as a whole or not at all, and no two have one number.
+"""The ledger of an archive: it writes the manifest, in which each commit is complete and has a number of its own.
 
-A commit first lies in ``staging/N-RUN`` as what is going to be done, then it is done, and then it is renamed into
-``manifest/N.json``, from where on it counts. What a killed run left in ``staging_folder`` is undone, or finished, by the next.
+A commit begins as a draft in ``staging/N-RUN``. Then its records are published, and it is renamed into
+``manifest/N.json``; from then on it counts. If a run is killed, the next run undoes or finishes the commits that it
+left in ``staging``.
 """
 
 from __future__ import annotations
@@ -34,29 +35,29 @@ STAGING = f"{FOLDER}/staging"
 
 
 class ArchiveStore(Protocol):
-    """Where the records are: a folder of Parquet, a Delta or an Iceberg table."""
+    """Where the records are: a folder of Parquet, a Delta table or an Iceberg table."""
 
     def create(self) -> None:
-        """Begin, unless that is done."""
+        """Create the store if it does not exist."""
 
     def stage(self, frame: DataFrame, commit: ArchiveCommit) -> ArchiveCommit:
-        """Write what needs not be seen yet; return the commit with what is known of it by then."""
+        """Write what readers do not see yet; return the commit with everything that is known of it by then."""
 
     def publish(self, frame: DataFrame, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
-        """Let readers see it, of its files those that are *new*; return the commit as it is to be kept."""
+        """Let readers see the records, of the commit's files those that are *new*; return the commit as it is kept."""
 
     def has_published(self, commit: ArchiveCommit) -> bool:
-        """Return whether a log of its own tells that this very commit was published."""
+        """Return whether a log of the store's own shows that this very commit was published."""
 
     def recover(self, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit | None:
-        """Take back what was published without a commit, or return the commit if its records have to stay."""
+        """Withdraw records that were published without a commit, or return the commit if they have to stay."""
 
     def finish(self, commit: ArchiveCommit) -> None:
         """Delete what the commit, which counts by now, has replaced."""
 
 
 class ArchiveLedger:
-    """What is in an archive by now, and the one way to add to it."""
+    """The contents of an archive, and the only way to add to it."""
 
     def __init__(self, files: HadoopFiles, manifest: ArchiveManifest, store: ArchiveStore) -> None:
         self._files, self._store = files, store
@@ -81,7 +82,7 @@ class ArchiveLedger:
         batch_id: int | None = None,
         ranges: tuple[OffsetRange, ...] = (),
     ) -> ArchiveCommit:
-        """Begin the next commit; raises PipelineError where another run has written meanwhile."""
+        """Draft the next commit; raises PipelineError if another run has written since this one began."""
         draft = ArchiveCommit(self.number + 1, kind, self.run_id, int(time.time() * 1000), query_id, batch_id, ranges)
         if self._is_lost(draft):
             raise self._overtaken_error()
@@ -90,10 +91,10 @@ class ArchiveLedger:
     def commit(
         self, frame: DataFrame, draft: ArchiveCommit, check: Callable[[ArchiveCommit], None] = lambda _: None
     ) -> ArchiveCommit:
-        """Add what *frame* holds as *draft* says; raises PipelineError where another run has written meanwhile.
+        """Add the records of *frame*; raises PipelineError if another run has written since this one began.
 
-        *check* looks at what is going to be done, and raises where it must not be; it is called once more when it is
-        done, as tables are written only then.
+        *check* is called with the staged commit, and again with the published one, since tables are written only then.
+        It raises an exception to stop the commit.
         """
         folder, staged = staging_folder(draft), draft
         try:
@@ -106,7 +107,7 @@ class ArchiveLedger:
             check(published)
             return self._close(published)
         except Exception as problem:
-            # A run that took this one for dead may have removed what it was going to publish.
+            # Another run may have taken this one for dead, and removed what it was going to publish.
             if not self._is_lost(draft):
                 raise
             self._store.recover(staged, self._new_files(staged))
@@ -114,7 +115,7 @@ class ArchiveLedger:
             raise self._overtaken_error() from problem
 
     def restate(self, draft: ArchiveCommit) -> ArchiveCommit:
-        """Add a commit that brings no records; raises PipelineError where another run has written meanwhile."""
+        """Add a commit without records; raises PipelineError if another run has written since this one began."""
         try:
             return self._close(draft)
         except FileExistsError as problem:
@@ -122,7 +123,7 @@ class ArchiveLedger:
             raise self._overtaken_error() from problem
 
     def _is_lost(self, draft: ArchiveCommit) -> bool:
-        """Return whether another run has this number or the one before, or has gone so far that that is forgotten."""
+        """Return whether another run wrote a commit of this number or the one before, or removed both."""
         if self._files.exists(commit_path(draft)):
             return not self._is_committed(draft)
         if draft.number > 1:
@@ -133,7 +134,7 @@ class ArchiveLedger:
         folder = staging_folder(done)
         self._files.write_new(f"{folder}/done.json", done.as_json())
         self._files.rename(f"{folder}/done.json", commit_path(done))
-        # On local disks two renames at the same moment may both go well.
+        # On local disks two renames at the same moment may both succeed.
         if not self._is_committed(done):
             raise FileExistsError(commit_path(done))
         self._store.finish(done)
@@ -160,14 +161,15 @@ class ArchiveLedger:
         )
 
     def _recover(self) -> None:
-        """Undo or finish what a killed run left; before that, keep it from committing should it still be alive."""
+        """Undo or finish the commits of killed runs, and first keep a run that is still alive from committing."""
         if not self._files.names(STAGING):
             return
         self.restate(self.draft("open"))
         left = {
             folder: self._read_draft(folder) for folder in (f"{STAGING}/{name}" for name in self._files.names(STAGING))
         }
-        # Where two were killed that had read the same, records alone do not tell whose they are: the sure ones first.
+        # If two killed runs had read the same offsets, the records alone do not show whose they are. So the commits
+        # that the store's log knows come first.
         for folder, draft in sorted(
             left.items(), key=lambda one: one[1] is None or not self._store.has_published(one[1])
         ):
@@ -205,10 +207,10 @@ class ArchiveLedger:
 
 
 def commit_path(commit: ArchiveCommit) -> str:
-    """Return where a commit is kept; names are in the order of the numbers."""
+    """Return the path of a commit; the order of paths is that of the numbers."""
     return f"{COMMITS}/{commit.number:020d}.json"
 
 
 def staging_folder(commit: ArchiveCommit) -> str:
-    """Return the folder of a commit that is not finished; no other run's, though it may want the same number."""
+    """Return the folder of an unfinished commit, which no other run uses even if it wants the same number."""
     return f"{STAGING}/{commit.number:020d}-{commit.run_id}"

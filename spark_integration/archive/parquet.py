@@ -1,4 +1,4 @@
-"""An archive as a folder of Parquet files, which any reader of Parquet reads as it is."""
+"""An archive as a folder of Parquet files, which any reader of Parquet can read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_COMMITS = 100
 
 
 class ParquetStore:
-    """Writes below ``staging_folder`` first, where readers of folders do not look, then renames file by file."""
+    """Writes below ``staging`` first, which readers of folders skip, then renames file by file."""
 
     def __init__(
         self, spark: SparkSession, files: HadoopFiles, partition_by: Sequence[str], max_records_per_file: int
@@ -29,12 +29,12 @@ class ParquetStore:
         self._max_records_per_file = max_records_per_file
 
     def create(self) -> None:
-        """Do nothing: folders come with their files."""
+        """Do nothing: folders are created with their files."""
 
     def stage(self, frame: DataFrame, commit: ArchiveCommit) -> ArchiveCommit:
-        """Write the files; return the commit with them, and with what they hold of each range."""
+        """Write the files; return the commit with them, and with the records that they hold of each range."""
         folder = f"{staging_folder(commit)}/data"
-        # Of the query's own session, so the user's is as it was. INT96, the default, has no statistics.
+        # This is the query's own session, so the user's settings stay. INT96, the default, has no statistics.
         frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         writer = sort_for_files(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
         writer.option("maxRecordsPerFile", self._max_records_per_file).parquet(self._files.path(folder))
@@ -43,7 +43,7 @@ class ParquetStore:
         return replace(commit, files=(*commit.files, *staged), ranges=ranges)
 
     def publish(self, frame: DataFrame, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
-        """Put the files where readers find them."""
+        """Move the files to where readers find them."""
         for folder in {one.path.rpartition("/")[0] for one in new}:
             self._files.make_folder(folder)
         for one in new:
@@ -60,13 +60,13 @@ class ParquetStore:
             self._files.remove(one.path)
 
     def finish(self, commit: ArchiveCommit) -> None:
-        """Delete the files that were merged, and the commits that it stands for."""
+        """Delete the merged files, and the commits that this commit stands for."""
         for path in commit.removed:
             self._files.remove(path)
         delete_older_commits(self._files, commit)
 
     def _staged(self, folder: str, ranges: Iterable[OffsetRange]) -> list[DataFile]:
-        """Read back what was written: which records of which range are in which file."""
+        """Read back which records of which range are in which file."""
         frame = self._spark.read.schema(SCHEMA).parquet(self._files.path(folder))
         places = frame.select("_metadata.file_path", "_metadata.file_size", "topic", "partition", "offset")
         sizes, held = {}, dict[str, list[RecordSpan]]()
@@ -78,7 +78,7 @@ class ParquetStore:
 
 
 def count_ranges(ranges: Iterable[OffsetRange], files: Iterable[DataFile]) -> tuple[OffsetRange, ...]:
-    """Return ranges with what the files hold of them; no span reaches from one range into another."""
+    """Return the ranges with the number of their records in *files*; no span reaches from one range into another."""
     found: dict[TopicPartition, list[RecordSpan]] = {}
     for file in files:
         for span in file.spans:
@@ -106,9 +106,9 @@ def count_range(one: OffsetRange, spans: Sequence[RecordSpan]) -> OffsetRange:
 
 
 def delete_older_commits(files: HadoopFiles, commit: ArchiveCommit) -> None:
-    """Delete the commits before a compaction, which says all that they said.
+    """Delete the commits before a compaction, except for the last ones.
 
-    The last of them stay: a run that was overtaken just before it commits finds its number taken.
+    A run that was overtaken just before it commits must find its number taken.
     """
     if commit.kind != "compact":
         return

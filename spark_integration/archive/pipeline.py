@@ -1,4 +1,4 @@
-"""An archive from its first batch to its last: everything checked first, then a query whose batches are commits."""
+"""The pipeline `archive`: all checks come first, then a query whose batches are commits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STORES: Mapping[str, Callable[..., ArchiveStore]] = {
 
 @dataclass(frozen=True)
 class ArchiveSummary(Summary):
-    """What a run has added. *offsets_there_already* lay in what Spark planned to read, and were left out."""
+    """What a run has added. *offsets_there_already* were in Spark's plan and in the archive, and were skipped."""
 
     records: int
     batches: int
@@ -53,18 +53,18 @@ def archive(
     partition_by: Sequence[str] | None = None,
     files: FileOptions = DEFAULTS,
 ) -> ArchiveSummary:
-    """Bring what *source* reads (options of Spark's Kafka source) into the archive at *path*, each offset once.
+    """Bring the records of *source* (options of Spark's Kafka source) into the archive at *path*, each offset once.
 
-    *format* is parquet, delta or iceberg, *partition_by* the columns that folders are named by; left out they are the
-    archive's own, or parquet and topic, date for a new one. Raises PipelineError before anything is written where the
-    topics, the path, the checkpoint or the options do not fit, and Spark's own errors.
+    *format* is parquet, delta or iceberg; *partition_by* are the columns that folders are named by. By default they are
+    those of the archive at *path*, for a new archive parquet and topic, date. If the topics, the path, the checkpoint
+    or the options do not fit, raises PipelineError before anything is written. Also raises Spark's own errors.
     """
     with Cluster(spark, source) as cluster:
         checked = check_before_archiving(spark, cluster, source, path, stream, format, partition_by, files)
         if told := concurrent_writer_warning(HadoopFiles(spark, path).uri):
             say(told)
         ledger, store = _open_ledger(spark, path, checked.description, files)
-        # Once more, as it may have finished what a killed run had read of a topic.
+        # Checked again, since the ledger may have finished a killed run's commit of such a topic.
         check_topic_ids(ledger.topic_ids, checked.topic_ids)
         tidy = _choose_merges(spark, HadoopFiles(spark, path), ledger, store, files)
         batches = ArchiveBatchWriter(spark, cluster, ledger, stream.checkpoint_location, files.tasks, tidy)
@@ -97,7 +97,7 @@ def _choose_merges(
     if not files.merge_files:
         return merge_manifest
     if not isinstance(store, ParquetStore):
-        # Which makes the manifest short as well, and counts the batches in it.
+        # This makes the manifest short as well, and counts batches by it.
         return TableMerge(spark, folder, ledger, files.merge_files)
     merge_files = FileMerge(spark, folder, ledger, files.merge_files, files.target_file_size_bytes)
 

@@ -22,8 +22,8 @@ MARK = "kafkacompat-archive-commit"
 class TableStore(ABC):
     """Appends once for each commit, and marks it in the table's log with the commit's run and number.
 
-    By the mark a later run finds out whether a commit that is not in the manifest is in the table. Tables forget their
-    history after a time (Delta's log, expire_snapshots); then the records themselves tell, as an append is atomic.
+    The mark tells a later run whether the table holds a commit that the manifest lacks. Tables forget their history
+    after a time (Delta's log, expire_snapshots). Then the records themselves tell, since an append is atomic.
     """
 
     format: str
@@ -36,11 +36,11 @@ class TableStore(ABC):
         self._max_records_per_file = max_records_per_file
 
     def stage(self, frame: DataFrame, commit: ArchiveCommit) -> ArchiveCommit:
-        """Write nothing: what is written to a table is seen."""
+        """Write nothing: readers would see it at once."""
         return commit
 
     def publish(self, frame: DataFrame, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
-        """Append, or merge the table's small files; return the commit with what the table holds of its ranges."""
+        """Append, or merge small files; return the commit with the records that the table holds of its ranges."""
         if commit.kind == "compact":
             self.merge()
             return commit
@@ -54,7 +54,7 @@ class TableStore(ABC):
         return commit.kind == "batch" and self.has(commit_mark(commit))
 
     def recover(self, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit | None:
-        """Return the commit if the table has its records, which then stay."""
+        """Return the commit if the table holds its records, which then stay."""
         if commit.kind != "batch" or not commit.ranges:
             return None
         return (
@@ -64,7 +64,7 @@ class TableStore(ABC):
         )
 
     def finish(self, commit: ArchiveCommit) -> None:
-        """Delete the commits that it stands for; files are for the table to delete (VACUUM, expire_snapshots)."""
+        """Delete the commits that this one stands for; the table deletes files itself (VACUUM, expire_snapshots)."""
         delete_older_commits(self._files, commit)
 
     def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
@@ -75,7 +75,7 @@ class TableStore(ABC):
         return replace(commit, ranges=count_ranges(commit.ranges, [DataFile("", 0, held)]))
 
     def holds_any(self, intervals: Intervals) -> bool:
-        """Return whether the table has any record of these offsets."""
+        """Return whether the table holds any record of these offsets."""
         return bool(records_within(self._near(intervals), intervals).head(1))
 
     def _near(self, intervals: Intervals) -> DataFrame:
@@ -83,11 +83,11 @@ class TableStore(ABC):
 
     @abstractmethod
     def create(self) -> None:
-        """Make the table, unless it is there."""
+        """Create the table if it does not exist."""
 
     @abstractmethod
     def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
-        """Let what is written carry the mark in the table's log."""
+        """Return the writer with the mark for the table's log."""
 
     @abstractmethod
     def has(self, mark: str) -> bool:
@@ -111,16 +111,16 @@ class DeltaStore(TableStore):
         empty.partitionBy(*self.partition_by).save(self.path)
 
     def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
-        """Let the append carry the mark."""
+        """Return the writer with the mark for the append."""
         return writer.option("userMetadata", f"{MARK}={mark}")
 
     def has(self, mark: str) -> bool:
-        """Look into the table's history."""
+        """Search the table's history."""
         history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}`")
         return bool(history.where(sql.col("userMetadata") == f"{MARK}={mark}").head(1))
 
     def merge(self) -> None:
-        """Have Delta merge them (OPTIMIZE)."""
+        """Let Delta merge them (OPTIMIZE)."""
         self.spark.sql(f"OPTIMIZE delta.`{self.path}`").collect()
 
 
@@ -130,7 +130,7 @@ class IcebergStore(TableStore):
     format = "iceberg"
 
     def create(self) -> None:
-        """Make an empty table."""
+        """Create an empty table."""
         if self._tables().exists(self.path):
             return
         jvm: Any = self.spark._jvm
@@ -140,21 +140,21 @@ class IcebergStore(TableStore):
         for name in self.partition_by:
             builder = builder.identity(name)
         properties = jvm.java.util.HashMap()
-        # Tasks are few already, and a shuffle would make others of them.
+        # There are few tasks already, and a shuffle would change their number.
         properties.put("write.distribution-mode", "none")
         self._tables().create(schema, builder.build(), properties, self.path)
 
     def with_mark(self, writer: DataFrameWriter, mark: str) -> DataFrameWriter:
-        """Let the snapshot carry the mark."""
+        """Return the writer with the mark for the snapshot."""
         return writer.option(f"snapshot-property.{MARK}", mark)
 
     def has(self, mark: str) -> bool:
-        """Look into the table's snapshots."""
+        """Search the table's snapshots."""
         snapshots = self.spark.read.format("iceberg").load(f"{self.path}#snapshots")
         return bool(snapshots.where(sql.col("summary")[MARK] == mark).head(1))
 
     def merge(self) -> None:
-        """Have Iceberg merge them (rewrite_data_files)."""
+        """Let Iceberg merge them (rewrite_data_files)."""
         jvm: Any = self.spark._jvm
         actions = jvm.org.apache.iceberg.spark.actions.SparkActions.get(self.spark._jsparkSession)
         actions.rewriteDataFiles(self._tables().load(self.path)).execute()
@@ -165,5 +165,5 @@ class IcebergStore(TableStore):
 
 
 def commit_mark(commit: ArchiveCommit) -> str:
-    """Return what tells this commit from every other."""
+    """Return a text that tells this commit from every other."""
     return f"{commit.run_id}/{commit.number}"

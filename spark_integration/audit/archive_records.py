@@ -1,4 +1,4 @@
-"""The records of an archive, and what its manifest says should be there."""
+"""The records of an archive, and the records that its manifest names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ArchivedUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditedArchive:
-    """An archive as it is judged: `gone` are the units of files that are missing or not as they were written."""
+    """An archive that is judged: `gone` are the units of files that are missing or changed."""
 
     place: AuditedPlace
     manifest: ArchiveManifest
@@ -53,7 +53,7 @@ class AuditedArchive:
     gone: tuple[ArchivedUnit, ...]
 
     def lost(self, spark: SparkSession) -> DataFrame:
-        """Findings of records that the manifest counts and that are not there: `gone`, or those of a table's commits."""
+        """Return findings of records that the archive has lost: `gone`, or those that a table's commits lack."""
         if self.manifest.description.format == PARQUET:
             return spark.createDataFrame(list(self.gone), UNITS).withColumnsRenamed(
                 {"records": "count", "where": "note"}
@@ -61,7 +61,7 @@ class AuditedArchive:
         told = spark.createDataFrame(
             list(enumerate(_units_by_commit(self.manifest, self.topics))), f"number int, unit struct<{UNITS}>"
         )
-        # A record that is there twice is one of them.
+        # A record that the archive holds twice counts once.
         found = self.place.records.groupBy(sql.col("unit").alias("number")).agg(
             sql.countDistinct("at").alias("present")
         )
@@ -79,29 +79,30 @@ def read_archive_place(
     topics: Collection[str] = (),
     with_contents: bool = False,
 ) -> AuditedArchive:
-    """Read the archive at *path*, of *topics* alone if there are any named; raises PipelineError.
+    """Read the archive at *path*, or only *topics* if any are named; raises PipelineError.
 
-    Of a Parquet archive files that are missing or of another size are left out: `lost` tells of them.
+    Files of a Parquet archive that are missing or have another size are left out; `lost` reports them.
     """
     manifest, gone = read_manifest_and_damage(spark, path)
     wanted = _topics_to_judge(manifest, topics, path)
     covered = {one: intervals for one, intervals in manifest.covered.items() if one.topic in wanted}
-    # A table may have got what this manifest does not name yet.
+    # A table may hold records that this manifest does not name yet.
     frame = records_within(_read_intact_records(spark, path, manifest, format, gone), covered)
     edges = [*interval_edges(covered), *commit_edges(manifest, wanted)]
-    # Its partitions do not end at the same moment: what one is behind may come with the next batch.
+    # The archive's partitions do not end at the same moment: a record that one partition lacks may come with the next
+    # batch.
     cuts = PlaceCuts(before=[one for one, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered))
     records = audit_columns(frame, fields, with_contents=with_contents).withColumn("visible", sql.lit(True))
     place = make_place(spark, ARCHIVE, records, edges, cuts)
-    place.rows.count()  # before an archive that goes on merges its files
+    place.rows.count()  # before a running archive merges its files
     units = tuple(unit for units in gone.values() for unit in units if unit.topic in wanted)
     return AuditedArchive(place, manifest, wanted, units)
 
 
 def read_manifest_and_damage(spark: SparkSession, path: str) -> tuple[ArchiveManifest, dict[str, list[ArchivedUnit]]]:
-    """Read the manifest, and find the files that it names and that are not there as they were written.
+    """Read the manifest, and find the files that it names and that are missing or changed.
 
-    A file that a later commit has merged was there: then all is looked at anew.
+    If a later commit has merged such a file, the file was intact. Then the later manifest is checked instead.
     """
     manifest = read_manifest(spark, path)
     while gone := _find_damage(spark, path, manifest):
@@ -113,7 +114,10 @@ def read_manifest_and_damage(spark: SparkSession, path: str) -> tuple[ArchiveMan
 
 
 def _topics_to_judge(manifest: ArchiveManifest, topics: Collection[str], path: str) -> set[str]:
-    """Topics of which the archive has nothing may be empty, or new; where it has none of them, it is another one."""
+    """Return the topics to judge.
+
+    A topic of which the archive holds nothing may be empty or new. If it holds none of *topics*, it is another archive.
+    """
     there = {one.topic for one in manifest.covered}
     if topics and there and not there.intersection(topics):
         raise PipelineError(
@@ -123,7 +127,7 @@ def _topics_to_judge(manifest: ArchiveManifest, topics: Collection[str], path: s
 
 
 def _find_damage(spark: SparkSession, path: str, manifest: ArchiveManifest) -> dict[str, list[ArchivedUnit]]:
-    """The files of a Parquet archive that are missing or of another size, and what was in them."""
+    """Return the units in the files of a Parquet archive that are missing or have another size, by path."""
     if manifest.description.format != PARQUET:
         return {}
     there = data_file_sizes(spark, path)
@@ -157,9 +161,9 @@ def _units_by_commit(manifest: ArchiveManifest, wanted: Collection[str]) -> list
 
 
 def commit_edges(manifest: ArchiveManifest, wanted: Collection[str]) -> list[PlaceEdge]:
-    """Mark where what a commit added begins, which may be several parts of its range: earlier commits have the others.
+    """Mark where the offsets that a commit added begin; earlier commits may hold other parts of its range.
 
-    When a range was archived is no longer told once it is merged.
+    The time at which a range was archived is lost once the range is merged.
     """
     added = [(commit, one) for commit in manifest.commits for one in commit.ranges if one.topic in wanted]
     covered: dict[TopicPartition, list[Interval]] = {}

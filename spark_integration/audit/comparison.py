@@ -1,4 +1,4 @@
-"""An archive beside the topics that it was made of, record by record."""
+"""An archive compared with its topics, record by record."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ PLACE = ("topic", "partition", "at")
 
 
 class Comparison(NamedTuple):
-    """Frames of runs of records, `first` to `last` of `topic` and `partition`, `count` of them.
+    """Frames of runs of records, from `first` to `last` of a `topic` and `partition`, `count` of them.
 
-    `missing`: visible in the topic and not in the archive, which has read so far; `pending`: the same where the archive
-    has not read; `extra`: in the archive alone, though the topic still goes back so far; `cleaned`: the same of a
-    compacted topic, which may have dropped them since; `differing`: in both with other contents.
+    `missing`: visible in the topic, and not in the archive though it has read that far. `pending`: the same, but the
+    archive has not read that far. `extra`: in the archive alone, though the topic still reaches back that far.
+    `cleaned`: the same in a compacted topic, which may have dropped them since. `differing`: in both, with other
+    contents.
     """
 
     missing: DataFrame
@@ -39,16 +40,16 @@ def compare_records(
     *,
     to_the_end: bool,
 ) -> Comparison:
-    """Compare what both have between the offsets of *ranges*, which were read of the topics (*to_the_end* of them).
+    """Compare topic and archive between the offsets of *ranges*, which were read of the topics (*to_the_end* of them).
 
-    A partition that the topic does not have is one of which `EVERYTHING` was read.
+    A partition that the topic does not have counts as one of which `EVERYTHING` was read.
     """
     here = topic.visible.select(*PLACE, sql.col("content").alias("here"))
     there = archive.place.records.select(*PLACE, sql.col("content").alias("there")).distinct()
     both = here.join(there, list(PLACE), "full_outer").join(
         sql.broadcast(_reach_of_archive(spark, archive, ranges)), list(PLACE[:2])
     )
-    # What was not read of the topic cannot be compared; behind its very end there is nothing to be read.
+    # Offsets that were not read of the topic cannot be compared; after its very end there are none to read.
     in_archive_alone = both.where(f"here is null and at >= start and (at < end or {str(to_the_end).lower()})")
     is_compacted = sql.col("topic").isin(*compacted_topics) & (sql.col("end") < EVERYTHING.end)
     covered = "at >= covered_from and at < covered_until"
@@ -71,7 +72,7 @@ def join_runs(frame: DataFrame) -> DataFrame:
 
 
 def _reach_of_archive(spark: SparkSession, archive: AuditedArchive, ranges: Ranges) -> DataFrame:
-    """What was read of each partition, and from where to where the archive goes; null where it has nothing of it."""
+    """Return the range that was read of each partition, and the range that the archive covers; null if it covers none."""
     schema = "topic string, partition int, start bigint, end bigint, covered_from bigint, covered_until bigint"
     rows = []
     for one, found in ranges.items():

@@ -1,4 +1,4 @@
-"""What `--fail-on` takes: kinds of findings, and limits of latency."""
+"""The conditions of `--fail-on`: kinds of findings, and limits of latency."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LATENCY = re.compile(
 
 @dataclass(frozen=True)
 class FailureCondition:
-    """One condition: a kind that is found at all, or a latency's figure above a limit (of *stage*, or of any)."""
+    """A condition: that a kind is found at all, or that a latency's figure (of *stage*, or of any) exceeds a limit."""
 
     text: str
     kind: str | None = None
@@ -30,7 +30,7 @@ class FailureCondition:
     limit_ms: float = 0
 
     def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return a clause for each time that it holds, or that a latency was not measured at all."""
+        """Return a clause for each time that the condition holds, or if no latency was measured at all."""
         if self.kind is not None:
             return [describe_count(self.kind, found[self.kind])] if found.get(self.kind) else []
         rows = [row for row in latency if self.stage in (None, row["stage"])]
@@ -44,7 +44,7 @@ class FailureCondition:
 
 
 def parse_conditions(text: str) -> list[FailureCondition]:
-    """Read conditions, separated by commas; ``problem`` stands for every kind that is one; raises PipelineError."""
+    """Parse conditions, separated by commas; ``problem`` stands for every kind that is a problem; raises PipelineError."""
     found: list[FailureCondition] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
         found += [FailureCondition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_parse_condition(word)]

@@ -1,4 +1,4 @@
-"""Why a topic lacks offsets: each hole is looked at in the broker's log, as far as the broker tells."""
+"""Why a topic lacks offsets: each hole is looked up in the broker's log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MARKER, COMPACTED, UNEXPLAINED, UNEXAMINED = "marker", "compacted", "unexplained
 
 
 class OffsetHole(NamedTuple):
-    """Offsets without a record, `first` to `last`, and what they are."""
+    """Offsets without a record, `first` to `last`, and the kind of the hole."""
 
     topic: str
     partition: int
@@ -23,17 +23,18 @@ class OffsetHole(NamedTuple):
 
     @property
     def offsets(self) -> int:
-        """How many offsets."""
+        """The number of offsets."""
         return self.last - self.first + 1
 
 
 def explain_holes(
     holes: Iterable[OffsetHole], read: ReadLogBatches, compacted_topics: Collection[str]
 ) -> Iterator[OffsetHole]:
-    """Split *holes*, which come in order, by what lies there.
+    """Split *holes*, which come in order, by what the log holds there.
 
-    A control batch is a transaction's marker. A batch of records that covers an offset but has no record there was
-    compacted. Where no batch lies, a compacted topic may have lost it to compaction; any other topic lacks it.
+    A control batch is a transaction's marker. A batch of records that covers an offset without a record was compacted.
+    If no batch covers an offset, a compacted topic may have lost it to compaction; in any other topic it is
+    unexplained.
     """
     known: deque[LogBatch] = deque()
     place: TopicPartition | None = None
@@ -55,14 +56,14 @@ def explain_holes(
 
 
 def _covers(known: deque[LogBatch], position: int) -> bool:
-    """Drop the batches before *position*; return whether what is left tells what lies there."""
+    """Drop the batches before *position*; return whether a batch is left that tells what lies there."""
     while known and known[0].last < position:
         known.popleft()
     return bool(known)
 
 
 def _first_part(hole: OffsetHole, position: int, batch: LogBatch, is_compacted: bool) -> OffsetHole:
-    """The part of the hole from *position* on that is of one kind; *batch* is the first that does not lie before it."""
+    """Return the first part of the hole, from *position* on, that is of one kind; *batch* is the first not before it."""
     if position < batch.first:
         kind = COMPACTED if is_compacted else UNEXPLAINED
         return hole._replace(first=position, last=min(hole.last, batch.first - 1), kind=kind)

@@ -38,7 +38,7 @@ KINDS: Mapping[str, FindingKind] = {
 
 
 def describe_count(kind: str, count: int) -> str:
-    """Say how many there are of a kind, and what that is."""
+    """Return how many findings there are of a kind, and what they are."""
     return f"{count:,} {kind} ({KINDS[kind].counted})"
 
 

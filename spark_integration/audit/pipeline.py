@@ -1,4 +1,4 @@
-"""The audit from its beginning to its end."""
+"""The pipeline `audit`, from its first step to its last."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_integration.audit import windows
 from spark_integration.audit.archive_records import read_archive_place
+from spark_integration.audit.auditor import Auditor
 from spark_integration.audit.conditions import FailureCondition
 from spark_integration.audit.kinds import KINDS
 from spark_integration.audit.log_batches import LogBatchReader
@@ -18,7 +19,6 @@ from spark_integration.audit.report import write_report
 from spark_integration.audit.settings import AuditSettings
 from spark_integration.audit.summary import AuditSummary, audit_verdict
 from spark_integration.audit.topic_records import read_topic_place
-from spark_integration.audit.work import Auditor
 from spark_integration.errors import PipelineError
 from spark_integration.state.files import HadoopFiles
 from spark_integration.topics.cluster import Cluster
@@ -36,10 +36,10 @@ def audit(
     report: Path | None = None,
     counts: str | None = None,
 ) -> AuditSummary:
-    """Judge topics (*source*: options of Spark's Kafka source), an archive (*path*), or both and one by the other.
+    """Judge topics (*source*: options of Spark's Kafka source), an archive (*path*), or both and compare them.
 
-    *report* is a file for HTML; *counts* a folder for the counts by topic, producer and window, in Parquet. Nothing else
-    is written. Raises PipelineError.
+    *report* is a file for HTML; *counts* is a folder for the counts by topic, producer and window, in Parquet. Nothing
+    else is written. Raises PipelineError.
     """
     if not source and path is None:
         raise PipelineError(
@@ -76,7 +76,7 @@ def _judge_topics(work: Auditor, source: Mapping[str, str], path: str | None, fo
         compacted_topics = {name for name in names if is_compacted(cluster, name)}
         archive = None
         if path is not None:
-            # Before the topics' ends are asked for: a run that goes on archives no record that they do not have then.
+            # The archive is read before the topics' ends: a running archive then holds no record that the topics lack.
             archive = read_archive_place(work.spark, path, fields, format=format, topics=names, with_contents=True)
         ranges = resolve_ranges(cluster, source)
         place = read_topic_place(work.spark, source, ranges, fields, with_contents=archive is not None)
@@ -92,7 +92,7 @@ def _judge_topics(work: Auditor, source: Mapping[str, str], path: str | None, fo
 
 
 def is_compacted(cluster: Cluster, topic: str) -> bool:
-    """Return whether the topic's cleanup.policy lets records be taken out of its middle."""
+    """Return whether the topic's cleanup.policy may remove records from its middle."""
     return "compact" in cluster.topic_configs(topic, with_defaults=True).get("cleanup.policy", "")
 
 

@@ -29,17 +29,17 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": None,
-    # Names are no formulas.
+    # Names may contain dollar signs, and are no formulas.
     "text.parse_math": False,
 }
-# Its vocabularies have addresses of their own.
+# The metadata's vocabularies have addresses of their own, and the report names no other address.
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 PLOTS_SHOWN = 20
 NAME_LENGTH = 30
 
 
 def draw_plots(summary: AuditSummary) -> list[tuple[str, str]]:
-    """Return of each plot its heading and its SVG; none of topics behind the first twenty."""
+    """Return the heading and the SVG of each plot; topics after the first twenty have none."""
     rates = [
         (f"Records by {_describe_width(summary.window_ms)}: {name}", _draw_svg(_rate_lines(rows, summary.window_ms)))
         for name, rows in _group_by_topic(summary.windows)
@@ -65,7 +65,7 @@ Lines = Mapping[str, tuple[Sequence[datetime], Sequence[float]]]
 
 
 def _rate_lines(rows: Sequence[Row], width_ms: int) -> tuple[Lines, str]:
-    """A line for each producer; a window without its records is a zero, not a slope."""
+    """Return a line for each producer; a window without its records is a zero, not a slope."""
     starts = [row["start_ms"] for row in rows]
     every = range(min(starts), max(starts) + width_ms, width_ms)
     lines = {}
@@ -103,7 +103,7 @@ def _draw_svg(plot: tuple[Lines, str]) -> str:
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=timezone.utc))
         legend = axes.legend(axes.lines, [""] * len(lines), frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-        # Given at once, those that begin with _ would be left out.
+        # In the call itself, names that begin with _ would be left out.
         for text, name in zip(legend.get_texts(), lines, strict=True):
             text.set_text(_shorten_name(name))
         out = io.StringIO()

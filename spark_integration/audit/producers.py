@@ -1,4 +1,4 @@
-"""Topics and producers by number: how many records each has, from when to when, and how many findings."""
+"""Figures of topics and producers: how many records each has, from when to when, and how many findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = ("topic", "producer")
 
 
 def topic_rows(place: AuditedPlace, offsets: Mapping[str, int | None]) -> list[Row]:
-    """Return a row for each topic of *offsets*, which has the number of offsets that were read of each, if known."""
+    """Return a row for each topic of *offsets*, which holds the number of offsets that were read of it, if it is known."""
     counted = (
         _count_by_producer(place)
         .groupBy("topic")
@@ -35,7 +35,7 @@ def topic_rows(place: AuditedPlace, offsets: Mapping[str, int | None]) -> list[R
 
 
 def _topic_row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
-    """The row of a topic; *found* is None where it has no record."""
+    """Return the row of a topic; *found* is None if it has no record."""
     numbers = ("records", "producers", "attributed", "numbered", "timed")
     return {
         "place": place,
@@ -48,9 +48,9 @@ def _topic_row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
 
 
 def producer_rows(place: AuditedPlace, findings: DataFrame, limit: int) -> list[Row]:
-    """Return a row for each producer, those with most findings first, then those with most records; at most *limit*."""
+    """Return a row for each of at most *limit* producers: first those with most findings, then those with most records."""
     kinds = ("gap", "duplicate", "inversion")
-    # A sequence that is none may count for more than a bigint holds.
+    # A sequence that is no real one may stand for more than a bigint holds.
     total = sql.least(sql.sum(sql.col("count").cast("decimal(38,0)")), sql.lit(FARTHEST)).cast("bigint")
     counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(total)
     table = (

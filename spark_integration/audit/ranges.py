@@ -1,4 +1,4 @@
-"""Which offsets an audit reads: resolved once, so that every pass over a topic reads the same."""
+"""The offsets that an audit reads: resolved once, so that every pass over a topic reads the same ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_integration.topics.source import STRATEGIES, find_source_topics
 
 COMMITTED = "read_committed"
 ISOLATION = "kafka.isolation.level"
-# Options of the source that say where to begin or to end; a resolved range stands for all of them.
+# Options of the source that name its beginning or its end; a resolved range replaces all of them.
 BOUNDS = tuple(
     f"{end}{kind}" for end in ("starting", "ending") for kind in ("Offsets", "Timestamp", "OffsetsByTimestamp")
 )
@@ -22,7 +22,7 @@ SPECS = {-2: OffsetSpec.EARLIEST, -1: OffsetSpec.LATEST}
 
 
 class ReadRange(NamedTuple):
-    """Offsets of a partition, from `start` to before `end`."""
+    """Offsets of a partition, from `start` up to `end`, which is not part of it."""
 
     start: int
     end: int
@@ -35,8 +35,8 @@ EVERYTHING = ReadRange(0, MAX_OFFSET)
 def resolve_ranges(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
     """Ask the cluster which offsets the options name now (Spark Kafka guide, batch queries).
 
-    The end is the last stable offset under read_committed. Where no record is as late as a time, that is the end.
-    Raises PipelineError.
+    Under read_committed the end is the last stable offset. If no record is as late as a given time, the end is used in
+    its place. Raises PipelineError.
     """
     partitions = existing_partitions(cluster, source)
     committed = source.get(ISOLATION) == COMMITTED
@@ -50,7 +50,7 @@ def resolve_ranges(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
 
 
 def find_cuts(cluster: Cluster, ranges: Ranges) -> PlaceCuts:
-    """Find out where there is, or was, more than *ranges*; to be asked once they have been read."""
+    """Find the partitions that hold, or held, more than *ranges*; to be called once the ranges were read."""
     now = cluster.offsets(ranges, OffsetSpec.LATEST)
     return PlaceCuts(
         before=frozenset(one for one, found in ranges.items() if found.start > 0),
@@ -59,7 +59,7 @@ def find_cuts(cluster: Cluster, ranges: Ranges) -> PlaceCuts:
 
 
 def existing_partitions(cluster: Cluster, source: Mapping[str, str]) -> list[TopicPartition]:
-    """Return the partitions that the options name; one that is missing is an error."""
+    """Return the partitions that the options name; raises PipelineError if one is missing."""
     there = cluster.partitions(find_source_topics(cluster, source))
     if "assign" not in source:
         return there
@@ -88,7 +88,10 @@ def source_of_ranges(source: Mapping[str, str], ranges: Ranges, **changed: str) 
 def _resolve_ends(
     cluster: Cluster, source: Mapping[str, str], which: str, otherwise: Offsets, named: Mapping[int, Offsets]
 ) -> Offsets:
-    """One end of each partition; one time for all counts before times of each, and these before offsets, as in Spark."""
+    """Return one end of each partition.
+
+    As in Spark, one time for all partitions overrides times of each, and these override offsets.
+    """
     if text := source.get(option := f"{which}Timestamp"):
         time_ms = _parse_timestamp(text, option)
         return _offsets_at_times(cluster, dict.fromkeys(otherwise, time_ms), named[-1])
@@ -102,7 +105,7 @@ def _resolve_ends(
 
 
 def _offsets_at_times(cluster: Cluster, times_ms: Mapping[TopicPartition, int], late: Offsets) -> Offsets:
-    """The first offset as late as the time of each; none behind *late*, where a transaction may be open."""
+    """Return the first offset as late as the time of each, at most *late*, after which a transaction may be open."""
     found: Offsets = {}
     for time_ms in set(times_ms.values()):
         found |= cluster.offsets([one for one, wanted_ms in times_ms.items() if wanted_ms == time_ms], time_ms)

@@ -15,7 +15,7 @@ from spark_integration.audit.summary import AuditSummary
 
 def render_report(summary: AuditSummary) -> str:
     """Return the report's HTML."""
-    # Through the package, which may lie in a zip.
+    # The template is loaded through the package, which may lie in a zip.
     environment = Environment(loader=PackageLoader("spark_integration.audit", "."), autoescape=True, trim_blocks=True)
     template = environment.get_template("report.html")
     return template.render(
@@ -24,7 +24,7 @@ def render_report(summary: AuditSummary) -> str:
 
 
 def write_report(path: Path, summary: AuditSummary) -> None:
-    """Put the report in place whole."""
+    """Write the report, so that readers see the old file or the whole new one."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(render_report(summary), encoding="utf-8")
     os.replace(partial, path)

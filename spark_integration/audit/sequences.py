@@ -1,4 +1,4 @@
-"""What the sequences say that producers number their records with: gaps, duplicates, inversions."""
+"""Findings in the sequences with which producers number their records: gaps, duplicates, inversions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_integration.audit.places import AuditedPlace, PlaceCuts
 from spark_integration.audit.settings import SCOPES, TOPIC_SCOPE
 
 CUTS = "topic string, partition int, before boolean, behind boolean"
-# Told of sequences that lie farther apart than a bigint can say.
+# The largest distance of two sequences that a bigint can hold.
 FARTHEST = 2**63 - 1
 
 
@@ -23,9 +23,10 @@ def sequence_findings(
     scope: str = TOPIC_SCOPE,
     first_sequence: int | None = None,
 ) -> DataFrame:
-    """Judge a place's sequences (`findings.SCHEMA`); *scope*: whether a producer counts by topic or by partition.
+    """Return the findings in a place's sequences (`findings.SCHEMA`).
 
-    *first_sequence* is what each producer begins with; without it nothing is missing before the first that is there.
+    *scope*: whether a producer numbers its records by topic or by partition. *first_sequence* is the number with which
+    each producer begins. Without it nothing is missing before a producer's first record.
     """
     sequence, before, visible = sql.col("sequence"), sql.col("before"), sql.col("visible")
     missing, is_first = sql.col("missing") > 0, sql.col("is_first")
@@ -51,10 +52,10 @@ def sequence_findings(
 
 
 def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequence: int | None) -> DataFrame:
-    """Add to each record the sequence `before` it and where that is, and the highest that came earlier (`behind`).
+    """Add to each record the sequence `before` it, that record's place, and the highest earlier sequence (`behind`).
 
-    Of records with the same sequence those that are visible come first, and of them the oldest: `is_first`. `missing` is how
-    many sequences there should be between it and the one before.
+    Among records with the same sequence visible ones come first, then the oldest: that one `is_first`. `missing` is the
+    number of sequences between a record and the one before.
     """
     numbered = place.records.where("producer is not null and sequence is not null")
     by_sequence = Window.partitionBy(*keys).orderBy("sequence", sql.desc("visible"), "broker_ms", "partition", "at")
@@ -77,10 +78,11 @@ def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequenc
 
 
 def _add_cuts(numbered: DataFrame, cuts: PlaceCuts, keys: Collection[str]) -> DataFrame:
-    """Add to each record of which of its producer's sequences not all can be there: to `cut_until` and from `cut_from` on.
+    """Add the sequences of a record's producer that may be cut off: those up to `cut_until`, and from `cut_from` on.
 
-    A producer that uses several partitions may have sent what is missing to one whose first records are gone: all below
-    its first sequence there. Likewise above its last sequence in a partition that goes on.
+    A producer that uses several partitions may have sent a missing sequence to a partition whose first records are
+    gone. So every sequence below its first one there may be cut off, and likewise every one above its last one in a
+    partition that continues.
     """
     partitions = {*cuts.before, *cuts.behind}
     if not partitions:
@@ -102,9 +104,10 @@ def _may_be_cut() -> Column:
 
 
 def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
-    """Whether between the neighbours of a gap there are at least as many offsets without a record as it is wide.
+    """Whether the neighbours of a gap have at least as many offsets without a record between them as the gap is wide.
 
-    With fewer some of it never came to the log. Neighbours in two partitions, or only one, do not tell.
+    If there are fewer, some of the missing records never came to the log. Neighbours in two partitions, or a single
+    one, do not tell.
     """
     there = sql.col("place_before")
     offsets = (sql.col("at") - there["at"]) - (sql.col("rank") - there["rank"])

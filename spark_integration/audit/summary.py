@@ -1,4 +1,4 @@
-"""The result of an audit: plain data, and what it prints."""
+"""The result of an audit: plain data, and its form on a console."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class AuditSummary(Summary):
 
     *topics* has a row for each place and topic: `records`, `offsets` (of a topic), `producers`, `first_ms` and
     `last_ms` (of timestamps) and `found`, the counts by kind. *latency* has a row for each stage, in milliseconds.
-    *producers* are those with most findings, then with most records. *windows* are counts by time, *details* the first of each kind.
+    *producers* are first those with most findings, then those with most records. *windows* are counts by time.
+    *details* are the first findings of each kind.
     """
 
     verdict: str
@@ -38,16 +39,16 @@ class AuditSummary(Summary):
 
     @property
     def exit_code(self) -> int:
-        """1 if what `--fail-on` names was found."""
+        """1 if a condition of `--fail-on` holds."""
         return 1 if self.failed_on else 0
 
     def show(self) -> None:
-        """Print it on standard output: the verdict, a table, and the first of each kind."""
+        """Print the verdict, a table, and the first findings of each kind on standard output."""
         Console(highlight=False).print(render_summary(self))
 
 
 def audit_verdict(found: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
-    """Say in one line what is wrong, or that nothing is."""
+    """Return a line that says what is wrong, or that nothing is."""
     names = {row["topic"] for row in topics}
     where = f"{_pluralize(sum(row['records'] for row in topics), 'record')} in {_pluralize(len(names), 'topic')}"
     if problems := [describe_count(kind, found[kind]) for kind in PROBLEMS if kind in found]:
@@ -65,7 +66,7 @@ def _pluralize(count: int, word: str) -> str:
 
 
 def render_summary(summary: AuditSummary) -> RenderableType:
-    """Put it together for a console."""
+    """Return the summary for a console."""
     return Group(*_summary_parts(summary))
 
 

@@ -1,4 +1,4 @@
-"""The records of topics: those a consumer gets, and those of aborted transactions where there are any."""
+"""The records of topics: those that a consumer receives, and those of aborted transactions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_integration.topics.source import read_batch
 def read_topic_place(
     spark: SparkSession, source: Mapping[str, str], ranges: Ranges, fields: AuditFields, *, with_contents: bool = False
 ) -> AuditedPlace:
-    """Read the ranges once; partitions that have holes are read again for the records of aborted transactions."""
+    """Read the ranges once; partitions with holes are read again for the records of aborted transactions."""
 
     def read(parts: Ranges, **changed: str) -> DataFrame:
         return audit_columns(
@@ -33,7 +33,7 @@ def read_topic_place(
     hidden = everything.join(seen.records, ["topic", "partition", "at"], "left_anti")
     known = seen.records.select("visible", *everything.columns)
     both = make_place(spark, TOPIC, known.unionByName(hidden.withColumn("visible", sql.lit(False))), edges)
-    both.rows.count()  # before what it is made of is let go
+    both.rows.count()  # before Spark drops the frame that it is made of
     seen.release()
     return both
 

@@ -1,4 +1,4 @@
-"""How many records there were in each window of time, and how long they took."""
+"""How many records each window of time has, and how long they took."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from spark_integration.audit.latency import name_percentiles, percentile_column,
 from spark_integration.audit.places import AuditedPlace
 
 WINDOWS_LIMIT = 1_500
-# Widths of a window of time that a report may have, in milliseconds: from a minute to 30 days.
+# Widths of the windows of a report in milliseconds, from a minute to 30 days.
 WIDTHS_MS = tuple(seconds * 1000 for seconds in (60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000))
 PRODUCERS_SHOWN = 5
 OTHERS = "(others)"
 
 
 def smallest_width_ms(first_ms: int, last_ms: int) -> int:
-    """Return the smallest width of which there are at most `WINDOWS_LIMIT` windows; the widest one if none is."""
+    """Return the smallest width that makes at most `WINDOWS_LIMIT` windows, or else the widest one."""
     return next((width for width in WIDTHS_MS if (last_ms - first_ms) // width < WINDOWS_LIMIT), WIDTHS_MS[-1])
 
 
@@ -34,13 +34,13 @@ def fitting_width_ms(topics: Iterable[Row]) -> int:
 
 
 def count_by_window(place: AuditedPlace, width_ms: int) -> DataFrame:
-    """A row for each topic, producer and window (`start_ms`, of the record's timestamp): `records`."""
+    """Return a row for each topic, producer and window (`start_ms`, of the record's timestamp): `records`."""
     counted = place.visible.groupBy("topic", "producer", _window_start(width_ms)).agg(sql.count("*").alias("records"))
     return counted.withColumn("place", sql.lit(place.name))
 
 
 def count_places_by_window(places: Iterable[AuditedPlace], width_ms: int) -> DataFrame:
-    """The counts of all places."""
+    """Return the counts of all places."""
     return reduce(DataFrame.unionByName, [count_by_window(place, width_ms) for place in places])
 
 

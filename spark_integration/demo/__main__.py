@@ -28,7 +28,7 @@ SHOWN_ROWS = 12
 
 @contextmanager
 def show_flight_bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar; what the block calls with a count moves it on."""
+    """Show a progress bar; the block advances it by calling the function with a count."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -71,7 +71,7 @@ def delays_table(rows: list[Any]) -> Table:
 
 
 def consume_step(console: Console, bootstrap: str) -> FlightCounts:
-    """Consume with the group of three and show who got what."""
+    """Consume with a group of three members, and show how many flights each of them got."""
     with show_flight_bar(console, "Consuming with kafka-python, 3 members", EXPECTED) as advance:
         counts = consume_flights(bootstrap, EXPECTED, advance)
     console.print(counts_table("By member", "member", counts.by_member))
@@ -94,7 +94,7 @@ def spark_step(console: Console, bootstrap: str) -> DelaysResult:
 
 
 def run_demo(console: Console, flights: list[Flight]) -> dict[str, int]:
-    """Take the flights through all three steps; return what each counted."""
+    """Take the flights through all three steps; return the count of each step."""
     with run_broker(FOLDER) as bootstrap:
         print_plain(console, f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
         create_topic(bootstrap)

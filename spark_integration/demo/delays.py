@@ -1,4 +1,4 @@
-"""Step 3: a Structured Streaming query from the topic: delays per carrier and hour, checkpointed, into Parquet."""
+"""Step 3: a Structured Streaming query over the topic: delays by carrier and hour, checkpointed, into Parquet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DelaysResult(NamedTuple):
 
 
 def run_delays_query(spark: Any, bootstrap: str, folder: Path) -> DelaysResult:
-    """Process everything that is in the topic once; Parquet goes to ``<folder>/delays.parquet``."""
+    """Process all records of the topic once, into Parquet at ``<folder>/delays.parquet``."""
     out = str(folder / "delays.parquet")
 
     def replace(table: Any, _: int) -> None:

@@ -1,4 +1,4 @@
-"""One micro-batch of a mirror: topics made, what is there already left out, records written, the offset map kept."""
+"""Micro-batches of a mirror: topics are created, missing records written, and the offset map extended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ PATIENCE = {f"{KAFKA}default.api.timeout.ms": "120000"}
 
 
 class MirrorSide:
-    """A cluster: how Spark's sink writes to it, its Admin client, which waits for a broker that starts anew, its map."""
+    """One of the two clusters: the options of its clients, an Admin client, and its offset map.
+
+    The Admin client waits for a broker that restarts.
+    """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], offset_map: str) -> None:
         clients = {name: value for name, value in options.items() if name.startswith(KAFKA)}
@@ -36,13 +39,13 @@ class MirrorSide:
         self.map = MirrorOffsetMap(spark, self.options, offset_map)
 
     def close(self) -> None:
-        """Let its clients go."""
+        """Close the clients."""
         self.map.close()
         self.cluster.close()
 
 
 def partition_links(cluster: str, topic: TopicDescription, there: TopicDescription) -> list[MirrorLink]:
-    """Return the links of each partition of *topic* of that cluster and its mirror."""
+    """Return a link for each partition of *topic*, which is of that *cluster*, and its mirror."""
     return [
         MirrorLink(cluster, topic.name, topic.topic_id, partition, there.name, there.topic_id)
         for partition in range(topic.partitions)
@@ -50,9 +53,10 @@ def partition_links(cluster: str, topic: TopicDescription, there: TopicDescripti
 
 
 class TargetContents:
-    """What the target held of the records of some links when this run came to them.
+    """The records of some links that the target held when this run reached them.
 
-    It is read once and kept until no batch needs it: a run that begins anew has all its batches look for theirs there.
+    They are read once and kept until no batch needs them: all batches of a run that starts from the beginning look
+    their records up there.
     """
 
     def __init__(self) -> None:
@@ -61,18 +65,18 @@ class TargetContents:
         self._frames: list[DataFrame] = []
 
     def add(self, links: Iterable[MirrorLink], read: DataFrame, there: DataFrame) -> None:
-        """Keep what was *read* of more links, and what of it counts as *there*."""
+        """Keep the records that were *read* of more links, and those among them that count as *there*."""
         self.links.update(links)
         self._read.append(read)
         self._frames.append(there)
 
     def between(self, begin: int, end: int) -> DataFrame:
-        """Return what is there of the source's offsets from *begin* to *end*."""
+        """Return the records that came from the source's offsets *begin* up to *end*."""
         there = functools.reduce(DataFrame.unionByName, self._frames)
         return there.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
 
     def forget(self) -> None:
-        """Let all of it go."""
+        """Let Spark drop the records."""
         for frame in self._read:
             frame.unpersist()
         self.links, self._read, self._frames = set(), [], []
@@ -81,7 +85,7 @@ class TargetContents:
 class MirrorBatchWriter:
     """Writes each micro-batch (a foreachBatch function).
 
-    *named*: the topics were named one by one, so none may be left out.
+    *named*: the user named the topics one by one, so none may be left out.
     """
 
     def __init__(
@@ -98,20 +102,20 @@ class MirrorBatchWriter:
         self._pairs = target.map.read(target.cluster)
         self._topics: dict[str, TopicDescription] = {}
         self._links: dict[TopicPartition, MirrorLink] = {}
-        # Topics that the target's were mirrored to.
+        # Topics of the source that are mirrors of the target's topics.
         self.left_out: set[str] = set()
-        # How far this very run has come: what lies beyond it may be there from an earlier one.
+        # The end of what this run has written; records after it may be there from an earlier run.
         self._reached: dict[MirrorLink, int] = {}
         # The last offset of the source that was found in the target.
         self._found: dict[MirrorLink, int] = {}
-        # Of which this run writes all from some record on, whatever of it the target has.
+        # Links whose records this run writes from a missing one on, even those that the target has.
         self._rewritten: set[MirrorLink] = set()
         self._contents = TargetContents()
         self.made = CreatedTopics()
         self.written = 0
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Write what the batch has; called again with the same one it writes what is not there yet."""
+        """Write the batch; if it runs again, write only the records that the target lacks."""
         planned = read_planned_batch(self._spark, self._checkpoint, batch)
         begin = {one: max(0, offset) for one, offset in planned.start.items()}
         moved = {one: offset for one, offset in planned.end.items() if offset > begin[one]}
@@ -121,11 +125,11 @@ class MirrorBatchWriter:
             self._write(frame, {link: begin[link.source_partition] for link in links}, links)
 
     def close(self) -> None:
-        """Let go of what was kept for its batches."""
+        """Drop the contents of the target that were kept."""
         self._contents.forget()
 
     def _learn_topics_of_batch(self, begin: Offsets, moved: Iterable[TopicPartition]) -> None:
-        """Know all that the batch reads: a broker may lag behind that which told Spark of a topic or partition."""
+        """Learn all topics that the batch reads, waiting for brokers that do not yet know what another told Spark."""
         deadline = time.monotonic() + APPEARS_S
         while True:
             self.learn_topics({one.topic for one in begin}, begin)
@@ -153,11 +157,11 @@ class MirrorBatchWriter:
         self._reached.update(further)
 
     def _is_further(self, link: MirrorLink, offset: int) -> bool:
-        """Whether nothing of that offset or behind it is in the target yet; else a pair would say what is not so."""
+        """Return whether the target has no record of that offset or a later one; only then a pair with it is true."""
         return offset > self._pairs.furthest(link) and offset > self._found.get(link, -1)
 
     def _is_to_be_mirrored(self) -> Column:
-        """Records that have not been in the target before, of topics that are not its own."""
+        """Whether a record has not been in the target before, and its topic is not one that a mirror made."""
         return ~has_passed_cluster(self._target.id) & ~sql.col("topic").isin(*self._mirror_topics())
 
     def _mirror_topics(self) -> set[str]:
@@ -171,7 +175,7 @@ class MirrorBatchWriter:
         end: Mapping[MirrorLink, int],
         ends: Mapping[MirrorLink, int],
     ) -> DataFrame:
-        """Leave out what an earlier run has written; where it was stopped is only known by looking."""
+        """Return the rows that no earlier run has written; only the target's records tell where such a run was stopped."""
         low = {link: self._pairs.lower_bound(link, offset) for link, offset in begin.items()}
         known = {link for link in begin if link in self._rewritten or self._reached.get(link) == begin[link]}
         doubtful = [link for link in begin if link not in known and low[link] < ends[link]]
@@ -194,7 +198,10 @@ class MirrorBatchWriter:
         self._contents.add(low, there, self._in_order(there))
 
     def _in_order(self, there: DataFrame) -> DataFrame:
-        """Leave out what stands before records that it comes behind: whoever wrote those began anew and was stopped."""
+        """Leave out records that precede ones which should come after them.
+
+        An earlier run began again before them, and was stopped.
+        """
         come = there.groupBy(*PARTITION).agg(sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last"))
         rows = come.collect()
         most = {self._links.get(TopicPartition(row.topic, row.partition)): row.most for row in rows}
@@ -214,9 +221,9 @@ class MirrorBatchWriter:
             self._pairs.put(*entry)
 
     def learn_topics(self, topics: Iterable[str], begin: Mapping[TopicPartition, int]) -> None:
-        """Make the target's topics for those that come for the first time or have grown.
+        """Create or extend the target's topics for those of the source that are new or have grown.
 
-        *begin*: the offsets from which on they are read, of those that the checkpoint names. Raises PipelineError.
+        *begin*: the offsets from which the batch reads the partitions that the checkpoint names. Raises PipelineError.
         """
         described = self._source.cluster.topics(set(topics) - self._mirror_topics())
         new = {topic.name: topic for topic in described.values() if self._topics.get(topic.name) != topic}
@@ -238,15 +245,15 @@ class MirrorBatchWriter:
         ends = self._ends(link for link in new if begin.get(link.source_partition, 0) > 0)
         for link, end in ends.items():
             self._check_not_anew(link, end)
-        # The map may be lost, so that a new link is no reason to take the target for empty. But what a topic of
-        # the same name has left there is none of this one's.
+        # A new link does not mean that the target is empty, since the map may have been lost. But records that a
+        # deleted topic of the same name has left there are not this link's.
         behind = {link for link in new if any(one.target_id == link.target_id for one in self._pairs.namesakes(link))}
         places = {**self._ends(behind), **self._ends(set(new) - behind, OffsetSpec.EARLIEST)}
         self._record({link: OffsetPair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
 
     def _check_not_anew(self, link: MirrorLink, end: int) -> None:
-        """Refuse to go on in the middle of a topic that is not the one that was begun with, or not into what was."""
+        """Raise PipelineError if the source's or the target's topic was recreated since the mirror began."""
         if before := self._pairs.namesakes(link):
             is_source = all(one.topic_id != link.topic_id for one in before)
             name, side = (link.topic, self._source) if is_source else (link.target, self._target)
@@ -264,7 +271,7 @@ class MirrorBatchWriter:
         return configs_to_copy(self._source.cluster.topic_configs(topic))
 
     def _leave_out(self, topics: Mapping[str, TopicDescription]) -> None:
-        """Leave out those that the target's topics are mirrored to: going back they would get names of their own."""
+        """Leave out mirrors of the target's topics: under this mirror's names they would go back as other topics."""
         pairs: OffsetPairs = self._source.map.read(self._source.cluster)
         back = [link for link in pairs.links() if link.cluster == self._target.id]
         there = {link.target: link.topic for link in back if link.target_id == _topic_id_of(topics.get(link.target))}

@@ -1,8 +1,8 @@
-"""Which offset of a mirrored topic stands where which offset of its source stood: a compacted topic in the target.
+"""The offset map of a mirror: a compacted topic of the target that relates the source's offsets to the target's.
 
-A record of it says that everything before `sourceOffset` lies before `targetOffset`, and everything else not: one for
-each partition and batch, of which compaction leaves one for 100,000 offsets. Between two of them the records' own
-origin headers tell.
+A record says that all records before `sourceOffset` lie before `targetOffset`, and no others. There is one for each
+partition and batch, of which compaction leaves one for every 100,000 offsets. Between two of them the records' own
+headers of origin tell.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from spark_integration.topics.offsets import TopicPartition
 from spark_integration.topics.written import read_between
 
 SLOT_OFFSETS = 100_000
-# The slot of the first pair: compaction must not let a later one take its place.
+# The slot of the first pair, so that compaction does not replace it by a later one.
 FIRST_SLOT = -1
 POLICY, COMPACT = "cleanup.policy", "compact"
 
 
 class MirrorLink(NamedTuple):
-    """A partition and its mirror; ids tell topics apart that were deleted and made anew under their names."""
+    """A partition and its mirror; the ids distinguish topics that were recreated under their names."""
 
     cluster: str
     topic: str
@@ -47,53 +47,53 @@ class MirrorLink(NamedTuple):
 
 
 class OffsetPair(NamedTuple):
-    """Records with offsets below `source` lie below `target` there, the others do not."""
+    """Records with offsets below `source` lie below `target` there, and all others do not."""
 
     source: int
     target: int
 
 
 class OffsetPairs:
-    """The pairs that are known of each link, as the topic keeps them once it is compacted."""
+    """The known pairs of each link, as the compacted topic keeps them."""
 
     def __init__(self) -> None:
         self._slots: dict[MirrorLink, dict[int, OffsetPair]] = {}
         self._named: dict[MirrorLink, set[MirrorLink]] = {}
 
     def put(self, link: MirrorLink, slot: int, pair: OffsetPair) -> None:
-        """Keep a pair in the place of what its slot had."""
+        """Keep a pair, in place of the one that its slot held."""
         self._slots.setdefault(link, {})[slot] = pair
         self._named.setdefault(_without_ids(link), set()).add(link)
 
     def slot_of(self, link: MirrorLink, source: int) -> int:
-        """Return where a pair for that offset goes."""
+        """Return the slot of a pair with that source offset."""
         return source // SLOT_OFFSETS if link in self._slots else FIRST_SLOT
 
     def links(self) -> list[MirrorLink]:
-        """Return all that are known."""
+        """Return all known links."""
         return list(self._slots)
 
     def namesakes(self, link: MirrorLink) -> set[MirrorLink]:
-        """Return the links of the same names whose topics had other ids: one of the two was deleted and made anew."""
+        """Return the links with the same names whose topics had other ids: one of the topics was recreated."""
         return self._named.get(_without_ids(link), set()) - {link}
 
     def furthest(self, link: MirrorLink) -> int:
-        """Return the offset that the mirror has got to at least; -1 of a link that is not known."""
+        """Return the offset that the mirror has reached at least; -1 for an unknown link."""
         return max((pair.source for pair in self._slots.get(link, {}).values()), default=-1)
 
     def lower_bound(self, link: MirrorLink, source: int) -> int:
-        """Return a target offset below which there is nothing of *source* or later; the link must be known."""
+        """Return a target offset below which no record came from *source* or later; the link must be known."""
         pairs = self._slots[link].values()
         below = [pair.target for pair in pairs if pair.source <= source]
         return max(below, default=min(pair.target for pair in pairs))
 
     def upper_bound(self, link: MirrorLink, source: int) -> int | None:
-        """Return a target offset from which on there is nothing of *source* or earlier; None where none is known."""
+        """Return a target offset from which on no record came from *source* or earlier; None if none is known."""
         return min((pair.target for pair in self._slots.get(link, {}).values() if pair.source > source), default=None)
 
 
 class MirrorOffsetMap:
-    """The topic, and what it holds: read once, and kept up with by who writes it."""
+    """The topic of the map; its writer reads it once and then keeps the pairs up to date."""
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
         self._spark = spark
@@ -102,7 +102,7 @@ class MirrorOffsetMap:
         self._producer: Any = None
 
     def read(self, cluster: Cluster) -> OffsetPairs:
-        """Return what the topic holds; nothing where it is not there."""
+        """Return the pairs that the topic holds; none if it does not exist."""
         pairs = OffsetPairs()
         if self.topic not in cluster.topics([self.topic]):
             return pairs
@@ -114,7 +114,7 @@ class MirrorOffsetMap:
         return pairs
 
     def make(self, cluster: Cluster) -> None:
-        """Let the topic be there; raises PipelineError where one is that would lose what it is to keep."""
+        """Create the topic; raises PipelineError if one exists that would lose pairs."""
         if cluster.create_topic(self.topic, 1, {POLICY: COMPACT}):
             return
         policy = cluster.topic_configs(self.topic, with_defaults=True)[POLICY]
@@ -125,7 +125,7 @@ class MirrorOffsetMap:
             )
 
     def write(self, entries: Sequence[tuple[MirrorLink, int, OffsetPair]]) -> None:
-        """Write pairs into their slots; returns when they are there. Raises PipelineError."""
+        """Write pairs into their slots; returns when the broker has them. Raises PipelineError."""
         jvm: Any = self._spark._jvm
         if not entries:
             return
@@ -138,7 +138,7 @@ class MirrorOffsetMap:
             raise PipelineError(f"{self.topic}: {explain_failure(failure)}") from failure
 
     def close(self) -> None:
-        """Let the producer go."""
+        """Close the producer."""
         if self._producer is not None:
             self._producer.close()
 
@@ -160,7 +160,7 @@ def _without_ids(link: MirrorLink) -> MirrorLink:
 
 
 def parse_entry(topic: str, key: str, value: str) -> tuple[MirrorLink, int, OffsetPair]:
-    """Read a record of the topic: whose pair, its slot, the pair; raises PipelineError for another topic's."""
+    """Parse a record of the topic into link, slot and pair; raises PipelineError for a record of another kind of topic."""
     try:
         fields, offsets = json.loads(key), json.loads(value)
         slot = int(fields.pop("slot"))

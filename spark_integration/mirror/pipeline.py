@@ -22,14 +22,14 @@ from spark_integration.topics.source import find_source_topics, read_stream
 
 @dataclass(frozen=True)
 class MirrorSummary(Summary):
-    """What a mirror did; records that others wrote to the same partitions meanwhile are counted too."""
+    """What a mirror did; records that other producers wrote to the same partitions meanwhile count too."""
 
     batches: int
     records_written: int
     topics_created: int
     partitions_added: int
     offset_map: str
-    # Topics that a mirror of the target made, which do not go back.
+    # Topics that mirrors of the target made, which are not mirrored back.
     left_out: str | None = None
 
 
@@ -42,10 +42,10 @@ def mirror(
     names: TargetNames | None = None,
     offset_map: str = OFFSET_MAP,
 ) -> MirrorSummary:
-    """Write what *source* (options of Spark's Kafka source) reads to the cluster of *target* (options ``kafka.*``).
+    """Write the records of *source* (options of Spark's Kafka source) to the cluster of *target* (options ``kafka.*``).
 
-    Nothing is lost. Within a partition records keep their order, and none is written twice by a run that goes on after
-    another was killed: docs/SPARK.md says what is promised. The offset map is a topic of the target, made if need be.
+    Nothing is lost. Within a partition records keep their order, and a run that continues after a killed one writes
+    none twice; docs/SPARK.md says what is promised. The offset map is a topic of the target; a missing one is created.
     Raises PipelineError.
     """
     names = names or TargetNames()
@@ -75,7 +75,7 @@ def _check_topics(
     names: TargetNames,
     offset_map: str,
 ) -> list[str]:
-    """Return the topics that are there now to be mirrored."""
+    """Return the existing topics that are to be mirrored; raises PipelineError if they cannot be."""
     # Spark's options ignore case.
     if splitting := [option for option in source if option.lower() in map(str.lower, SPLITTING)]:
         raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it away")

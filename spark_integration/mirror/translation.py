@@ -1,4 +1,4 @@
-"""Where a consumer group goes on in the mirror of what it has read so far."""
+"""The pipeline `translate`: a consumer group continues in the mirror of the topics that it has read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_integration.topics.written import read_between
 
 @dataclass(frozen=True)
 class TranslateSummary(Summary):
-    """What became of a group's offsets; *offsets* are the target's, as JSON."""
+    """The translated offsets of a group; *offsets* are the target's, as JSON."""
 
     partitions: int
     not_mirrored: int
@@ -37,11 +37,11 @@ def translate(
     offset_map: str = OFFSET_MAP,
     commit: bool = True,
 ) -> TranslateSummary:
-    """Translate what *group* has committed in *source* into the offsets of the mirror in *target*, and commit them there.
+    """Translate the offsets that *group* has committed in *source* to those of the mirror in *target*, and commit them.
 
-    The group then reads what it has not read, and nothing of it is left out, also where a mirror of the target wrote to
-    the source; what is in the target twice it may read again. It must have no members in the target. Partitions that no
-    mirror wrote are counted, and not committed. Raises PipelineError.
+    The group then skips no record that it has not read, even if a mirror of the target wrote to the source. It may read
+    records again that the target holds twice. It must have no members in the target. Partitions that no mirror wrote
+    are counted, and not committed. Raises PipelineError.
     """
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
         if commit and (members := wrote.members(group)):
@@ -60,7 +60,7 @@ def translate(
                 f"{offset_map} on {wrote.bootstrap} knows nothing of what group {group} has read: mirror it first"
             )
         offsets = _translate_offsets(spark, target, wrote, pairs, wanted)
-        # Read before the end of the source is asked for: what it tells of lies before that.
+        # The map is read before the source's ends are, so that its offsets lie before them.
         pairs_back = MirrorOffsetMap(spark, source, offset_map).read(read)
         back = _links_back(_current_links(wrote, read, pairs_back), wanted)
         limits = _find_unread_of_target(spark, source, read, pairs_back, back)
@@ -72,7 +72,7 @@ def translate(
 
 
 def _current_links(source: Cluster, target: Cluster, pairs: OffsetPairs) -> list[MirrorLink]:
-    """Return the links whose topics are still those that they were made for."""
+    """Return the links whose topics still have the ids that they had when the link was made."""
     cluster = source.cluster_id()
     links = [link for link in pairs.links() if link.cluster == cluster]
     here, there = source.topics({link.topic for link in links}), target.topics({link.target for link in links})
@@ -81,7 +81,10 @@ def _current_links(source: Cluster, target: Cluster, pairs: OffsetPairs) -> list
 
 
 def _links_back(links: Iterable[MirrorLink], wanted: Mapping[MirrorLink, int]) -> dict[MirrorLink, int]:
-    """Return those of *links* that go back from where *wanted* go to, with the offsets in what they write."""
+    """Return the links among *links* that lead back from the targets of *wanted*, with their offsets.
+
+    These are offsets of the topics that the links back write to.
+    """
     offsets = {(link.target_partition, link.source_partition): offset for link, offset in wanted.items()}
     places = {link: (link.source_partition, link.target_partition) for link in links}
     return {link: offsets[place] for link, place in places.items() if place in offsets}
@@ -94,7 +97,7 @@ def _translate_offsets(
     pairs: OffsetPairs,
     wanted: Mapping[MirrorLink, int],
 ) -> Offsets:
-    """Find the first record of each link that came from the wanted offset or from behind it."""
+    """Return for each link the offset of the first record that came from the wanted offset or a later one."""
     places = [link.target_partition for link in wanted]
     earliest, latest = (cluster.offsets(places, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     begin: Offsets = {}
@@ -111,9 +114,10 @@ def _translate_offsets(
 def _find_unread_of_target(
     spark: SparkSession, options: Mapping[str, str], source: Cluster, pairs: OffsetPairs, back: Mapping[MirrorLink, int]
 ) -> Offsets:
-    """Say from which offset on the group may not have read the target's own records, of those that are mirrored *back*.
+    """Return the first offset of the target's own records that the group may not have read in the source.
 
-    These are what it finds in the source from its offset there on, and what the mirror has not come to.
+    Those are the records that lie after the group's offset in the source, mirrored by the links *back*, and those that
+    this mirror has not reached.
     """
     if not back:
         return {}
@@ -133,7 +137,7 @@ def _find_unread_of_target(
 def _first_by_partition(
     spark: SparkSession, records: DataFrame, wanted: Mapping[MirrorLink, int], column: str
 ) -> Offsets:
-    """Return the least of *column* over what a mirror wrote, for each of its partitions, from the wanted offsets on."""
+    """Return the least *column* of the mirrored records of each partition, from the wanted offsets on."""
     rows = [(link.cluster, link.topic, link.partition, link.target, offset) for link, offset in wanted.items()]
     schema = "origin_cluster string, origin_topic string, origin_partition int, topic string, wanted bigint"
     asked = spark.createDataFrame(rows, schema)

@@ -1,4 +1,4 @@
-"""A streaming query from its start to its end, with those who are told of its batches."""
+"""A streaming query from its start to its end, and the observers of its batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spark_integration.state.checkpoint import read_finished_offsets
 from spark_integration.topics.cluster import Cluster
 
 POLL_S = 0.5
-# What Spark says where a batch and the offsets that AvailableNow looked up at its start have not the same partitions.
+# Spark's words if a batch lacks partitions that AvailableNow found at the query's start.
 LACKS_PARTITIONS = "should provide the same topic partitions in pre-fetched offset"
 
 
@@ -35,16 +35,16 @@ def run_query(
     cluster: Cluster | None = None,
     observers: Sequence[Observer] = (),
 ) -> ReadTally:
-    """Start what *writer* describes and wait until it has ended; return what was read.
+    """Start the query that *writer* describes, and wait until it has ended; return the numbers of rows and batches.
 
-    A query that runs on ends by SIGINT or SIGTERM, between two batches where Spark lets it. *cluster*, where the offsets
-    of `commit_group` go, is the one that is read. Raises whatever made the query fail, and PipelineError.
+    SIGINT or SIGTERM ends a query that runs on, between two batches if Spark lets it. *cluster* is the one that is
+    read, and gets the offsets of `commit_group`. Raises the query's failure, and PipelineError.
     """
     tally = ReadTally()
     committer = _make_committer(cluster, options)
     if committer is not None:
         committer.check()
-        # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
+        # An earlier run may have been killed between a batch and its commit, and this run may have nothing to read.
         committer.commit(read_finished_offsets(spark, options.checkpoint_location) or {})
     files = [made for made in (_make_json_lines(options), _make_prometheus(options), committer) if made is not None]
     query_name = options.query_name or name
@@ -68,8 +68,8 @@ def _run_until_planned_end(
     except StreamingQueryException as failure:
         if LACKS_PARTITIONS not in str(failure):
             raise
-        # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
-        # them. So that batch runs by itself first.
+        # A killed run left a batch that was planned before partitions were added, and AvailableNow requires them in it.
+        # It would fail for ever, so that batch runs by itself first.
         _run_once(writer.trigger(once=True), listener, stopped)
         _run_once(writer.trigger(**trigger), listener, stopped)
 
@@ -114,7 +114,7 @@ def _added_listener(spark: SparkSession, listener: KafkaListener) -> Iterator[No
 
 @contextmanager
 def catch_stop_signals() -> Iterator[threading.Event]:
-    """Set the event upon SIGINT and SIGTERM instead of ending at once; outside the main thread there are no signals."""
+    """Set the event upon SIGINT and SIGTERM instead of ending the process; only the main thread receives signals."""
     stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopped

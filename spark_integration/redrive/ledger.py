@@ -14,11 +14,11 @@ from spark_integration.topics.offsets import Offsets, format_offsets, parse_offs
 
 
 class RedriveLedger:
-    """Which dead letters were redriven: ``done/N`` (Parquet) holds those of run N, ``begun/N`` says that it has begun.
+    """Which dead letters were redriven: ``done/N`` (Parquet) lists those of run N.
 
-    The records of a run that was killed are found in the topics, from the ends that ``begun/N`` names on.
-    ``topics/NAME`` holds the id of the dead letters' topic, since another topic of that name has other letters at the
-    same offsets.
+    ``begun/N`` says that run N has begun. The letters of a killed run are found in the topics, from the offsets in
+    ``begun/N`` on. ``topics/NAME`` holds the id of the dead letters' topic, since another topic of that name has other
+    letters at the same offsets.
     """
 
     def __init__(self, spark: SparkSession, path: str, letters: TopicDescription) -> None:

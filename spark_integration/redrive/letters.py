@@ -19,7 +19,7 @@ from spark_integration.topics.origin import PREFIX as ORIGIN
 from spark_integration.topics.written import read_between
 from spark_integration.validate.outputs import DETAIL, REASON
 
-# Headers after a record's own and those of its origin: which dead letter it was. A letter that died and was redriven
+# Headers after a record's own ones and those of its origin: the dead letter that it was. A letter that was redriven
 # several times has them several times.
 PREFIX = "kafkacompat-redriven-"
 PLACE = ("topic", "partition", "offset")

@@ -19,7 +19,7 @@ from spark_integration.topics.written import read_between
 
 @dataclass(frozen=True)
 class RedriveSummary(Summary):
-    """Dead letters written back, those that --where leaves out, those of earlier runs, and records that are no letters."""
+    """Letters that were redriven, left out by --where, or redriven by earlier runs, and records that are no letters."""
 
     redriven: int
     left_out: int

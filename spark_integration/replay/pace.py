@@ -1,4 +1,4 @@
-"""No more than so many records a second: slices of one second each, every one a job of Spark."""
+"""A limit on the records a second: slices of one second each, every one a job of Spark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from spark_integration.topics.frames import persist_frame
 from spark_integration.topics.sink import PARTITION
 
 NUMBER = "number"
-# Spark's monotonically_increasing_id: the task above these bits, the row within it below.
+# Spark's monotonically_increasing_id has the task above these bits, and the row within it below.
 ROW_BITS = 33
-# A slice looks at the blocks that are kept; one that holds none of it is left out by what is known of its numbers.
+# A slice scans the blocks that are kept; Spark skips those whose numbers lie outside of it.
 BLOCK_RECORDS = 500_000
 
 
 class BlockSpan(NamedTuple):
-    """Rows *first* to *last*, both within, of one block."""
+    """Rows *first* to *last*, both included, of one block."""
 
     block: int
     first: int
@@ -36,7 +36,8 @@ def write_paced(
 ) -> int:
     """Write the *count* records of *frame* in the order of time, *rate* a second at most, until *stopped*.
 
-    Returns how many were written. It is sorted once and kept by the executors meanwhile, in memory as far as they go.
+    Returns the number of written records. The frame is sorted once, and the executors keep it meanwhile, in memory as
+    far as it fits.
     """
     blocks = sort_by_time(frame, math.ceil(count / BLOCK_RECORDS))
     done = 0
@@ -44,14 +45,17 @@ def write_paced(
         counts = _block_counts(numbered)
         for first, end in paced_slices(sum(counts), rate, stopped.wait):
             piece = numbered.where(_is_within(block_spans(counts, first, end)))
-            # From several blocks it would be several tasks, which know no order of each other.
+            # Rows of several blocks would be several tasks, which run in no order.
             write(piece.repartition(1).sortWithinPartitions(NUMBER))
             done = end
     return done
 
 
 def sort_by_time(frame: DataFrame, blocks: int) -> DataFrame:
-    """Sort by time into *blocks* tasks, and a partition's records by offset where their times run backwards."""
+    """Sort by time into *blocks* tasks.
+
+    Where times run backwards, a partition's records keep the order of their offsets.
+    """
     until_here = Window.partitionBy(*PARTITION).orderBy("offset")
     timed = frame.withColumn("at", sql.max("timestamp").over(until_here))
     order = ("at", *PARTITION, "offset")
@@ -59,14 +63,14 @@ def sort_by_time(frame: DataFrame, blocks: int) -> DataFrame:
 
 
 def _block_counts(numbered: DataFrame) -> list[int]:
-    """Return how many rows each block has."""
+    """Return the number of rows of each block."""
     rows = numbered.groupBy(sql.shiftright(NUMBER, ROW_BITS).alias("block")).count().collect()
     counts = {row.block: row["count"] for row in rows}
     return [counts.get(block, 0) for block in range(max(counts, default=-1) + 1)]
 
 
 def block_spans(counts: Sequence[int], first: int, end: int) -> list[BlockSpan]:
-    """Return where rows *first* to *end* (not within) of all lie in blocks of *counts* rows."""
+    """Return the spans of rows *first* to *end* (excluded) of all rows, in blocks of *counts* rows."""
     found, begin = [], 0
     for block, count in enumerate(counts):
         low, high = max(first - begin, 0), min(end - begin, count)
@@ -85,7 +89,7 @@ def _is_within(wanted: Sequence[BlockSpan]) -> Column:
 def paced_slices(
     count: int, rate: int, wait: Callable[[float], bool], now: Callable[[], float] = time.monotonic
 ) -> Iterator[tuple[int, int]]:
-    """Yield slices of 0…*count*, each a second after the one before it at the earliest; end where *wait* says so."""
+    """Yield slices of 0…*count*, each at least a second after the one before it; end when *wait* returns True."""
     due = now()
     for first in range(0, count, rate):
         if wait(max(0.0, due - now())):

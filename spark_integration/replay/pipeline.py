@@ -1,4 +1,4 @@
-"""An archive back into topics, in the order of each partition."""
+"""The pipeline `replay`: an archive back into topics, in the order of each partition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spark_integration.topics.written import find_first_missing, find_written_re
 
 @dataclass(frozen=True)
 class ReplaySummary(Summary):
-    """What a replay did, or would do; of those selected some may have been there already."""
+    """What a replay did, or would do; the target may have held some of the selected records already."""
 
     topics: int
     partitions: int
@@ -50,11 +50,11 @@ def replay(
     again: bool = False,
     dry_run: bool = False,
 ) -> ReplaySummary:
-    """Write what *selection* means of the archive at *path* into topics of *target* (options ``kafka.*``).
+    """Write the records that *selection* means of the archive at *path* into topics of *target* (options ``kafka.*``).
 
-    Records keep their partition (*partitioner* ``keep``) or get that of their key's hash (``key``). What the target has
-    already, as its records' origin headers tell, is left out unless *again*. All of the archive is read before the first
-    record is written, so nothing is written of one that is damaged. *rate*: records a second at most. Raises
+    Records keep their partition (*partitioner* ``keep``) or get that of their key's hash (``key``). Records that the
+    target has already, as its headers of origin tell, are skipped unless *again*. The whole archive is read before the
+    first record is written, so a damaged archive writes nothing. *rate*: records a second at most. Raises
     PipelineError.
     """
     selection, names = selection or ReplaySelection(), names or TargetNames()
@@ -85,7 +85,7 @@ def replay(
 
 
 def _count_partitions(spark: SparkSession, path: str) -> dict[str, int]:
-    """Return how many partitions each topic of the archive has, as far as it knows."""
+    """Return the number of partitions of each topic of the archive, as far as it knows them."""
     counts: dict[str, int] = {}
     for topic, partition in read_manifest(spark, path).covered:
         counts[topic] = max(counts.get(topic, 0), partition + 1)
@@ -107,7 +107,7 @@ def _check_partitions(cluster: Cluster, there: Mapping[str, TopicDescription], l
 
 
 def _read_filled_ranges(cluster: Cluster, topics: Iterable[str]) -> tuple[Offsets, Offsets]:
-    """Return the first and the next offset of each partition that holds anything."""
+    """Return the first and the next offset of each partition that holds records."""
     partitions = cluster.partitions(topics)
     begin, end = (cluster.offsets(partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     held = [one for one in partitions if begin[one] < end[one]]

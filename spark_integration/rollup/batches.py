@@ -1,4 +1,4 @@
-"""One micro-batch of a rollup: counted, put into the table, told to the topic, and what is too old taken out of both."""
+"""Micro-batches of a rollup: results into table and topic, old windows out of both."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from spark_integration.topics.written import read_between
 class RollupBatchWriter:
     """Writes each micro-batch (a foreachBatch function).
 
-    Everything that is written is the same when it is written again, and the account of the batch comes last. So a batch
-    that was cut off anywhere is done again from its beginning, and one that has its account is left as it is.
+    Every step writes the same if it is repeated, and the batch's account is written last. So a batch that was cut off
+    anywhere is repeated from its beginning, and a batch that has its account is skipped.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class RollupBatchWriter:
         self.failure: PipelineError | None = None
 
     def __call__(self, results: DataFrame, number: int) -> None:
-        """Write what the batch has, unless an earlier run did."""
+        """Write the batch, unless an earlier run did."""
         try:
             account = self._ledger.read(number)
             if account is None:
                 self._write(results, number)
             else:
-                # The state that the results come from is kept by computing them.
+                # Spark keeps its state by computing the results.
                 results.write.format("noop").mode("overwrite").save()
                 self._drop(account)
         except PipelineError as problem:
@@ -64,7 +64,7 @@ class RollupBatchWriter:
         planned = read_planned_batch(self._spark, self._checkpoint, number)
         horizon_ms = self._horizon_ms(before, planned)
         counted = self._count(before, planned)
-        # One computation for both sinks: they get the same values to the last digit.
+        # Both sinks get the results of one computation, so that they are equal to the last digit.
         with persist_frame(results) as rows:
             current = rows if horizon_ms is None else rows.where(~is_window_over(horizon_ms))
             written = current.count()
@@ -82,14 +82,14 @@ class RollupBatchWriter:
         self._drop(account)
 
     def _horizon_ms(self, before: RollupAccount, planned: PlannedBatch) -> int | None:
-        """Return up to where windows are too old; it never goes back, for what was taken out is gone."""
+        """Return the time up to which windows are too old; it never decreases, since removed windows are gone."""
         if self._rollup.retention_ms is None or planned.watermark_ms == 0:
             return before.horizon_ms
         horizon_ms = planned.watermark_ms - self._rollup.retention_ms
         return horizon_ms if before.horizon_ms is None else max(horizon_ms, before.horizon_ms)
 
     def _count(self, before: RollupAccount, planned: PlannedBatch) -> RollupAccount:
-        """Count the records of the batch, once more from the topic, and put aside those that do not parse."""
+        """Count the records of the batch by reading them again, and write dead letters."""
         if planned.start == planned.end:
             return before
         records = read_between(self._spark, client_options(self._source), planned.start, planned.end)
@@ -100,7 +100,7 @@ class RollupBatchWriter:
         return replace(before, **{name: getattr(before, name) + count for name, count in row.asDict().items()})
 
     def _write_tombstones(self, done_ms: int | None, horizon_ms: int | None) -> int:
-        """Write tombstones for the windows between the horizon of the batch before and this one's; return how many."""
+        """Write tombstones for windows between the last horizon and this one; return their number."""
         there = None if horizon_ms is None or horizon_ms == done_ms else self._table.read()
         if horizon_ms is None or there is None:
             return 0

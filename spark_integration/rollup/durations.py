@@ -1,4 +1,4 @@
-"""Lengths of time in Spark's words, and the windows that they make."""
+"""Lengths of time as Spark writes them, and the windows that they make."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ UNITS_MS = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-# As Spark reads it: a space behind the number, and behind the unit.
+# Like Spark, require a space after the number and an end after the unit.
 _PART = re.compile(rf"(\d+)\s+({'|'.join(UNITS_MS)})s?\b")
 
 
 def parse_duration_ms(text: str, option: str) -> int:
-    """Read ``1 minute`` or ``1 hour 30 minutes``; raises PipelineError that names *option*."""
+    """Parse ``1 minute`` or ``1 hour 30 minutes``; raises PipelineError that names *option*."""
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
         raise PipelineError(
@@ -37,12 +37,12 @@ class WindowLengths(NamedTuple):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an event can be in several."""
+        """Whether an event can be in several windows."""
         return self.slide_ms < self.length_ms
 
 
 def parse_windows(window: str, slide: str | None) -> WindowLengths:
-    """Read the two options; raises PipelineError where they make no windows."""
+    """Parse the two options; raises PipelineError if they make no windows."""
     length_ms = parse_duration_ms(window, "window")
     slide_ms = length_ms if slide is None else parse_duration_ms(slide, "slide")
     if length_ms == 0 or slide_ms == 0:

@@ -1,4 +1,4 @@
-"""Records as events: what is read of their JSON, which of them do not parse, and which come too late."""
+"""Records as events: their fields, those that cannot be parsed, and those that are late."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from spark_integration.topics.casts import try_cast
 TIME = "event_time"
 REASON = "dead_reason"
 PARSED = "parsed"
-# What is wrong with a dead letter: its value is no JSON object; it has no time, or none that can be read.
+# Why a record is a dead letter: its value is no JSON object, or it has no time that can be read.
 MALFORMED, NO_TIME = "malformed", "no-time"
 MAX_DOUBLE = 1.7976931348623157e308
-# Years of four digits: what lies beyond has no date in most programs.
+# Years of four digits: times beyond them have no date in most programs.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
@@ -49,9 +49,9 @@ def roll_up_events(records: DataFrame, rollup: RollupSettings) -> DataFrame:
 
 
 def count_events(records: DataFrame, rollup: RollupSettings, late_until_ms: int) -> DataFrame:
-    """Return one row: `rows`, `dead_rows`, and events all (`late_rows`) or only some of whose windows were over.
+    """Return one row: `rows`, `dead_rows`, and the events of whose windows all (`late_rows`) or some were over.
 
-    Spark's own figure (numRowsDroppedByWatermark) counts groups of events, after those of a batch are put together.
+    Spark's own figure (numRowsDroppedByWatermark) counts groups, after the events of a batch were grouped.
     """
     alive = sql.col(REASON).isNull()
     first_end, last_end = _window_ends(rollup.windows)
@@ -80,12 +80,12 @@ def _finite_number(text: Column) -> Column:
 
 
 def _parse_value(paths: Iterable[Path]) -> Column:
-    # With an option given Spark reads the whole of a value and not just the fields asked for, and so sees where it is broken.
+    # With an option given, Spark parses the whole value and not only the fields, and so finds broken ones.
     return sql.from_json(sql.col("value").cast("string"), schema_of_paths(paths), {"mode": "PERMISSIVE"})
 
 
 def _event_time(path: Path | None) -> Column:
-    """Return the time of an event; null where there is none, or one of another year than those of four digits."""
+    """Return the time of an event; null if it has none, or one whose year has not four digits."""
     time = sql.col("timestamp") if path is None else _parse_time(path)
     return sql.when(sql.unix_millis(time).between(FIRST_MS, LAST_MS), time)
 
@@ -94,7 +94,7 @@ def _parse_time(path: Path) -> Column:
     text = value_at(path)
     number = try_cast(try_cast(text, "double"), "bigint")
     told = sql.when(number.isNotNull(), sql.timestamp_millis(_null_out_of_bounds(number)))
-    # A time without a date would be that of the day on which it is read.
+    # A time without a date would be read as one of today.
     return told.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
 
 
@@ -108,11 +108,11 @@ def _dead_reason() -> Column:
 
 
 def _window_ends(windows: WindowLengths) -> tuple[Column, Column]:
-    """Return when the first and the last window of an event end, in milliseconds; they hold its time but for their end."""
+    """Return the ends of an event's first and last window in milliseconds; a window's end is not part of it."""
     slide = sql.lit(windows.slide_ms)
     time_ms = sql.unix_millis(TIME)
     last_end = time_ms - sql.pmod(time_ms, slide) + windows.length_ms
-    # The first window is the first one to begin after the event's time less a window's length.
+    # The first window is the first that begins after the event's time less a window's length.
     before = time_ms - windows.length_ms
     first_end = before - sql.pmod(before, slide) + windows.slide_ms + windows.length_ms
     return first_end, last_end

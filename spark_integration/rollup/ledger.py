@@ -1,7 +1,7 @@
-"""What a rollup keeps beside Spark's checkpoint: which options it is of, and for each batch what it came to.
+"""The ledger of a rollup, beside Spark's checkpoint: its options, and the totals after each batch.
 
-In the checkpoint's folder ``rollup``: ``options.json``, and ``N``, written once batch N is in the topic and in the
-table. A batch that is run again, as Spark did not get to note that it was done, finds it and writes nothing.
+The checkpoint's folder ``rollup`` holds ``options.json``, and ``N`` once batch N is in the topic and in the table. If
+Spark repeats a batch because it was killed before it noted its end, the batch finds its file and writes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spark_integration.state.files import HadoopFiles
 
 FOLDER = "rollup"
 OPTIONS = f"{FOLDER}/options.json"
-# In the table's folder; readers of Parquet and Delta leave out what begins with an underscore.
+# It lies in the table's folder; readers of Parquet and Delta skip names that begin with an underscore.
 MARKER = "_rollup.json"
 
 Description = dict[str, str | None]
@@ -26,9 +26,9 @@ Description = dict[str, str | None]
 
 @dataclass(frozen=True)
 class RollupAccount:
-    """What all batches up to one came to.
+    """The totals of all batches up to one.
 
-    *horizon_ms*: windows that end there or before are past their retention, tombstones are written for them.
+    *horizon_ms*: windows that end there or before are past their retention, and have tombstones.
     """
 
     rows: int = 0
@@ -53,7 +53,7 @@ class RollupLedger:
         return RollupAccount(**json.loads(self._files.read(name))) if self._files.exists(name) else None
 
     def before(self, number: int) -> RollupAccount:
-        """Return the account of the batch before; raises PipelineError where it is lost."""
+        """Return the account of the batch before; raises PipelineError if it is lost."""
         account = RollupAccount() if number == 0 else self.read(number - 1)
         if account is None:
             raise PipelineError(
@@ -63,12 +63,15 @@ class RollupLedger:
         return account
 
     def latest(self) -> RollupAccount:
-        """Return the account of the last batch that is done."""
+        """Return the account of the last finished batch."""
         numbers = self._files.numbers(FOLDER)
         return (self.read(numbers[-1]) if numbers else None) or RollupAccount()
 
     def write(self, number: int, account: RollupAccount) -> None:
-        """Note that a batch is done; the one before it stays, in case it is run again, those before that go."""
+        """Write the account of a finished batch.
+
+        The account before it is kept, in case that batch is repeated; older ones are removed.
+        """
         self._files.write_new(f"{FOLDER}/{number}", json.dumps(asdict(account)))
         for old in self._files.numbers(FOLDER):
             if old < number - 1:
@@ -80,7 +83,7 @@ class RollupLedger:
         return bool(self._files.numbers(FOLDER))
 
     def claim(self, rollup: RollupSettings, table: HadoopFiles) -> None:
-        """Make checkpoint and table those of this rollup, or refuse: they belong together, and to the same options."""
+        """Bind checkpoint and table to each other and to these options; raises PipelineError if they are of others."""
         mine = self.check(rollup, table)
         if not self._files.exists(OPTIONS):
             self._files.write_new(OPTIONS, json.dumps(mine))
@@ -88,8 +91,11 @@ class RollupLedger:
             table.write_new(MARKER, json.dumps({"id": mine["id"]}))
 
     def check(self, rollup: RollupSettings, table: HadoopFiles) -> Description:
-        """Refuse a checkpoint or a table of another rollup; return what the checkpoint is of. Nothing is written."""
-        # The same words mean another folder where they are said in another one.
+        """Raise PipelineError for a checkpoint or table of another rollup; return the checkpoint's options.
+
+        Writes nothing.
+        """
+        # A relative path means another folder in another working directory, so the full one is compared.
         wanted = {**rollup.fixed_options(), "path": table.uri}
         mine = self._description(wanted)
         self._refuse_other_options(wanted, mine)

@@ -30,9 +30,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class RollupSummary(Summary):
     """What a run did.
 
-    *late_rows* had no window that was not over; of *partly_late_rows* some windows were (with `slide` alone);
-    *dead_rows* do not parse. *watermark*: windows that end later are open still. *retained_from*: windows that end
-    there or before are taken out.
+    *late_rows* had no open window; of *partly_late_rows* some windows were over (with `slide` alone); *dead_rows*
+    cannot be parsed. *watermark*: windows that end later are still open. *retained_from*: windows that end there or
+    before were removed.
     """
 
     rows: int
@@ -49,9 +49,10 @@ class RollupSummary(Summary):
 def rollup(
     spark: SparkSession, source: Mapping[str, str], settings: RollupSettings, stream: StreamOptions
 ) -> RollupSummary:
-    """Roll up what *source* (options of Spark's Kafka source) has, until the trigger of *stream* is satisfied.
+    """Roll up the records of *source* (options of Spark's Kafka source), until the trigger of *stream* is satisfied.
 
-    Exactly once in the table and, by its keys, in the topic, over kills and new starts. Raises PipelineError.
+    Exactly once in the table and, by its keys, in the topic, even if runs are killed and restarted. Raises
+    PipelineError.
     """
     settings.check()
     _check_folders(settings, stream)
@@ -62,7 +63,7 @@ def rollup(
         ledger.check(settings, folder)
         results = roll_up_events(read_stream(spark, source), settings)
         create_topics(cluster, settings)
-        # With the last thing that can be refused behind it: what is claimed belongs to these options for ever.
+        # The last step that can fail comes first, since claimed folders belong to these options for good.
         ledger.claim(settings, folder)
         before = ledger.latest()
         table = TABLES[settings.format](spark, settings)
@@ -71,7 +72,7 @@ def rollup(
         try:
             tally = run_query(spark, writer, stream, name="rollup", cluster=cluster)
         except Exception:
-            # What Spark tells of a failure in the batch is the whole traceback.
+            # Spark reports a failure within a batch by its whole traceback.
             if batches.failure is not None:
                 raise batches.failure from None
             raise

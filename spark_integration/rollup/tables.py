@@ -1,4 +1,4 @@
-"""The table of a rollup's results: a row for each window and dimensions, in Parquet or Delta."""
+"""The table of a rollup's results, in Parquet or Delta: a row for each window and combination of dimensions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DAY_MS = 86_400_000
 
 
 class RollupTable(Protocol):
-    """Where results go; all of it can be done again, and then changes nothing."""
+    """The table of results; each operation can be repeated, and then changes nothing."""
 
     def put(self, number: int, rows: DataFrame) -> None:
-        """Put the results of a batch into the table, in place of what it has of the same window and dimensions."""
+        """Put the results of a batch into the table, in place of rows with the same window and dimensions."""
 
     def read(self) -> DataFrame | None:
-        """Return the table; None as long as it has no row."""
+        """Return the table; None while it has no row."""
 
     def drop(self, horizon_ms: int) -> None:
         """Drop windows that end at the horizon or before."""
@@ -42,7 +42,7 @@ def add_window_date(rows: DataFrame) -> DataFrame:
 
 
 class ParquetTable:
-    """Folders ``batch=N/date=D``: a batch is put in place whole, and goes day by day once its windows are too old."""
+    """Folders ``batch=N/date=D``: a batch is put in place whole, and old windows are dropped day by day."""
 
     def __init__(self, spark: SparkSession, rollup: RollupSettings) -> None:
         self._spark = spark
@@ -67,7 +67,7 @@ class ParquetTable:
                 self._files.remove(batch)
 
     def _end_ms(self, folder: str) -> int:
-        """Return when the last window that begins on the day of *folder* can end."""
+        """Return the latest time at which a window that begins on the day of *folder* can end."""
         return (_day_number(folder.removeprefix("date=")) + 1) * DAY_MS - 1 + self._length_ms
 
     def _batches(self) -> list[str]:
@@ -82,7 +82,7 @@ def _day_number(text: str) -> int:
 
 
 class DeltaTable:
-    """A Delta table, split by date: results are merged into it by window and dimensions."""
+    """A Delta table, partitioned by date; results are merged into it by window and dimensions."""
 
     def __init__(self, spark: SparkSession, rollup: RollupSettings) -> None:
         self._spark = spark

@@ -1,4 +1,4 @@
-"""The compacted topic of a rollup's results, and the topic of what does not parse."""
+"""The compacted topic of a rollup's results, and the topic of records that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from spark_integration.topics.sink import json_options, write_batch
 from spark_integration.topics.source import find_source_topics
 
 POLICY = "cleanup.policy"
-# As `validate` has it.
+# The same header as that of `validate`.
 REASON_HEADER = "kafkacompat-dead-letter-reason"
-# Windows begin and end at milliseconds.
+# Windows begin and end at whole milliseconds.
 JSON = json_options(fraction_digits=3)
 
 
 def upsert_records(rows: DataFrame, rollup: RollupSettings) -> DataFrame:
-    """Return results as records: key and value are JSON objects, the key of window start and dimensions."""
+    """Return results as records: key and value are JSON objects; the key has the window's start and the dimensions."""
     return rows.select(_json_column(rollup.key_columns).alias("key"), _json_column(rollup.value_columns).alias("value"))
 
 
 def tombstone_records(rows: DataFrame, rollup: RollupSettings) -> DataFrame:
-    """Return records without a value, with which compaction removes these results (KIP-58)."""
+    """Return records without a value, by which compaction removes these results (KIP-58)."""
     return rows.select(_json_column(rollup.key_columns).alias("key"), sql.lit(None).cast("binary").alias("value"))
 
 
 def dead_letter_records(dead: DataFrame) -> DataFrame:
-    """Return records that do not parse as they were, with headers that say where they were and what is wrong."""
+    """Return records that cannot be parsed, unchanged but for headers that tell their origin and the reason."""
     reason = sql.struct(sql.lit(REASON_HEADER).alias("key"), sql.col(REASON).cast("binary").alias("value"))
     headers = sql.concat("headers", sql.array(reason).cast(HEADERS_TYPE))
     return add_origin(dead).withColumn("headers", headers).select("key", "value", "headers")
 
 
 def write_to_topic(records: DataFrame, source: Mapping[str, str], topic: str) -> None:
-    """Write records to a topic of the cluster that is read; returns when all are there."""
+    """Write records to a topic of the source's cluster; returns when the broker has them all."""
     write_batch(records, {**client_options(source), "topic": topic})
 
 
 def client_options(source: Mapping[str, str]) -> dict[str, str]:
-    """Return those of Spark's options that say how the cluster is reached, not what is read."""
+    """Return those of Spark's options that tell how the cluster is reached, and not what is read."""
     return {name: value for name, value in source.items() if name.startswith(KAFKA)}
 
 
 def check_topics(cluster: Cluster, rollup: RollupSettings, source: Mapping[str, str], begun: bool) -> None:
-    """Refuse topics that would be read and written, and one that keeps no last values; raises PipelineError."""
+    """Raise PipelineError for topics that would be both read and written, or that would lose last values."""
     written = [rollup.topic, *([rollup.dead_topic] if rollup.dead_topic else [])]
     read = find_source_topics(cluster, source)
     if both := [name for name in written if name in read or _would_be_read(cluster, name, source)]:
@@ -68,7 +68,7 @@ def check_topics(cluster: Cluster, rollup: RollupSettings, source: Mapping[str, 
 
 
 def _would_be_read(cluster: Cluster, name: str, source: Mapping[str, str]) -> bool:
-    """Whether a topic that may not be there yet would be read as well."""
+    """Return whether a topic that may not exist yet would be read as well."""
     return "subscribePattern" in source and bool(cluster.names_matching(source["subscribePattern"], [name]))
 
 
@@ -82,7 +82,7 @@ def _check_compacted(cluster: Cluster, rollup: RollupSettings) -> None:
 
 
 def create_topics(cluster: Cluster, rollup: RollupSettings) -> None:
-    """Create the topics that are missing, the one of results compacted."""
+    """Create the missing topics, the one of results compacted."""
     cluster.create_topic(rollup.topic, rollup.partitions, {POLICY: "compact"})
     if rollup.dead_topic:
         cluster.create_topic(rollup.dead_topic, rollup.partitions)

@@ -1,7 +1,7 @@
-"""Brings jars from Maven Central: by Maven where it is installed, else by the Ivy that is among Spark's own jars.
+"""Fetches jars from Maven Central: with Maven if it is installed, else with the Ivy among Spark's own jars.
 
-Maven obeys the user's settings.xml (mirrors, proxies). Ivy needs nothing but Java; what JAVA_TOOL_OPTIONS holds
-(``-Dhttps.proxyHost=...``) reaches both. Every coordinate is fetched by itself: Spark brings what these jars need.
+Maven obeys the user's settings.xml (mirrors, proxies). Ivy needs nothing but Java. Both obey JAVA_TOOL_OPTIONS
+(``-Dhttps.proxyHost=...``). Dependencies are not fetched, since Spark has them all.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def find_java() -> str:
 
 
 def parse_java_release(text: str) -> int:
-    """Return the release that ``java -version`` tells: 17 for "17.0.15", 8 for "1.8.0_402"."""
+    """Return the release in the output of ``java -version``: 17 for "17.0.15", 8 for "1.8.0_402"."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if found is None:
         raise PipelineError(f"java -version answers {text.strip()[:200]!r}: install a JDK 17, which Spark runs on")
@@ -69,12 +69,12 @@ def parse_java_release(text: str) -> int:
 
 
 def read_java_version() -> str:
-    """Return what Spark's java says of itself; raises PipelineError when there is none."""
+    """Return the output of ``java -version`` of Spark's Java; raises PipelineError if there is none."""
     return subprocess.run([find_java(), "-version"], capture_output=True, text=True, timeout=60).stderr
 
 
 def check_java(installation: SparkInstallation, version: str) -> int:
-    """Return the release of a Java that says *version* of itself; raises PipelineError when this Spark cannot run on it."""
+    """Return the release of a Java whose version is *version*; raises PipelineError if this Spark cannot run on it."""
     release = parse_java_release(version)
     fitting = RELEASES[minor_release(installation.spark)].java
     if release not in fitting:
@@ -86,7 +86,7 @@ def check_java(installation: SparkInstallation, version: str) -> int:
 
 
 def jar_folders(installation: SparkInstallation, packages: Sequence[str]) -> list[Path]:
-    """Return a folder of jars for each package, fetched the first time; raises PipelineError when they cannot be had."""
+    """Return a folder of jars for each package, fetched the first time; raises PipelineError if they cannot be fetched."""
     return [_jar_folder(installation, package_coordinates(installation, package)) for package in packages]
 
 
@@ -103,12 +103,12 @@ def _jar_folder(installation: SparkInstallation, wanted: Sequence[str]) -> Path:
 
 
 def render_pom(wanted: Sequence[str]) -> str:
-    """Return a pom that names these coordinates and nothing that they need in turn."""
+    """Return a pom that names these coordinates without their dependencies."""
     return _POM.format("\n".join(_POM_DEPENDENCY.format(*coordinate.split(":")) for coordinate in wanted))
 
 
 def render_ivy_file(wanted: Sequence[str]) -> str:
-    """Return an ivy.xml that names these coordinates and nothing that they need in turn."""
+    """Return an ivy.xml that names these coordinates without their dependencies."""
     lines = (_IVY_DEPENDENCY.format(*map(quoteattr, coordinate.split(":"))) for coordinate in wanted)
     return _IVY.format("\n".join(lines))
 
@@ -154,7 +154,7 @@ def _run_tool(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
 
 
 def first_complaint(output: str) -> str:
-    """Return the first line with which Maven or Ivy complains, without its colours and marks."""
+    """Return the first line of Maven's or Ivy's output that names a problem, without colours and marks."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     bad = re.compile(r"\[ERROR\]|not found|unresolved|exception", re.IGNORECASE)
     line = next(filter(bad.search, plain.splitlines()), "it gives no reason")

@@ -1,6 +1,6 @@
-"""Which jars go with which release of Spark: what a session fetches once and keeps in the user's cache.
+"""The jars that fit each release of Spark; a session fetches them once and keeps them in the user's cache.
 
-Maven Central does not hold every artefact of every release. The table says which could be had, and the tests of
+Maven Central lacks some artefacts of some releases. The table names those that could be fetched, and the tests of
 ``make spark`` run with them; `docs/decisions/007-spark.md` says how it was made.
 """
 
@@ -20,10 +20,10 @@ NO_PYSPARK = "PySpark is not installed: run pip install '.[spark]' in a clone of
 
 @dataclass(frozen=True)
 class SparkRelease:
-    """What fits one minor release of Spark (such as "4.0").
+    """The versions that fit one minor release of Spark (such as "4.0").
 
-    `connectors` are the releases of spark-sql-kafka that can be had, the oldest first. `packages` holds the Maven
-    coordinates of each package, in which ``{connector}`` stands for the chosen one of them.
+    `connectors` are the available releases of spark-sql-kafka, the oldest first. `packages` holds the Maven coordinates
+    of each package, in which ``{connector}`` stands for the chosen connector.
     """
 
     scala: str
@@ -39,7 +39,7 @@ class SparkRelease:
 
 @dataclass(frozen=True)
 class SparkPackage:
-    """What a session that has a package can be told by, and what it has to be told before it starts."""
+    """A class by which a session that has the package is recognized, and the settings that it needs before its start."""
 
     class_name: str
     configs: Mapping[str, str]
@@ -78,8 +78,8 @@ def _iceberg_coordinates(artifact: str, release: str) -> tuple[str, ...]:
     return (f"org.apache.iceberg:iceberg-spark-runtime-{artifact}:{release}",)
 
 
-# The token provider of 4.0.0 serves all of Spark 4, and that of 3.5.0 all of 3.5: no later ones could be had.
-# Before Spark 4.2 its Hadoop does not start on Java 23 or newer (HADOOP-19212).
+# The token provider of 4.0.0 serves all of Spark 4, and that of 3.5.0 all of 3.5: no later ones are available. Before
+# Spark 4.2 its Hadoop does not start on Java 23 or newer (HADOOP-19212).
 RELEASES: Mapping[str, SparkRelease] = {
     "3.5": SparkRelease(
         "2.12",
@@ -125,7 +125,7 @@ RELEASES: Mapping[str, SparkRelease] = {
 
 @dataclass(frozen=True)
 class SparkInstallation:
-    """A Spark that is installed: its release, the Scala that it was made with, and the folder of its jars."""
+    """An installed Spark: its release, the Scala release that it was built with, and the folder of its jars."""
 
     spark: str
     scala: str
@@ -133,18 +133,18 @@ class SparkInstallation:
 
 
 def release_numbers(release: str) -> tuple[int, ...]:
-    """Return the numbers of a release, without what follows them: "4.1.0.dev2" is (4, 1, 0)."""
+    """Return the numbers of a release, without a suffix: (4, 1, 0) for "4.1.0.dev2"."""
     parts = release.split(".")[:3]
     return tuple(int(part) for part in parts if part.isdecimal())
 
 
 def minor_release(release: str) -> str:
-    """Return the minor release that a release belongs to: "4.0" for "4.0.3"."""
+    """Return the minor release of a release: "4.0" for "4.0.3"."""
     return ".".join(release.split(".")[:2])
 
 
 def find_installation() -> SparkInstallation:
-    """Return the Spark that pyspark will start; raises PipelineError when there is none, or that of another release."""
+    """Return the Spark that pyspark will start; raises PipelineError if there is none, or if the two releases differ."""
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         raise PipelineError(NO_PYSPARK)
@@ -161,7 +161,7 @@ def find_installation() -> SparkInstallation:
 
 
 def read_installation(jars: Path) -> SparkInstallation:
-    """Tell a Spark by the name of its core's jar, spark-core_SCALA-RELEASE.jar; raises PipelineError without one."""
+    """Recognize a Spark by the name of its core's jar, spark-core_SCALA-RELEASE.jar; raises PipelineError without one."""
     for path in sorted(jars.glob("spark-core_*-*.jar")):
         scala, _, release = path.stem.removeprefix("spark-core_").partition("-")
         return SparkInstallation(release, scala, jars)
@@ -169,7 +169,7 @@ def read_installation(jars: Path) -> SparkInstallation:
 
 
 def package_coordinates(installation: SparkInstallation, package: str) -> tuple[str, ...]:
-    """Return the Maven coordinates of *package* for this Spark; raises PipelineError when there are none."""
+    """Return the Maven coordinates of *package* for this Spark; raises PipelineError if there are none."""
     release = RELEASES.get(minor_release(installation.spark))
     connector = release.connector(installation.spark) if release else None
     if release is None or connector is None:
@@ -201,24 +201,24 @@ def _join_by_or(names: Sequence[str]) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the user's folder for what is fetched: under XDG_CACHE_HOME, or ~/.cache."""
+    """Return the user's folder of fetched files: under XDG_CACHE_HOME, or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kafkacompat" / "spark"
 
 
 def jar_cache_folder(installation: SparkInstallation, wanted: Sequence[str]) -> Path:
-    """Return where the jars with these coordinates are kept; other coordinates have another folder."""
+    """Return the folder of the jars with these coordinates; other coordinates have another folder."""
     digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:12]
     return cache_folder() / f"{installation.spark}-{digest}"
 
 
 def packages_of_format(name: str | None) -> tuple[str, ...]:
-    """Return what a session needs beside the Kafka source to read and write that format of tables."""
+    """Return the packages that a session needs beside the Kafka source for that format of tables."""
     return (name,) if name in ("delta", "iceberg") else ()
 
 
 def package_configs(packages: Sequence[str]) -> dict[str, str]:
-    """Return the settings that the packages need, the values of one setting joined by commas."""
+    """Return the settings that the packages need; several values of one setting are joined by commas."""
     joined: dict[str, str] = {}
     for package in packages:
         for key, value in PACKAGES[package].configs.items():

@@ -25,7 +25,7 @@ def is_archive(spark: SparkSession, path: str) -> bool:
 
 
 def read_manifest(spark: SparkSession, path: str) -> ArchiveManifest:
-    """Read the manifest of the archive at *path* (any Hadoop path); raises PipelineError where there is none."""
+    """Read the manifest of the archive at *path* (any Hadoop path); raises PipelineError if there is none."""
     files = HadoopFiles(spark, path)
     if not files.exists(DESCRIPTION):
         raise PipelineError(f"there is no archive in {path}: give the --path that `kafkacompat spark archive` wrote to")
@@ -34,14 +34,14 @@ def read_manifest(spark: SparkSession, path: str) -> ArchiveManifest:
     try:
         return ArchiveManifest(description, order_commits(_read_commits(spark, files), path))
     except PipelineError:
-        # A run that writes may just have put one commit in the place of those that were to be read.
+        # A running archive may just have replaced the commits that were being read by one.
         return ArchiveManifest(description, order_commits(_read_commits(spark, files), path))
 
 
 def _read_commits(spark: SparkSession, files: HadoopFiles) -> list[ArchiveCommit]:
     if not files.names(COMMITS):
         return []
-    # By Spark, in parallel: there may be a file for each micro-batch of years.
+    # Spark reads them in parallel: there may be a file for each micro-batch of years.
     reader = spark.read.option("ignoreMissingFiles", "true")
     lines = reader.text(files.path(COMMITS), wholetext=True).select("value").collect()
     return [parse_commit(line.value) for line in lines]

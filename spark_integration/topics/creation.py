@@ -1,4 +1,4 @@
-"""Topics made where records go: like those that they come from."""
+"""Topics created where records are written to, like those that the records come from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_integration.topics.cluster import Cluster, OffsetSpec, TopicDescripti
 
 APPEARS_S = 30.0
 POLL_S = 0.1
-# Configs that say something of a cluster's brokers, not of the topic.
+# Configs that depend on a cluster's brokers and not on the topic.
 NOT_COPIED = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
@@ -27,7 +27,7 @@ NOT_COPIED = (
 
 @dataclass
 class CreatedTopics:
-    """What was made."""
+    """The number of created topics and added partitions."""
 
     topics: int = 0
     partitions: int = 0
@@ -39,9 +39,9 @@ def ensure_topics(
     made: CreatedTopics,
     configs: Callable[[str], Mapping[str, str]] = lambda _: {},
 ) -> dict[str, TopicDescription]:
-    """Let *cluster* have the topics of *wanted* with at least as many partitions; return them as they are then.
+    """Create or extend topics until *cluster* has those of *wanted* with at least as many partitions; return them.
 
-    *configs* are a new topic's. One that has more partitions keeps them. *made* is added to.
+    *configs* returns those of a new topic. A topic with more partitions keeps them. The counts of *made* are increased.
     """
     there = cluster.topics(wanted)
     for name, partitions in wanted.items():
@@ -51,18 +51,19 @@ def ensure_topics(
             cluster.create_partitions(name, partitions)
             made.partitions += partitions - there[name].partitions
     topics = _wait_until_known(cluster, wanted)
-    # A leader that answers takes writes, too: Kafka names new ones a moment before, and Spark's producers give up then.
+    # Kafka names new leaders a moment before they accept records, and Spark's producers give up then. A leader that
+    # answers here accepts records.
     cluster.offsets(cluster.partitions(wanted), OffsetSpec.LATEST)
     return topics
 
 
 def configs_to_copy(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a topic's own configs another cluster is to be given."""
+    """Return those of a topic's own configs that its copy in another cluster gets."""
     return {name: value for name, value in configs.items() if name not in NOT_COPIED}
 
 
 def _wait_until_known(cluster: Cluster, wanted: Mapping[str, int]) -> dict[str, TopicDescription]:
-    """Describe the topics once every broker that is asked knows them: a new one takes a moment."""
+    """Describe the topics once every broker that answers knows them, which takes a moment for new ones."""
     deadline = time.monotonic() + APPEARS_S
     while True:
         topics = cluster.topics(wanted)

@@ -1,4 +1,4 @@
-"""What topics have already of what is to be written, as their records' origin headers tell."""
+"""Which records a topic has already, as its records' headers of origin tell."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from spark_integration.topics.sink import PARTITION
 from spark_integration.topics.source import read_batch
 
 PLACE = ("topic", "partition", "offset")
-# With its time: the records of a topic that was deleted and made anew have the same places.
+# With its time, since the records of a recreated topic have the same places.
 RECORD = (*PLACE, "timestamp")
 
 
 def find_written_records(
     spark: SparkSession, target: Mapping[str, str], begin: Offsets, end: Offsets, cluster: str | None = None
 ) -> DataFrame:
-    """Return which records (`RECORD`) those of the target from *begin* to *end* came from, and `at` which offset it has them.
+    """Return the origins (`RECORD`) of the target's records from *begin* to *end*, and `at`, the offset of each.
 
-    *cluster*: only what a mirror of that cluster wrote; None: only what no mirror wrote.
+    *cluster*: only records that a mirror of that cluster wrote; None: only records that no mirror wrote.
     """
     records = add_origin_columns(
         read_between(spark, target, begin, end).select("headers", sql.col("offset").alias("at"))
@@ -34,7 +34,7 @@ def find_written_records(
 
 
 def read_between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets, end: Offsets) -> DataFrame:
-    """Return the records from *begin* to *end*, which name the same partitions; what is gone is left out."""
+    """Return the records from *begin* to *end*, which name the same partitions; records that are gone are left out."""
     source = {
         **cluster,
         "assign": _format_assignment(begin),
@@ -46,7 +46,7 @@ def read_between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets
 
 
 def find_first_missing(frame: DataFrame, there: DataFrame) -> Offsets:
-    """Return the offset of the first row of each partition of *frame* that is not in *there* (both have `RECORD`)."""
+    """Return the offset of the first row of each partition of *frame* that *there* lacks (both have `RECORD`)."""
     missing = frame.select(*RECORD).join(there, list(RECORD), "left_anti")
     rows = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first")).collect()
     return {TopicPartition(row.topic, row.partition): row["first"] for row in rows}
@@ -55,8 +55,8 @@ def find_first_missing(frame: DataFrame, there: DataFrame) -> Offsets:
 def select_unwritten(frame: DataFrame, first: Offsets) -> DataFrame:
     """Return the rows of *frame* from the first missing one of their partition on.
 
-    Not just those that are missing: a producer that gives a record up may have written the next ones, and a reader
-    that keeps the last value of a key must find them once more behind it.
+    Later rows are written again even if the target has them. A producer that gives up on a record may have written the
+    next ones, and a reader that keeps the last value of a key must find those after it.
     """
     return records_within(frame, {one: [(offset, MAX_OFFSET)] for one, offset in first.items()})
 

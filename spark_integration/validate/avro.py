@@ -1,4 +1,4 @@
-"""Avro: values decoded by fastavro under Avro's schema resolution."""
+"""Avro: values decoded by fastavro, with Avro's schema resolution."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from spark_integration.validate.avro_types import AvroShapes, has_named_unions
 from spark_integration.validate.dead import DeadLetterError, shorten_value
 from spark_integration.validate.registry import Schema
 
-# A record of one field is written as that field: fastavro reads names and unions anew for each value, unless in a record.
+# The name of a record with one field, which holds the value. Outside of records fastavro parses names and unions again
+# for each value.
 VALUE = "kafkacompat_value"
 LOGICAL = '"logicalType"'
 
 
 class ParsedAvroSchema:
-    """A schema that fastavro has read, and all types that it names."""
+    """A schema that fastavro has parsed, and all types that it names."""
 
     def __init__(self, schema: Schema) -> None:
         self.named: dict[str, Any] = {}
@@ -42,13 +43,14 @@ class ParsedAvroSchema:
         self.tells_names = any(has_named_unions(one) for one in self.named.values())
         shapes = AvroShapes(self.named, self.tells_names)
         self.shape = shapes.of(self.value)
-        # The compiled reader ends the process where values go too deep, the other one raises RecursionError.
+        # If values are nested too deeply, the compiled reader ends the process, and the other one raises
+        # RecursionError.
         self.read: Callable[..., Any] = deep_reader if shapes.is_deep else fastavro.schemaless_reader
 
 
 @lru_cache(maxsize=1024)
 def parse_schema(schema: Schema) -> ParsedAvroSchema:
-    """Read a schema, once in a process; raises PipelineError."""
+    """Parse a schema, once in a process; raises PipelineError."""
     try:
         return ParsedAvroSchema(schema)
     except (SchemaParseException, ValueError, KeyError, TypeError, RecursionError) as problem:
@@ -60,7 +62,7 @@ def parse_schema(schema: Schema) -> ParsedAvroSchema:
 
 @lru_cache(maxsize=1024)
 def _parse_writer(writer: Schema, reader: Schema) -> ParsedAvroSchema:
-    """Return what *writer* is to values that are read by *reader*."""
+    """Parse the schema that values were written with, for values that are read with *reader*."""
     if writer == reader or not any(LOGICAL in text for text in (writer.text, *dict(writer.references).values())):
         return parse_schema(writer)
     found, wanted = ParsedAvroSchema(writer), parse_schema(reader)
@@ -69,7 +71,7 @@ def _parse_writer(writer: Schema, reader: Schema) -> ParsedAvroSchema:
 
 
 class AvroDecoder:
-    """Decodes values by *reader*, whatever version of it they were written by."""
+    """Decodes values with the schema *reader*, whatever version of it they were written with."""
 
     def __init__(self, reader: Schema) -> None:
         self._schema = reader
@@ -77,7 +79,7 @@ class AvroDecoder:
         self.type: DataType = self._reader.shape.type
 
     def type_of(self, writer: Schema) -> DataType:
-        """Return the type of what *writer* writes; raises PipelineError."""
+        """Return the type of values written with *writer*; raises PipelineError."""
         return parse_schema(writer).shape.type
 
     def decode(self, payload: bytes, writer: Schema | None) -> Any:
@@ -90,7 +92,7 @@ class AvroDecoder:
                 "does-not-fit", f"its schema cannot be read by the one asked for: {problem}"
             ) from None
         except Exception as problem:
-            # Whatever bytes do to a decoder: they end early, are no UTF-8, name no branch of a union.
+            # Damaged bytes make a decoder fail in many ways: early ends, invalid UTF-8, branches that a union lacks.
             raise DeadLetterError("malformed", f"is no Avro of its schema: {_describe_problem(problem)}") from None
         if left := len(payload) - stream.tell():
             raise DeadLetterError("malformed", f"goes on for {left} bytes behind the value of its schema")

@@ -1,4 +1,4 @@
-"""What fastavro's schema resolution does not do: defaults that are no JSON, and logical types that the reader does not have."""
+"""Schema resolution that fastavro lacks: defaults that JSON cannot hold, and logical types that the reader lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Named = Mapping[str, Any]
-# What JSON's types are in Avro, for the default of a union.
+# The types of Avro that a JSON value can be a default of, for unions.
 JSON_TYPES: Mapping[type, tuple[str, ...]] = {
     type(None): ("null",),
     bool: ("boolean",),
@@ -19,7 +19,7 @@ JSON_TYPES: Mapping[type, tuple[str, ...]] = {
 
 
 def fill_defaults(named: Named) -> None:
-    """Make of all defaults in parsed schemas what their types hold: bytes of text, and records whole."""
+    """Convert all defaults in parsed schemas to values of their types: text to bytes, and records with all fields."""
     for schema in named.values():
         for field in schema.get("fields", ()):
             if "default" in field:
@@ -45,7 +45,7 @@ def _field_default(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
 
 
 def drop_logical_types(writer: Any, reader: Any, named: tuple[Named, Named]) -> None:
-    """Take out of a writer's schema the logical types where the reader has none; *named* are the types of both."""
+    """Remove logical types from a writer's schema where the reader has none; *named* are the named types of both."""
     _LogicalTypeDropper(named).at(writer, reader)
 
 
@@ -75,7 +75,7 @@ class _LogicalTypeDropper:
 
 
 def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
-    """Go through the branches of a union, or what else a parsed schema stands for, as mappings with a `type`."""
+    """Yield the branches of a union, or the type that another parsed schema stands for, as mappings with a `type`."""
     for branch in schema if isinstance(schema, list) else [schema]:
         if isinstance(branch, str):
             yield named.get(branch) or {"type": branch}

@@ -1,4 +1,4 @@
-"""One micro-batch of `validate`, which may be killed at any moment and run again."""
+"""Micro-batches of `validate`, which may be killed at any moment and repeated."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from spark_integration.validate.tally import BatchCounts, sum_tallies
 
 
 class ValidateBatchWriter:
-    """What the query calls for each micro-batch; *total* adds up what they came to.
+    """Writes micro-batches (a foreachBatch function); *total* is the sum of their counts.
 
-    A batch says in the state how it reads and where its topics end before it writes. If it is run again, it reads in the
-    same way, so every record goes where it went; files it writes anew, and to topics only what they lack.
+    Before a batch writes, it records how it reads values and where its topics end. A repeated batch reads in the same
+    way, so every record goes where it went before. It replaces its files, and adds to the topics only the records that
+    they lack.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class ValidateBatchWriter:
     def _run(self, frame: DataFrame, number: int) -> None:
         before = self._state.begun(number, self._plan.registry)
         plan = before.plan if before else self._plan
-        # Decoded once: were it done again for the second output, a schema that came meanwhile could move a record.
+        # Decoding twice, once for each output, could put a record into both: a schema may be registered meanwhile.
         refused = before.refused if before else None
         decoded = decode_records(frame.select(*COLUMNS), plan, self._known, refused).localCheckpoint()
         try:
@@ -112,6 +113,6 @@ class ValidateBatchWriter:
 
 
 def _release(decoded: DataFrame) -> None:
-    """Give back what a batch kept; Spark itself does so when the JVM's garbage collector comes by."""
+    """Release the frame of a batch; Spark itself does so only when the JVM collects garbage."""
     java: Any = decoded._jdf
     java.queryExecution().logical().rdd().unpersist(False)

@@ -1,4 +1,4 @@
-"""Which schema records are read by: that of a file, the registry's newest, or one inferred from a sample."""
+"""The schema by which values are read: that of a file, the registry's newest, or one inferred from a sample."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from spark_integration.validate.registry import RegistryOptions, Schema, SchemaR
 from spark_integration.validate.settings import CONFLUENT, DESCRIPTORS, KINDS, PLAIN, SPARK, SchemaOptions
 
 DRIVER_TRIES = 2
-# What says which records a stream begins with: a sample is of those that are there.
+# Options that name a stream's first records; a sample is taken from the records that exist.
 BEGINNINGS = ("startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp")
 
 
 @dataclass(frozen=True)
 class SchemaChoice:
-    """How values are read, and the schemas that were known by their ids as this was decided."""
+    """How values are read, and the schemas whose ids were known when this was decided."""
 
     plan: DecodingPlan
     known: Mapping[int, Schema]
@@ -39,7 +39,7 @@ class SchemaChoice:
 def choose_schema(
     spark: SparkSession, source: Mapping[str, str], topics: Sequence[str], options: SchemaOptions
 ) -> SchemaChoice:
-    """Find the schema to read by; raises PipelineError."""
+    """Choose the schema to read by; raises PipelineError."""
     if options.schema is None and options.registry is None:
         return _choose_inferred(spark, source, options)
     subject = _subject_name(topics, options) if options.registry else None

@@ -1,4 +1,4 @@
-"""The Arrow UDF of `validate`: bytes in, typed values out, with a reason where there is no value."""
+"""The Arrow function of `validate`: bytes in, typed values out, with a reason if there is no value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_integration.validate.registry import RegistryError, Schema, SchemaReg
 from spark_integration.validate.settings import CONFLUENT
 
 TALLY = MapType(StringType(), LongType(), False)
-# What the rows of an Arrow batch come to; it stands in the first of them. Keys with a space at their end go on.
+# Keys of the tally of an Arrow batch, which stands in its first row. After a key that ends with a space a word follows.
 ROWS, DEAD, REFUSED, DRIFT, HAS_FIELD = "rows", "dead ", "refused ", "drift ", "has "
 
 Known = Mapping[int, Schema]
@@ -31,7 +31,7 @@ OF_SCHEMAS = ("unknown-schema", "unusable-schema")
 
 
 class DecodedValue(NamedTuple):
-    """One value, or why there is none."""
+    """A value, or the reason why there is none."""
 
     value: Any = None
     schema_id: int | None = None
@@ -44,7 +44,7 @@ def decode_records(
 ) -> DataFrame:
     """Add to the records of *frame*: `decoded`, `schemaId`, `reason` and `detail` (null for a good one), `tally`.
 
-    *refused* is given for a batch that was begun once before: what is a dead letter for its schema's id is the same.
+    *refused* is given for a repeated batch: records with these schema ids are dead letters again.
     """
     added = [
         StructField("decoded", make_format(plan).type),
@@ -68,7 +68,7 @@ def _decoder_of_batches(
 
 
 class BatchDecoder:
-    """Decodes the values of one task; *known* are schemas by their ids, others are asked for."""
+    """Decodes the values of one task; *known* are schemas by their ids, all others come from the registry."""
 
     def __init__(self, plan: DecodingPlan, known: Known, refused: Refused | None = None) -> None:
         self._format: ValueFormat = make_format(plan)
@@ -77,7 +77,7 @@ class BatchDecoder:
         self._again = refused is not None
         self._writers: dict[int, Schema | DeadLetterError] = dict(known)
         self._writers |= {number: _refused_letter(number, reason) for number, reason in (refused or {}).items()}
-        # None where a schema does not say, and each value has to.
+        # None for a schema that does not tell how it differs, so that each value has to.
         self._drifts: dict[int, RecordDrift | None] = {}
         self._told: set[str] = set()
         self.type = arrow_type(self._format.type)
@@ -99,7 +99,7 @@ class BatchDecoder:
         return pa.RecordBatch.from_arrays([*batch.columns, *columns], [*batch.schema.names, *names])
 
     def value(self, value: bytes | None, seen: BatchDrift) -> DecodedValue:
-        """Decode one; null, which deletes a key of a compacted topic, is a good value of every schema."""
+        """Decode one value; null, which deletes a key of a compacted topic, is a good value of every schema."""
         if value is None:
             return DecodedValue()
         schema_id, drift = None, RecordDrift()
@@ -121,7 +121,7 @@ class BatchDecoder:
         except (DeadLetterError, PipelineError, MemoryError):
             raise
         except Exception as problem:
-            # A value that a library fails on in a way of its own would else stop the query for ever.
+            # Without this a value on which a library fails in an unforeseen way would stop the query for ever.
             raise DeadLetterError("malformed", f"cannot be read: {type(problem).__name__} {problem}") from None
 
     def _writer(self, schema_id: int) -> Schema | None:
@@ -156,7 +156,7 @@ class BatchDecoder:
         self._drifts[schema_id] = compare_types(kind, self._format.type) if kind is not None else None
 
     def _column(self, found: list[DecodedValue]) -> tuple[pa.Array, list[DecodedValue]]:
-        """Make the column; where pyarrow takes not all values, find those that it does not."""
+        """Return the column of the values; if pyarrow rejects some, these become dead letters."""
         try:
             return pa.array([one.value for one in found], self.type), found
         except Exception:
@@ -189,10 +189,10 @@ def _refused_letter(schema_id: int, reason: str) -> DeadLetterError:
 
 
 def _signed_id(schema_id: int | None) -> int | None:
-    """Spark's integers have a sign, as Java's have in which registries keep ids."""
+    """Return the id as Spark's and Java's signed integers hold it."""
     return schema_id if schema_id is None or schema_id < 1 << 31 else schema_id - (1 << 32)
 
 
 def _utf8_text(text: str) -> str:
-    """Leave out half characters, which JSON can name and UTF-8 cannot write."""
+    """Replace half characters, which JSON can name and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What a value can be written in: the decoders of one interface, made of what the driver sends to the executors."""
+"""The formats of values: decoders with one interface, made from the plan that the driver sends to the executors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from spark_integration.validate.settings import CONFLUENT
 
 @dataclass(frozen=True)
 class DecodingPlan:
-    """How values are decoded: by which *reader* schema, and whether they have the header of *wire_format* confluent.
+    """How values are decoded: with the *reader* schema, and with or without the header of the *wire_format* confluent.
 
-    *registry* knows the schemas of ids; without one, whatever has a header was written by the reader's own schema.
-    *message* is the Protobuf message.
+    *registry* knows the schemas of ids; without one, all values count as written with the reader's schema. *message* is
+    the Protobuf message.
     """
 
     value_format: str
@@ -34,19 +34,19 @@ class DecodingPlan:
 
 
 class ValueFormat(Protocol):
-    """Decodes values; *type* is what they become."""
+    """Decodes values; *type* is the type of the results."""
 
     type: DataType
 
     def type_of(self, writer: Schema) -> DataType | None:
-        """Return the type of what another schema writes; None where that cannot be told."""
+        """Return the type of values written with another schema; None if that is unknown."""
 
     def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
-        """Return a value as pyarrow takes it for the type; tell *drift* what differs. Raises DeadLetterError."""
+        """Return a value as pyarrow takes it for the type; add its differences to *drift*. Raises DeadLetterError."""
 
 
 class AvroFormat:
-    """Avro; what differs, the writer's schema says."""
+    """Avro; the writer's schema tells the differences."""
 
     def __init__(self, plan: DecodingPlan) -> None:
         self._avro = AvroDecoder(plan.reader)
@@ -58,7 +58,7 @@ class AvroFormat:
 
 
 class ProtobufFormat:
-    """Protobuf; what differs, the writer's schema says, and without one the numbers that the reader does not know."""
+    """Protobuf; the writer's schema tells the differences, or else the field numbers that the reader does not know."""
 
     def __init__(self, plan: DecodingPlan) -> None:
         self._protobuf = ProtobufDecoder(plan.reader, plan.message, plan.wire_format == CONFLUENT)
@@ -73,7 +73,7 @@ class ProtobufFormat:
 
 
 class JsonFormat:
-    """JSON by a type of Spark's or by a JSON Schema; what differs, each value says."""
+    """JSON by a type of Spark's or by a JSON Schema; each value tells its differences."""
 
     def __init__(self, plan: DecodingPlan) -> None:
         self._judge = JsonSchemaValidator(plan.reader) if plan.reader.kind == "JSON" else None
@@ -90,7 +90,7 @@ class JsonFormat:
             return self._read(value, drift)
         self._judge.check(value)
         read = self._read(value, drift)
-        # A column of text may stand for several types, all of which the schema allows.
+        # A column of text may stand for several types that the schema allows.
         drift.differs = {what for what in drift.differs if not what.startswith(CHANGED)}
         return read
 
@@ -103,14 +103,14 @@ FORMATS: Mapping[str, Callable[[DecodingPlan], ValueFormat]] = {
 
 
 def make_format(plan: DecodingPlan) -> ValueFormat:
-    """Make the decoder; raises PipelineError where the schema cannot be used."""
+    """Make the decoder; raises PipelineError if the schema cannot be used."""
     made = FORMATS[plan.value_format](plan)
     _refuse_twins(made.type, "value")
     return made
 
 
 def parse_spark_type(text: str) -> DataType:
-    """Read the JSON of a DataType; raises PipelineError."""
+    """Parse the JSON of a DataType; raises PipelineError."""
     try:
         return _parse_datatype_json_string(text)
     except Exception as problem:

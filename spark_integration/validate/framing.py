@@ -1,4 +1,4 @@
-"""What the serializers of schema registries put before a value (Confluent's wire format): 0, an id of 4 bytes, and so on."""
+"""The header that serializers of schema registries put before a value (Confluent's wire format): a 0, an id of 4 bytes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ MOST_INDEXES = 100
 
 
 class FramedValue(NamedTuple):
-    """A value taken apart."""
+    """The id in the header of a value, and the bytes after it."""
 
     schema_id: int
     payload: bytes
 
 
 def split_frame(value: bytes) -> FramedValue:
-    """Take the header off; raises DeadLetterError."""
+    """Split a value into header and payload; raises DeadLetterError."""
     if len(value) < HEADER_BYTES or value[0] != 0:
         raise DeadLetterError("no-schema-id", f"begins with {value[:HEADER_BYTES].hex() or 'nothing'}, not with 00")
     return FramedValue(int.from_bytes(value[1:HEADER_BYTES], "big"), value[HEADER_BYTES:])
 
 
 def split_message_indexes(payload: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Take the path of the message within its schema off a Protobuf payload; raises DeadLetterError.
+    """Split a Protobuf payload into the path of its message within the schema and the message; raises DeadLetterError.
 
-    It is a count and as many indexes, each a zigzag varint; a count of 0 stands for the first message.
+    The path is a count and as many indexes, each a zigzag varint; a count of 0 stands for the first message.
     """
     count, position = _read_zigzag(payload, 0)
     if not 0 <= count <= MOST_INDEXES:

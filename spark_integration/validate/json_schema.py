@@ -1,4 +1,4 @@
-"""JSON Schema: what its types are as Spark's, and values judged by it."""
+"""JSON Schema: its types as Spark's types, and values checked against it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMATS: Mapping[str, DataType] = {"date-time": TimestampType(), "date": DateTyp
 
 
 class JsonSchemaValidator:
-    """Says what of a value is against a schema; *type* is what Spark calls what it describes."""
+    """Checks values against a schema; *type* is Spark's type of the values that it describes."""
 
     def __init__(self, schema: Schema) -> None:
         try:
@@ -53,14 +53,14 @@ class JsonSchemaValidator:
         self.type = _JsonSchemaTypes(document, references).of(document)
 
     def check(self, value: Any) -> None:
-        """Raise DeadLetterError with the first thing that is against the schema."""
+        """Raise DeadLetterError with the first violation of the schema."""
         for problem in self._validator.iter_errors(value):
             path = ".".join(["value", *map(str, problem.instance_path)])
             raise DeadLetterError("does-not-fit", f"{path}: {problem.message}")
 
 
 def _local_retriever(references: Mapping[str, Any]) -> Any:
-    """Resolve what the registry told of; nothing that a schema names is fetched from elsewhere."""
+    """Return a function that resolves the registry's references; nothing is fetched from elsewhere."""
 
     def retrieve(uri: str) -> Any:
         if (found := _find_reference(references, uri)) is None:
@@ -76,9 +76,9 @@ def _find_reference(references: Mapping[str, Any], uri: str) -> Any:
 
 
 class _JsonSchemaTypes:
-    """Finds types; what has none in Spark (several at once, or within itself) stays JSON text.
+    """Finds types. A schema without a type in Spark (several types at once, or itself within itself) becomes JSON text.
 
-    *within* are the places that lead to *document*: which document, and where in it.
+    *within* are the places on the way to *document*: a document's id and a pointer into it.
     """
 
     def __init__(self, document: Any, references: Mapping[str, Any], within: Sequence[tuple[int, str]] = ()) -> None:
@@ -138,7 +138,7 @@ class _JsonSchemaTypes:
         return _JsonSchemaTypes(document, self._references, [*self._within, place]).of(found)
 
     def _called(self, name: str) -> Any:
-        """Return the document of a name: this one, a part of it that has an id of its own, or another."""
+        """Return the document of a name: this one, a part of it that has an id of its own, or another one."""
         own = str(self._document.get("$id", "")) if isinstance(self._document, dict) else ""
         uri = urljoin(own, name)
         found = (
@@ -149,7 +149,7 @@ class _JsonSchemaTypes:
 
 
 def _resolve_pointer(document: Any, pointer: str) -> Any:
-    """Return what a JSON pointer or an anchor leads to; None where there is nothing."""
+    """Return the target of a JSON pointer or an anchor; None if there is none."""
     anchored = next((one for one in _walk_objects(document) if pointer and one.get("$anchor") == pointer), None)
     found = document if anchored is None else anchored
     for step in pointer.split("/") if pointer and anchored is None else ():
@@ -162,7 +162,7 @@ def _resolve_pointer(document: Any, pointer: str) -> Any:
 
 
 def _walk_objects(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Go through all objects of a schema."""
+    """Yield all objects of a schema."""
     if isinstance(schema, dict):
         yield schema
     if isinstance(schema, (dict, list)):
@@ -175,13 +175,13 @@ def _says_type(schema: Any) -> bool:
 
 
 def _adds_fields(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> bool:
-    """Whether a branch may have fields that are not among those properties."""
+    """Return whether a branch may have fields that are not among these properties."""
     more = TYPE_WORDS - {"type", "properties"}
     return not more.isdisjoint(schema) or not schema.get("properties", {}).keys() <= properties.keys()
 
 
 def _merge_types(kinds: Sequence[DataType]) -> DataType:
-    """Return the type of what is of all these types at once."""
+    """Return the type of values that have all these types at once."""
     structs = [kind for kind in kinds if isinstance(kind, StructType)]
     if len(structs) != len(kinds) or not structs:
         return kinds[0] if kinds and all(kind == kinds[0] for kind in kinds) else StringType()

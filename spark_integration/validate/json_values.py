@@ -1,4 +1,4 @@
-"""JSON values read as Spark's types, with the path of what does not fit, and what differs from the schema on the way."""
+"""JSON values read as Spark's types, with the paths of values that do not fit and of differences from the schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from spark_integration.validate.dead import DeadLetterError, shorten_value
 from spark_integration.validate.drift import CHANGED, MISSING, NEW, RecordDrift
 
 Read = Callable[[Any, RecordDrift], Any]
-# A reader of a value that stands at a path.
+# Makes the reader of a value at a path.
 Make = Callable[[str], Read]
 MOST_WHOLE = 1 << 63
 DIGITS = Context(prec=100)
@@ -56,14 +56,14 @@ def _reject_number(word: str) -> Any:
 
 
 def needs_digits(kind: DataType) -> bool:
-    """Whether a number may go where a float would lose digits of it: into a decimal, or a text."""
+    """Return whether a number may become a decimal or a text, for which a float would lose digits."""
     return any(word in kind.json() for word in ('"decimal(', '"string"'))
 
 
 def make_reader(kind: DataType, path: str = "value") -> Read:
-    """Return what reads a JSON value as *kind*; raises PipelineError where there is no such JSON.
+    """Return a function that reads a JSON value as *kind*; raises PipelineError if JSON has no such values.
 
-    It raises DeadLetterError where a value does not fit, and tells what is otherwise than the schema says.
+    The function raises DeadLetterError if a value does not fit, and adds differences from the schema to the drift.
     """
     if isinstance(kind, StructType):
         if not kind.fields:
@@ -148,7 +148,7 @@ def _make_integer_reader(bits: int, name: str, path: str) -> Read:
 
 
 def _whole_number(value: Any) -> int | None:
-    """Return 3 for 3 and 3.0; None for what is no whole number, or has far too many digits."""
+    """Return 3 for 3 and 3.0; None for a number that is not whole or has far too many digits."""
     if type(value) is int:
         return value
     if type(value) in (float, Decimal) and abs(value) < MOST_WHOLE and value == int(value):
@@ -157,7 +157,7 @@ def _whole_number(value: Any) -> int | None:
 
 
 def _make_string_reader(path: str) -> Read:
-    """Keep what is no text as its JSON, as Spark's from_json does: no information is lost."""
+    """Return a reader that keeps other values than text as JSON, like Spark's from_json: no information is lost."""
 
     def read(value: Any, drift: RecordDrift) -> Any:
         if type(value) is str:
@@ -169,7 +169,7 @@ def _make_string_reader(path: str) -> Read:
 
 
 def _format_json(value: Any) -> str:
-    """Write JSON again, numbers with the digits that they had."""
+    """Format a parsed value as JSON again, with the digits that its numbers had."""
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dict):
@@ -195,7 +195,7 @@ def _make_leaf_reader(kind: DataType, path: str) -> Read:
 
 
 def _parse_time(text: str) -> datetime:
-    # Python 3.10 knows no Z.
+    # Python 3.10 cannot parse a Z.
     return datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith(("Z", "z")) else text)
 
 
@@ -209,7 +209,7 @@ def _parse_local_time(text: str, _: DataType) -> datetime:
 
 
 def _parse_decimal(value: Any, kind: DataType) -> Decimal:
-    """Bring a number to the scale of the type; ValueError where digits would be lost."""
+    """Bring a number to the scale of the type; raises ValueError if digits would be lost."""
     assert isinstance(kind, DecimalType)
     number = Decimal(value)
     if not number.is_finite() or number.adjusted() >= kind.precision - kind.scale:
@@ -224,13 +224,13 @@ def _make_float_converter(layout: str) -> Callable[[Any, DataType], float]:
         number = float(value)
         if not math.isfinite(number):
             raise ValueError(value)
-        struct.pack(layout, number)  # OverflowError where it is too large
+        struct.pack(layout, number)  # raises OverflowError if it is too large
         return number
 
     return convert
 
 
-# JSON's types that each takes, and what makes Python's value of them.
+# The JSON types that each type accepts, and the converter to Python's value.
 LEAVES: Mapping[type[DataType], tuple[tuple[type, ...], Callable[[Any, DataType], Any]]] = {
     BooleanType: ((bool,), lambda value, _: value),
     DoubleType: ((int, float, Decimal), _make_float_converter("<d")),

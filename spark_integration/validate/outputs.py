@@ -1,4 +1,4 @@
-"""Where validated records go: good ones into files and a topic, the others into a topic of dead letters."""
+"""The outputs of `validate`: good records go into files and a topic, all others into a topic of dead letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from spark_integration.topics.sink import json_options, sort_partitions, write_b
 from spark_integration.topics.written import read_between
 from spark_integration.validate.settings import ValidateOutputs
 
-# Headers beside those of the origin. The query's id tells whose record it is where several queries write to a topic.
+# Headers beside those of the origin. Several queries may write to one topic, so the query's id tells whose record it
+# is.
 QUERY = "kafkacompat-validate-query"
 REASON = "kafkacompat-dead-letter-reason"
 DETAIL = "kafkacompat-dead-letter-detail"
@@ -27,19 +28,19 @@ PLACE = ("topic", "partition", "offset")
 
 
 def producer_options(source: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a source's options is a producer's too: those of the Kafka client."""
+    """Return those of a source's options that a producer needs: the properties of the Kafka client."""
     return {
         name: value for name, value in source.items() if name.startswith("kafka.") and name != "kafka.isolation.level"
     }
 
 
 def read_output_ends(cluster: Cluster, outputs: ValidateOutputs) -> Offsets:
-    """Return where the topics end that are written to."""
+    """Return the ends of the topics that are written to."""
     return cluster.offsets(cluster.partitions(outputs.topics), OffsetSpec.LATEST)
 
 
 def write_files(good: DataFrame, outputs: ValidateOutputs, query_id: str, number: int) -> None:
-    """Write a batch into files; one that is run again takes the place of what it wrote before."""
+    """Write a batch into files; a repeated batch replaces its earlier files."""
     if outputs.path is None:
         return
     writer = good.selectExpr(*TABLE).write.format(outputs.format)
@@ -51,8 +52,8 @@ def write_files(good: DataFrame, outputs: ValidateOutputs, query_id: str, number
 
 
 def good_records(good: DataFrame, query_id: str) -> DataFrame:
-    """Return records with the decoded value as JSON, key and headers as they were, and their origin."""
-    # JSON of an array without its brackets: to_json takes no single number or text.
+    """Return records with the decoded value as JSON, their own key and headers, and their origin."""
+    # to_json takes no single number or text, so an array is formatted and its brackets are removed.
     json = sql.to_json(sql.array("decoded"), JSON)
     # pyspark 3.5 takes no columns in sql.substring.
     value = sql.when(sql.col("decoded").isNotNull(), json.substr(sql.lit(2), sql.length(json) - 2))
@@ -60,7 +61,7 @@ def good_records(good: DataFrame, query_id: str) -> DataFrame:
 
 
 def dead_letter_records(dead: DataFrame, query_id: str) -> DataFrame:
-    """Return the records as they were, with their origin and the reason in further headers."""
+    """Return the records unchanged, with their origin and the reason in further headers."""
     return _add_headers(
         add_origin(dead), {QUERY: sql.lit(query_id), REASON: sql.col("reason"), DETAIL: sql.col("detail")}
     )
@@ -69,16 +70,17 @@ def dead_letter_records(dead: DataFrame, query_id: str) -> DataFrame:
 def write_topic(
     records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets | None, now: Offsets, query_id: str
 ) -> None:
-    """Append to a topic; *before* is where it ended when the same batch was begun once before, None if it never was."""
+    """Append records to a topic; *before* is its end when the batch first began, None if it never did."""
     if before is not None:
         records = select_lacking(records, _find_written_places(records, topic, target, before, now, query_id))
     write_batch(records.select("key", "value", "headers", sql.lit(topic).alias("topic")), target)
 
 
 def select_lacking(records: DataFrame, there: DataFrame) -> DataFrame:
-    """Return the records whose place is not in *there*, and of a key all behind the first of those, in order.
+    """Return the records whose place is not in *there*, and all later ones of their keys, in order.
 
-    A producer that gives a record up may have written the key's next ones: who keeps the last value must find it last.
+    A producer that gives up on a record may have written the key's next ones. A reader that keeps the last value must
+    find those after it.
     """
     marked = records.join(there.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
     key = Window.partitionBy("topic", "partition", "key").orderBy("offset")

@@ -1,4 +1,4 @@
-"""`kafkacompat spark validate`: records into typed columns, and what does not fit the schema into a topic of its own."""
+"""The pipeline `validate`: records into typed columns, and records that do not fit into a topic of dead letters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from spark_integration.validate.state import ValidateState
 
 @dataclass(frozen=True)
 class ValidateSummary(Summary):
-    """Of this run: records read, those that fit and those that do not, by reason, and what differs from the schema."""
+    """Of this run: the records, those that fit, those that do not by reason, and differences from the schema."""
 
     records: int
     good: int
@@ -45,10 +45,10 @@ def validate(
     stream: StreamOptions,
     on_drift: str = "warn",
 ) -> ValidateSummary:
-    """Read what *source* says by a schema; write good records and dead letters as *outputs* says.
+    """Read the values of *source* by a schema; write good records and dead letters as *outputs* says.
 
     *on_drift* is ``warn`` or ``fail`` (stop before a batch with a record that differs from the schema is written). The
-    checkpoint keeps an inferred schema for later runs. Raises PipelineError; docs/SPARK.md tells what is promised.
+    checkpoint keeps an inferred schema for later runs. Raises PipelineError; docs/SPARK.md says what is promised.
     """
     with Cluster(spark, source) as cluster:
         _check_outputs(spark, cluster, source, outputs)

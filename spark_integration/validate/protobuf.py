@@ -1,4 +1,4 @@
-"""Protobuf: its types as Spark's, and values decoded by the protobuf package."""
+"""Protobuf: its types as Spark's types, and values decoded by the protobuf package."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _to_micros(value: Any) -> int:
 
 
 def _make_json_converter(pool: DescriptorPool) -> Read:
-    """Return what writes a message as JSON; *pool* has the messages that an Any may hold."""
+    """Return a converter of messages to JSON; *pool* has the messages that an Any may hold."""
 
     def convert(value: Any) -> str:
         if str(value.DESCRIPTOR.full_name) == ANY and not _is_known(value, pool):
@@ -107,15 +107,15 @@ AS_JSON = (ANY, "google.protobuf.Struct", "google.protobuf.Value", "google.proto
 
 
 def schema_descriptors(schema: Schema) -> FileDescriptor:
-    """Return the file that a schema is; of *kind* DESCRIPTORS its text is a FileDescriptorSet as Latin-1."""
+    """Return the file of a schema; of *kind* DESCRIPTORS the text is a FileDescriptorSet as Latin-1."""
     return parse_descriptors(schema.text.encode("latin-1")) if schema.kind == DESCRIPTORS else compile_schema(schema)
 
 
 class ProtobufDecoder:
     """Decodes values as the message *name* of *reader*, by default its first one.
 
-    Protobuf resolves versions by field numbers: what the reader does not know is left out. *framed*: the payload begins
-    with message indexes, which name a message of the schema that it was written by.
+    Protobuf resolves versions by field numbers: fields that the reader does not know are left out. *framed*: the
+    payload begins with message indexes, which name a message of the schema that it was written with.
     """
 
     def __init__(self, reader: Schema, name: str | None, framed: bool) -> None:
@@ -128,7 +128,7 @@ class ProtobufDecoder:
         self.type: DataType = shape.type
 
     def type_of(self, writer: Schema) -> DataType | None:
-        """Return the type of this message as *writer* has it, None where it has not; raises PipelineError."""
+        """Return the type of this message in *writer*, None if it lacks the message; raises PipelineError."""
         pool = schema_descriptors(writer).pool
         try:
             return _ProtobufShapes(pool).message(pool.FindMessageTypeByName(self._message.full_name)).type
@@ -136,7 +136,7 @@ class ProtobufDecoder:
             return None
 
     def decode(self, payload: bytes, writer: Schema | None) -> tuple[Any, list[int]]:
-        """Decode a value, and tell the numbers of its fields that the reader does not know; raises DeadLetterError."""
+        """Decode a value; return it and the numbers of fields that the reader does not know; raises DeadLetterError."""
         if self._framed:
             indexes, payload = split_message_indexes(payload)
             self._check_message(writer, indexes)
@@ -148,7 +148,7 @@ class ProtobufDecoder:
         except DeadLetterError:
             raise
         except Exception as problem:
-            # What a message holds may have no JSON: a number that is none, a time before the year 1.
+            # A message may hold values without JSON: a number that is not finite, a time before the year 1.
             raise DeadLetterError("malformed", f"is no {self._message.full_name}: {problem}") from None
 
     def _check_message(self, writer: Schema | None, indexes: tuple[int, ...]) -> None:
@@ -172,7 +172,7 @@ def _find_message(file: FileDescriptor, name: str | None) -> Descriptor:
 
 
 class _ProtobufShapes:
-    """Makes shapes of messages; one that is met within itself becomes JSON text, for Spark's types end somewhere."""
+    """Makes shapes of messages. A message within itself becomes JSON text, since Spark's types cannot be recursive."""
 
     def __init__(self, pool: DescriptorPool) -> None:
         self._within: list[str] = []
@@ -222,6 +222,6 @@ class _ProtobufShapes:
 
 
 def _enum_shape(enum: EnumDescriptor) -> Shape:
-    """Return the shape of an enum: the names of its values, and the number as text of one that has none."""
+    """Return the shape of an enum: the names of its values, or the number as text if it has no name."""
     names = {number: str(value.name) for number, value in enum.values_by_number.items()}
     return Shape(StringType(), lambda number: names.get(number, str(number)))

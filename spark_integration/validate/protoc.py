@@ -1,4 +1,4 @@
-"""Protobuf schemas as text made into descriptors, by the protoc that comes with grpcio-tools (decision 009)."""
+"""Descriptors of Protobuf schemas, compiled by the protoc that comes with grpcio-tools (decision 009)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 60
 
 @lru_cache(maxsize=1024)
 def compile_schema(schema: Schema) -> FileDescriptor:
-    """Return the file that *schema* is, once in a process; raises PipelineError."""
+    """Compile a schema, once in a process; raises PipelineError."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in [*schema.references, (NAME, schema.text)]:
             _write_file(Path(folder), name, text)
@@ -41,14 +41,15 @@ def parse_descriptors(descriptors: bytes) -> FileDescriptor:
 
 
 def top_level_messages(file: FileDescriptor) -> list[Descriptor]:
-    """Return the messages of a file, those within others left out."""
+    """Return the messages of a file, without those within others."""
     return list(file.message_types_by_name.values())
 
 
 def messages_at(file: FileDescriptor, indexes: tuple[int, ...]) -> list[Descriptor]:
-    """Return the messages that this path of indexes may stand for; none where the file has none there.
+    """Return the messages that this path of indexes may mean; none if the file has none there.
 
-    Confluent's Java serializer counts what the .proto declares, those for Python and Go count the entries of maps as well.
+    Confluent's Java serializer counts the messages that the .proto declares. Those for Python and Go also count the
+    entries of maps.
     """
     found = (_follow_indexes(top_level_messages(file), indexes, entries) for entries in (False, True))
     return [one for one in found if one is not None]
@@ -74,7 +75,7 @@ def _write_file(folder: Path, name: str, text: str) -> None:
 
 
 def _run_protoc(folder: Path, name: str) -> bytes:
-    """Compile a file below *folder*; a process of its own, as protoc tells of errors on standard error alone."""
+    """Compile a file below *folder*, in a process of its own, since protoc reports errors only on standard error."""
     arguments = ["-I", str(folder), "--include_imports", "--descriptor_set_out=/dev/stdout", name]
     command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)

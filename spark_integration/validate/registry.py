@@ -1,6 +1,6 @@
-"""A schema registry (Karapace, Confluent's) over HTTP: schemas by id and by subject, with what they refer to.
+"""A schema registry (Karapace, Confluent's) over HTTP: schemas by id and by subject, with those that they refer to.
 
-The driver asks once and sends what it got along; an executor asks for an id that is new to it and keeps the answer for
+The driver asks once and sends the schemas along. An executor asks for ids that it does not know, and keeps the schemas
 as long as its process lives.
 """
 
@@ -26,7 +26,7 @@ FIRST_PAUSE_S = 0.5
 PASSING = {HTTPStatus.TOO_MANY_REQUESTS} | {
     status for status in HTTPStatus if status >= HTTPStatus.INTERNAL_SERVER_ERROR
 }
-# What registries answer with 404 where a subject, a version or a schema is unknown; a proxy's 404 says nothing of that.
+# Registries answer 404 with these codes for an unknown subject, version or schema. A proxy's 404 has none of them.
 UNKNOWN = (40401, 40402, 40403)
 REFUSING = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 # In the words of Confluent's Python client.
@@ -41,7 +41,7 @@ PROPERTIES = (
 
 
 class RegistryError(PipelineError):
-    """The registry does not answer, or not what was asked; says nothing about the records."""
+    """The registry does not answer, or not as expected; this says nothing about the records."""
 
 
 class UnknownSchemaError(PipelineError):
@@ -50,9 +50,10 @@ class UnknownSchemaError(PipelineError):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema's text; *references* are the names and texts of what it refers to, whatever they need before them.
+    """A schema's text, with the names and texts of the schemas that it refers to.
 
-    *kind* is AVRO, PROTOBUF or JSON, as registries say it.
+    *references* are ordered so that each follows those that it needs. *kind* is AVRO, PROTOBUF or JSON, in the
+    registries' words.
     """
 
     kind: str
@@ -62,14 +63,14 @@ class Schema:
 
 @dataclass(frozen=True)
 class RegistryOptions:
-    """Where a registry is; *properties* are some of PROPERTIES. Files of theirs must be on every executor."""
+    """The address of a registry; *properties* are some of PROPERTIES. Files that they name must be on every executor."""
 
     url: str
     properties: tuple[tuple[str, str], ...] = ()
 
 
 def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions:
-    """Check what the user gave; raises PipelineError."""
+    """Make the options from the user's words; raises PipelineError."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise PipelineError(f"{url!r} is no address of a schema registry: give one like http://127.0.0.1:8081")
@@ -83,7 +84,7 @@ def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOp
 
 
 class SchemaRegistry:
-    """Asks one registry, *tries* times with growing pauses where it does not answer."""
+    """Asks a registry, *tries* times with growing pauses if it does not answer."""
 
     _kept: dict[tuple[str, str], Any] = {}
 

@@ -1,4 +1,4 @@
-"""A type as Spark has it, and what makes of a decoded value one that pyarrow takes for that type."""
+"""A type of Spark's, with the converter that makes values that pyarrow takes for it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Convert = Callable[[Any], Any]
 
 
 class Shape(NamedTuple):
-    """*convert* is never given None; where it is None itself, values are taken as they are."""
+    """A type and its converter, which is never called with None; without a converter, values are taken as they are."""
 
     type: DataType
     convert: Convert | None = None
 
 
 def struct_of(fields: Sequence[tuple[str, Shape]]) -> Shape:
-    """Return the shape of a mapping with these fields; one that it lacks is null."""
+    """Return the shape of a mapping with these fields; a missing field is null."""
     kind = StructType([StructField(name, shape.type) for name, shape in fields])
     if all(shape.convert is None for _, shape in fields):
         return Shape(kind)
@@ -36,19 +36,19 @@ def array_of(element: Shape) -> Shape:
 
 
 def map_of(content: Shape) -> Shape:
-    """Return the shape of a mapping from text."""
+    """Return the shape of a mapping whose keys are text."""
     convert = content.convert or _keep_value
     kind = MapType(StringType(), content.type)
     return Shape(kind, lambda values: [(key, _convert_or_none(convert, value)) for key, value in values.items()])
 
 
 def json_text() -> Shape:
-    """Return the shape of what has no type of its own in Spark (a type within itself): its JSON as text."""
+    """Return the shape of values without a type in Spark (a type within itself): their JSON as text."""
     return Shape(StringType(), lambda value: json.dumps(_drop_names(value), default=_format_plain, ensure_ascii=False))
 
 
 def _drop_names(value: Any) -> Any:
-    """Leave out the names that fastavro puts before values."""
+    """Remove the names that fastavro puts before values."""
     if isinstance(value, dict):
         return {name: _drop_names(one) for name, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What `validate` keeps beside its query's checkpoint, so that a batch that is run again comes to the same."""
+"""The state of `validate` beside its query's checkpoint, so that a repeated batch has the same result."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BATCHES = "batches"
 
 @dataclass(frozen=True)
 class BegunBatch:
-    """A batch that began to write: how it read its records, and where the topics that it writes to ended before.
+    """A batch that began to write: how it read its records, and the ends of its topics at that time.
 
-    *refused* are the ids of schemas that it could not use, with the reason: they may be registered meanwhile.
+    *refused* are the ids of schemas that it could not use, with the reason; they may be registered meanwhile.
     """
 
     plan: DecodingPlan
@@ -30,13 +30,13 @@ class BegunBatch:
     refused: Mapping[int, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
-        """Write it; where the registry is, and its password, are not part of it."""
+        """Return the batch as JSON, without the registry's address and password."""
         plan = asdict(replace(self.plan, registry=None))
         return json.dumps({"plan": plan, "ends": format_offsets(self.ends), "refused": dict(self.refused)})
 
 
 def parse_begun_batch(text: str, registry: RegistryOptions | None) -> BegunBatch:
-    """Read what `Begun.as_json` wrote."""
+    """Parse the JSON of `BegunBatch.as_json`."""
     fields = json.loads(text)
     plan = fields["plan"]
     references = tuple((name, referred) for name, referred in plan["reader"]["references"])
@@ -56,30 +56,30 @@ class ValidateState:
 
     @property
     def query_id(self) -> str:
-        """The id that the query has for as long as its checkpoint lives; it is there once the query runs."""
+        """The id of the query, which its checkpoint keeps; it exists once the query runs."""
         return str(json.loads(self._checkpoint.read("metadata"))["id"])
 
     def inferred(self) -> str | None:
-        """Return the type that was inferred in the first run, as the JSON of Spark's DataType."""
+        """Return the type that the first run inferred, as the JSON of Spark's DataType."""
         return self._files.read(INFERRED) if self._files.exists(INFERRED) else None
 
     def keep_inferred_schema(self, text: str) -> str:
-        """Keep an inferred type for later runs; return the file that it is in."""
+        """Keep an inferred type for later runs; return the file that holds it."""
         self._files.write_new(INFERRED, text)
         return self._files.path(INFERRED)
 
     def begun(self, number: int, registry: RegistryOptions | None) -> BegunBatch | None:
-        """Return how that batch began, if it did before."""
+        """Return how that batch began; None if it never did."""
         name = f"{BATCHES}/{number}"
         return parse_begun_batch(self._files.read(name), registry) if self._files.exists(name) else None
 
     def begin(self, number: int, begun: BegunBatch) -> None:
-        """Say that the batch begins to write; batches before it are over."""
+        """Record that the batch begins to write; earlier batches are over."""
         self._files.write_new(f"{BATCHES}/{number}", begun.as_json())
         for other in self._files.numbers(BATCHES):
             if other < number:
                 self._files.remove(f"{BATCHES}/{other}")
 
     def forget(self, number: int) -> None:
-        """Say that the batch has written nothing, so that it may be run in another way."""
+        """Record that the batch has written nothing, so that it may be read in another way."""
         self._files.remove(f"{BATCHES}/{number}")

@@ -1,4 +1,4 @@
-"""What the records of a batch, or of a run, come to."""
+"""The counts of a batch or a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_integration.validate.drift import drop_optional_fields, shorten_diffe
 class BatchCounts:
     """Rows, dead letters by reason, and differences from the schema by path.
 
-    *refused* are ids of schemas that the registry does not have, or that cannot be read, and the reason.
+    *refused* are ids of schemas that the registry lacks or that cannot be read, with the reason.
     """
 
     rows: int = 0
@@ -27,11 +27,11 @@ class BatchCounts:
 
     @property
     def good(self) -> int:
-        """Rows that are what the schema says."""
+        """Rows that fit the schema."""
         return self.rows - self.dead.total()
 
     def add(self, other: BatchCounts) -> list[str]:
-        """Add another batch; return the differences that there were none of before. All in all they are not many."""
+        """Add another batch; return the differences that are new. In total there are not many."""
         before = set(self.drift)
         self.rows += other.rows
         self.dead.update(other.dead)
@@ -41,14 +41,14 @@ class BatchCounts:
 
 
 def sum_tallies(decoded: DataFrame) -> BatchCounts:
-    """Add up what `decode` has counted."""
+    """Return the sum of the tallies in frames of `decode_records`."""
     entries = decoded.where("tally is not null").select(sql.explode("tally").alias("what", "count"))
     rows = entries.groupBy("what").agg(sql.sum("count").alias("count")).collect()
     return parse_tally({row["what"]: row["count"] for row in rows})
 
 
 def parse_tally(tally: Mapping[str, int]) -> BatchCounts:
-    """Read the keys of a tally."""
+    """Parse the keys of a tally."""
     dead, drift, has, refused = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT, HAS_FIELD, REFUSED))
     reasons = dict(one.split(" ") for one in refused)
     return BatchCounts(

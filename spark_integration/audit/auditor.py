@@ -1,4 +1,4 @@
-"""The steps of an audit: a place is judged, then the next, then one by the other, and all is put together."""
+"""The steps of an audit: each place is judged, then an archive is compared with its topics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_integration.audit.settings import AuditSettings
 from spark_integration.errors import PipelineError
 from spark_integration.topics.frames import persist_frame
 
-# Offsets without a record, before they are explained.
+# The kind of offsets without a record before they are explained.
 HOLE = "hole"
 COMPACTED_NOTE = (
     "of a compacted topic it cannot be told whether a batch that is gone was cleaned or lost: it counts as compacted"
@@ -28,7 +28,7 @@ COMPACTED_NOTE = (
 
 
 class Auditor:
-    """Judges places, and collects what is to be told of them."""
+    """Judges places, and collects what the summary reports of them."""
 
     def __init__(self, spark: SparkSession, settings: AuditSettings) -> None:
         self.spark = spark
@@ -43,7 +43,7 @@ class Auditor:
     def judge_topics(
         self, place: AuditedPlace, ranges: Ranges, read: ReadLogBatches, compacted_topics: Collection[str]
     ) -> None:
-        """Judge the records of topics, and the offsets that have none."""
+        """Judge the records of topics, and the offsets without a record."""
         offsets: dict[str, int | None] = {}
         for (topic, _), one in ranges.items():
             offsets[topic] = (offsets.get(topic) or 0) + one.end - one.start
@@ -51,7 +51,7 @@ class Auditor:
         self._explain_holes(place, read, compacted_topics)
 
     def judge_archive(self, archive: AuditedArchive) -> None:
-        """Judge the records of an archive, and whether all are there that its manifest counts."""
+        """Judge the records of an archive, and whether it holds all records that its manifest counts."""
         offsets = dict.fromkeys(archive.topics)
         self._judge(archive.place, (), offsets)
         self.found.add(ARCHIVE, union_findings({"lost": archive.lost(self.spark)}))
@@ -68,13 +68,13 @@ class Auditor:
         *,
         to_the_end: bool,
     ) -> None:
-        """Compare an archive with the topics record by record."""
+        """Compare an archive with the topics, record by record."""
         comparison = compare_records(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
         with persist_frame(union_findings(comparison._asdict())) as found:
             self.found.add(ARCHIVE, found)
 
     def release(self) -> None:
-        """Let Spark forget what it kept."""
+        """Let Spark drop the places' rows."""
         for place in self.places:
             place.release()
 
@@ -103,7 +103,7 @@ class Auditor:
         )
 
     def _check_fields(self, rows: list[Row]) -> None:
-        """Refuse fields that no record has; raises PipelineError."""
+        """Raise PipelineError for a field that no record has."""
         fields, records = self.settings.fields, sum(row["records"] for row in rows)
         for what, place, found in (
             ("a producer", fields.producer, "attributed"),
@@ -133,7 +133,7 @@ class Auditor:
 
 
 def find_in_place(place: AuditedPlace, needed: Collection[str]) -> DataFrame:
-    """Return what can be said of each record, or edge, by itself; *needed* are columns that a record should tell."""
+    """Return the findings that each record, or edge, makes by itself; *needed* are columns that a record should have."""
     at, previous, is_record = sql.col("at"), sql.col("previous"), sql.col("kind") == RECORD
     one = {"first": at, "last": at, "count": sql.lit(1)}
     lacks = reduce(lambda some, name: some | sql.col(name).isNull(), needed, sql.lit(False))
