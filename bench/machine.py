@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import kafkacompat
-from spark_integration.runtime.maven import program
+from spark_integration.runtime.maven import find_program
 
 
 def describe() -> dict[str, str]:
@@ -44,5 +44,5 @@ def _memory_gigabytes() -> float:
 
 
 def _java_version() -> str:
-    done = subprocess.run([program("java"), "-version"], capture_output=True, text=True, check=True)
+    done = subprocess.run([find_program("java"), "-version"], capture_output=True, text=True, check=True)
     return done.stderr.splitlines()[0]

@@ -18,7 +18,7 @@ from compat_tests.brokers import ROOT, Broker
 from compat_tests.waiting import until
 from spark_integration.mirror.pipeline import MirrorSummary, mirror
 from spark_integration.queries.settings import StreamOptions
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 ORIGIN = "kafkacompat-origin-"
 Header = tuple[str, "bytes | None"]
@@ -151,7 +151,7 @@ def options(broker: Broker, **more: str) -> dict[str, str]:
 
 
 def mirrored(
-    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TopicNames | None = None, /, **more: str
+    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TargetNames | None = None, /, **more: str
 ) -> MirrorSummary:
     """Mirror what is there in this process, and keep the offset map in a topic named after the checkpoint."""
     reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})

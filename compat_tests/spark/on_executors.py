@@ -25,7 +25,7 @@ def told(batches: Iterable[Any]) -> Iterable[Any]:
     for batch in batches:
         rows = batch.to_pylist()
         places = [{offsets.TopicPartition(row["topic"], row["partition"]): row["offset"]} for row in rows]
-        texts = [offsets.json_of_offsets(place) for place in places]
+        texts = [offsets.format_offsets(place) for place in places]
         size = batch.num_rows
         columns = [batch.column("value"), pa.array(texts), pa.array([offsets.__file__] * size)]
         yield pa.RecordBatch.from_arrays([*columns, pa.array([os.getcwd()] * size)], ["value", "place", "code", "cwd"])

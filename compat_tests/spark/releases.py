@@ -32,7 +32,7 @@ def python_of(release: str) -> Path:
 
 def tables() -> list[str]:
     """Return the formats of tables that there are jars of for the Spark of this Python."""
-    release = packages.RELEASES[packages.minor(packages.installed().spark)]
+    release = packages.RELEASES[packages.minor_release(packages.find_installation().spark)]
     return [package for package in release.packages if package != "kafka"]
 
 

@@ -15,7 +15,7 @@ from compat_tests.spark.rollups import MEASURES, Event, Model, in_table, in_topi
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.rollup.pipeline import RollupSummary, rollup
-from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.settings import RollupSettings
 
 
 class Case:
@@ -25,7 +25,7 @@ class Case:
         create_topic(broker, topic, 2)
         options = {name: one.format(topic=topic) if isinstance(one, str) else one for name, one in options.items()}
         self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
-        self.settings = Rollup(
+        self.settings = RollupSettings(
             **{
                 "topic": f"{topic}-results",
                 "path": str(folder / "table"),

@@ -13,11 +13,11 @@ from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import assert_the_same, held, in_frame, in_topics, produce_all_kinds, run, spans
 from compat_tests.spark.scene import Scene, fill, numbered
 from spark_integration.archive import compaction
-from spark_integration.archive.ledger import Ledger
+from spark_integration.archive.ledger import ArchiveLedger
 from spark_integration.archive.settings import FileOptions
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.state.archives import read_manifest
-from spark_integration.state.checkpoint import planned_batch
+from spark_integration.state.checkpoint import read_planned_batch
 
 
 def test_an_archive_holds_all_that_the_topic_holds(scene: Scene) -> None:
@@ -38,7 +38,7 @@ def test_with_a_new_checkpoint_nothing_is_archived_twice(scene: Scene) -> None:
     summary = run(scene, maxOffsetsPerTrigger="70")
     # What the archive has is not read again.
     assert (summary.records, summary.batches, summary.offsets_there_already) == (20, 1, 0)
-    begun = planned_batch(scene.session, str(scene.folder / "checkpoint"), 0).start
+    begun = read_planned_batch(scene.session, str(scene.folder / "checkpoint"), 0).start
     assert begun == {(scene.topic, 0): 100, (scene.topic, 1): 100}
     assert_the_same(scene)
 
@@ -131,7 +131,7 @@ def test_small_files_are_merged(scene: Scene) -> None:
     assert_the_same(scene)
     with pytest.raises(Exception, match=r"(?i)does not exist|FileNotFound") as problem:
         early.collect()
-    assert sentence_of(problem.value)
+    assert explain_failure(problem.value)
     run(scene)
     assert_the_same(scene)
     assert sql_configs(scene) == configs
@@ -180,7 +180,7 @@ def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monk
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "commit", refuse)
+        patched.setattr(ArchiveLedger, "commit", refuse)
         with pytest.raises(PipelineError, match="not today"):
             run(scene, maxOffsetsPerTrigger="10")
     admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)

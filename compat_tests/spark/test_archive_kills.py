@@ -25,7 +25,7 @@ from compat_tests.spark.archives import in_topics, produce_all_kinds
 from compat_tests.spark.copies import kills
 from compat_tests.spark.releases import tables
 from compat_tests.waiting import pause, until
-from spark_integration.state.manifest import COMMITS, Commit, commit_of_json
+from spark_integration.state.manifest import COMMITS, ArchiveCommit, parse_commit
 
 pytestmark = pytest.mark.spark
 
@@ -72,10 +72,10 @@ class Runs:
         """Return the number of the last commit; 0 before the first."""
         return max((int(file.stem) for file in (self.path / COMMITS).glob("[0-9]*.json")), default=0)
 
-    def commits(self) -> list[Commit]:
+    def commits(self) -> list[ArchiveCommit]:
         """Read the manifest's commits, the last hundred at least."""
         files = sorted((self.path / COMMITS).glob("*.json"))
-        return [commit_of_json(file.read_text()) for file in files]
+        return [parse_commit(file.read_text()) for file in files]
 
     def archived(self) -> set[tuple[object, ...]]:
         """Read the archive by a session of its own; a record that is there twice is an error."""

@@ -13,7 +13,7 @@ from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import held, in_frame, in_topics, run
 from compat_tests.spark.scene import Scene, fill, numbered
 from spark_integration.archive.settings import FileOptions
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 
 
 def truncate(scene: Scene, offset: int) -> None:
@@ -32,7 +32,7 @@ def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
     truncate(scene, 30)
     with pytest.raises(StreamingQueryException) as refused:
         run(scene)
-    assert "give --failOnDataLoss false" in sentence_of(refused.value)
+    assert "give --failOnDataLoss false" in explain_failure(refused.value)
     with pytest.raises(PipelineError, match=r"offsets 20 to 29 .* are gone and were not archived"):
         run(scene, "new")
     assert run(scene, failOnDataLoss="false").records == 10

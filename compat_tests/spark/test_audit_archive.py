@@ -68,12 +68,12 @@ def test_an_archive_that_grows(
     path = archived(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
-        found = ranges.resolve(cluster, source)
+        found = ranges.resolve_ranges(cluster, source)
         send(broker, name, {0: [("p", number) for number in range(10, 30)]})
         archived(spark, broker, name, tmp_path)
         return found
 
-    monkeypatch.setattr(pipeline, "resolve", growing)
+    monkeypatch.setattr(pipeline, "resolve_ranges", growing)
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert summary.found == {}
     assert [(row["place"], row["records"]) for row in summary.topics] == [("topic", 10), ("archive", 10)]

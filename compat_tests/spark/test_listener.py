@@ -29,7 +29,7 @@ from spark_integration.queries.observers import Committer, JsonLines
 from spark_integration.queries.query import run_query
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.topics.cluster import Cluster
-from spark_integration.topics.offsets import Offsets, TopicPartition, offsets_of_json
+from spark_integration.topics.offsets import Offsets, TopicPartition, parse_offsets
 
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 LIMIT = 8
@@ -96,7 +96,7 @@ def test_lines_and_metrics_of_each_batch(job: Job) -> None:
         # It is behind until the last batch.
         assert line["lag"] == 30 - in_all(line["end_offsets"])
         assert (line["query"], line["latest_offsets"]) == ("job", {job.topic: {"0": 15, "1": 15}})
-    assert offsets_of_json(json.dumps(lines[-1]["end_offsets"])) == job.ends
+    assert parse_offsets(json.dumps(lines[-1]["end_offsets"])) == job.ends
     metrics = job.metrics.read_text().splitlines()
     assert 'kafkacompat_spark_input_rows_total{query="job"} 30.0' in metrics
     for partition in (0, 1):
@@ -115,7 +115,7 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 
     job.run(look, group=job.group)
     # The observer comes behind the committer.
-    ends = [offsets_of_json(json.dumps(line["end_offsets"])) for line in job.told()]
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
     for number, (committed, _) in enumerate(seen):
         assert committed == ends[number]
     assert len(seen) == 4
@@ -131,7 +131,7 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 def test_a_run_that_ended_before_its_commit_is_made_good(job: Job) -> None:
     """What the checkpoint says is finished is committed at the start, what was only planned is not."""
     job.run()
-    ends = [offsets_of_json(json.dumps(line["end_offsets"])) for line in job.told()]
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
     # As a kill leaves it within the last batch.
     for path in (job.checkpoint / "commits").glob("*3*"):
         path.unlink()

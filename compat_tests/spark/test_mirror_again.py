@@ -29,12 +29,12 @@ from compat_tests.spark.copies import (
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import batches
-from spark_integration.mirror.offset_map import entry_of
+from spark_integration.mirror.offset_map import parse_entry
 from spark_integration.topics.cluster import Cluster
-from spark_integration.topics.origin import with_origin
+from spark_integration.topics.origin import add_origin
 from spark_integration.topics.sink import write_batch
 from spark_integration.topics.source import read_batch
-from spark_integration.topics.written import written
+from spark_integration.topics.written import find_written_records
 
 pytestmark = pytest.mark.spark
 
@@ -48,7 +48,7 @@ def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range
         chosen = (
             rows.where(sql.col("offset").between(offsets[0], offsets[-1])).coalesce(1).sortWithinPartitions("offset")
         )
-        write_batch(with_origin(chosen, cluster_id), options(target))
+        write_batch(add_origin(chosen, cluster_id), options(target))
 
 
 def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
@@ -56,7 +56,7 @@ def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
     found = contents(target, topic)
     for record in contents(target, offset_map)[0]:
         key, value = (text.decode() for text in record.content[:2] if text is not None)
-        link, _, pair = entry_of(offset_map, key, value)
+        link, _, pair = parse_entry(offset_map, key, value)
         before = {int(one.origin["offset"]) for one in found[link.partition] if one.offset < pair.target}
         behind = {int(one.origin["offset"]) for one in found[link.partition] if one.offset >= pair.target}
         assert max(before, default=-1) < pair.source, pair
@@ -138,12 +138,12 @@ def test_begun_anew_it_reads_once_what_the_target_has(
 
     def counted(*arguments: Any) -> Any:
         looks.append(arguments)
-        return written(*arguments)
+        return find_written_records(*arguments)
 
     create_topic(broker, name, 2)
     produce(broker, name, numbered(60), 2)
     mirrored(spark, broker, target, tmp_path / "before", subscribe=name)
-    monkeypatch.setattr(batches, "written", counted)
+    monkeypatch.setattr(batches, "find_written_records", counted)
     anew = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger="10")
     assert (anew.batches, anew.records_written, len(looks)) == (6, 0, 1)
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()

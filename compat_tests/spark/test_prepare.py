@@ -13,7 +13,7 @@ import pytest
 
 from compat_tests.brokers import ROOT
 from spark_integration.runtime.fetching import jar_folders
-from spark_integration.runtime.packages import installed
+from spark_integration.runtime.packages import find_installation
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,7 @@ def kept(log: Path) -> int:
 
 
 def test_the_next_session_starts_with_the_classes_of_the_last(tmp_path: Path) -> None:
-    [folder] = jar_folders(installed(), ["kafka"])
+    [folder] = jar_folders(find_installation(), ["kafka"])
     shutil.copytree(folder, tmp_path / "kafkacompat" / "spark" / folder.name)
     script = (
         "import sys; from spark_integration.session import start_session; start_session('x', configs={'spark.driver."

@@ -89,7 +89,7 @@ def test_dead_letters_of_another_topic_need_another_ledger(scene: Scene) -> None
     admin.delete_topics([bad])[bad].result(30)
     until(lambda: bad not in admin.list_topics(timeout=30).topics)
     scene.create(1, bad)
-    with pytest.raises(PipelineError, match=f"is of another topic {bad} than that on .*: give another --ledger$"):
+    with pytest.raises(PipelineError, match=f"is of another topic {bad} than the one on .*: give another --ledger$"):
         redriven()
     assert len(redriven.back()) == 2
 

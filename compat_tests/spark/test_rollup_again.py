@@ -34,11 +34,11 @@ def more_options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 BROKEN = ["no JSON", '{"time": "never"}']
 STEPS = [
-    ("table", "ParquetTable.put"),
-    ("batches", "send"),
-    ("ledger", "Ledger.write"),
-    ("table", "ParquetTable.drop"),
-    ("batches", "dead_letters"),
+    ("tables", "ParquetTable.put"),
+    ("batches", "write_to_topic"),
+    ("ledger", "RollupLedger.write"),
+    ("tables", "ParquetTable.drop"),
+    ("batches", "dead_letter_records"),
 ]
 
 
@@ -131,7 +131,7 @@ def test_a_start_that_fails_claims_nothing(case: Case, monkeypatch: pytest.Monke
     """Kafka may refuse a topic, or Spark a column: the corrected command is another one."""
     right = case.settings
     case.settings = replace(right, dimensions="kind")
-    for step in ("make_topics", "rolled_up"):
+    for step in ("create_topics", "roll_up_events"):
         monkeypatch.setattr(pipeline, step, refusing)
         assert case.refusal() == "not this one"
         monkeypatch.undo()

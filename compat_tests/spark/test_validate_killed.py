@@ -12,7 +12,7 @@ from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
 from compat_tests.spark.validation import Validation, avro, key_of, produce, record
 from spark_integration.validate import batches
-from spark_integration.validate.outputs import lacking, write_topic
+from spark_integration.validate.outputs import select_lacking, write_topic
 from spark_integration.validate.registry import RegistryOptions
 from spark_integration.validate.settings import SchemaOptions
 
@@ -86,4 +86,4 @@ def test_what_a_topic_lacks_is_written_in_order(spark: Any) -> None:
     rows = [("t", 0, offset, key) for offset, key in enumerate(("a", "b", None, "a", None, "b"))]
     records = spark.createDataFrame(rows, "topic string, partition int, offset bigint, key string")
     there = spark.createDataFrame([("t", 0, offset) for offset in (1, 2, 3, 3)], records.schema[:3])
-    assert [row.offset for row in lacking(records, there).collect()] == [0, 3, 4, 5]
+    assert [row.offset for row in select_lacking(records, there).collect()] == [0, 3, 4, 5]

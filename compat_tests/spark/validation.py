@@ -18,7 +18,7 @@ from compat_tests.spark.scene import Scene
 from spark_integration.command_line.validate import command
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.validate.pipeline import ValidateSummary, validate
-from spark_integration.validate.settings import Outputs, SchemaOptions
+from spark_integration.validate.settings import SchemaOptions, ValidateOutputs
 
 Place = tuple[int, int]
 
@@ -80,7 +80,7 @@ class Validation:
 
     def run(self, schemas: SchemaOptions, on_drift: str = "warn", **outputs: Any) -> ValidateSummary:
         """Validate what is there, into a folder and a topic unless told otherwise."""
-        chosen = Outputs(self.bad, **(outputs or {"path": self.path, "topic": self.good}))
+        chosen = ValidateOutputs(self.bad, **(outputs or {"path": self.path, "topic": self.good}))
         return validate(self.scene.session, self.source, schemas, chosen, self.stream, on_drift)
 
     def arguments(self, *more: str) -> list[str]:

@@ -23,7 +23,7 @@ import click
 from spark_integration.command_line.checks import check_addresses, check_assignment, check_source_offsets
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
@@ -352,8 +352,8 @@ stream_options = collect_options(
 )
 
 
-def _collect_names(values: dict[str, Any]) -> TopicNames:
-    return TopicNames(values.pop("prefix"), parse_pairs(values.pop("mapped")))
+def _collect_names(values: dict[str, Any]) -> TargetNames:
+    return TargetNames(values.pop("prefix"), parse_pairs(values.pop("mapped")))
 
 
 names_options = collect_options(

@@ -1,4 +1,4 @@
-"""Those who are told of each micro-batch: a file of JSON lines, Prometheus text, a consumer group."""
+"""Observers of micro-batches: a file of JSON lines, a file in Prometheus' format, a consumer group's offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JsonLines:
 
 
 class PrometheusText:
-    """Keeps a file in Prometheus' text format, put in place whole, as node_exporter's textfile collector reads it."""
+    """Keeps a file in Prometheus' text format, replaced as a whole, as node_exporter's textfile collector reads it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -60,10 +60,10 @@ class PrometheusText:
 
 
 class Committer:
-    """Commits where each batch ended as a consumer group's offsets, so that lag tools see the query.
+    """Commits the end of each batch as a consumer group's offsets, so that tools that show lag see the query.
 
-    Spark itself never commits, nor does it read what is committed here: the checkpoint alone says where it goes on. The
-    group must have no members of its own.
+    Spark itself neither commits offsets nor reads these: it continues from the checkpoint alone. The group must have no
+    members.
     """
 
     def __init__(self, cluster: Cluster, group: str) -> None:
@@ -72,7 +72,7 @@ class Committer:
         self._committed: Offsets = {}
 
     def check(self) -> None:
-        """Refuse a group that has members: the broker takes commits from them alone; raises PipelineError."""
+        """Raise PipelineError if the group has members: the broker then accepts commits from them alone."""
         if members := self._cluster.members(self._group):
             raise PipelineError(
                 f"the consumer group {self._group} has members of its own ({members}), whose offsets they commit: "
@@ -83,7 +83,7 @@ class Committer:
         self.commit(progress.end_offsets)
 
     def commit(self, offsets: Offsets) -> None:
-        """Commit those of *offsets* that have moved."""
+        """Commit those of *offsets* that have changed."""
         moved = {one: offset for one, offset in offsets.items() if self._committed.get(one) != offset}
         if moved:
             self._commit(moved)
@@ -93,7 +93,7 @@ class Committer:
         try:
             self._cluster.commit(self._group, offsets)
         except PipelineError:
-            # A checkpoint goes on naming partitions of topics that were deleted.
+            # A checkpoint still names partitions of topics that were deleted.
             topics = self._cluster.topics({one.topic for one in offsets})
             there = {
                 one: offset
@@ -106,8 +106,8 @@ class Committer:
                 self._cluster.commit(self._group, there)
 
 
-class Tally:
-    """Adds up what a run has read."""
+class ReadTally:
+    """Counts the rows and batches that a run has read."""
 
     def __init__(self) -> None:
         self.rows = 0

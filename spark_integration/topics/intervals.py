@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.offsets import Interval, Span, TopicPartition
+from spark_integration.topics.offsets import Interval, RecordSpan, TopicPartition
 
 Intervals = Mapping[TopicPartition, Sequence[Interval]]
 
@@ -31,7 +31,7 @@ def spans_of(frame: DataFrame, intervals: Intervals, *by: str) -> list[tuple[Any
     numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
     groups = _join_intervals(frame, intervals, "inner").groupBy(*by, "topic", "partition", "from_offset")
     rows = groups.agg(*numbers).drop("from_offset").collect()
-    return [(*row[: len(by)], Span(*row[len(by) :])) for row in rows]
+    return [(*row[: len(by)], RecordSpan(*row[len(by) :])) for row in rows]
 
 
 def _join_intervals(frame: DataFrame, intervals: Intervals, how: str) -> DataFrame:

@@ -18,7 +18,7 @@ def is_legal_name(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TopicNames:
+class TargetNames:
     """The name that each topic has in the target: *mapped* gives it, all other topics get *prefix* in front."""
 
     prefix: str = ""

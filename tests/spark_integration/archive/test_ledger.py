@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from spark_integration.archive import compaction, parquet
-from spark_integration.archive.ledger import STAGING, Ledger, name_of, staging
+from spark_integration.archive.ledger import STAGING, ArchiveLedger, commit_path, staging_folder
 from spark_integration.errors import PipelineError
-from spark_integration.state.manifest import COMMITS, commit_of_json
+from spark_integration.state.manifest import COMMITS, parse_commit
 from tests.spark_integration.archive.memory import (
     OFFSETS,
     Folder,
@@ -163,7 +163,7 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
             memory = Memory()
             one, second = (begun(memory, Folder(memory)) for _ in range(2))
 
-            def meanwhile(memory: Memory = memory, second: Ledger = second, other: int = other) -> None:
+            def meanwhile(memory: Memory = memory, second: ArchiveLedger = second, other: int = other) -> None:
                 memory.before_change = at_change(other, killed)
                 with pytest.raises((KilledError, PipelineError)):
                     list(live(memory, None, second))
@@ -182,7 +182,7 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
 
 def overwrite(memory: Memory, name: str) -> None:
     """Put another run's commit there, as a rename does on a local disk that has just found the name free."""
-    there = commit_of_json(memory.read(name))
+    there = parse_commit(memory.read(name))
     memory.held[name] = replace(there, run_id="other", files=()).as_json()
 
 
@@ -226,7 +226,7 @@ def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -
         for name, until in (("a", 6), ("b", 3))
     )
     for one in (longer, shorter):
-        memory.write_new(f"{staging(one)}/draft.json", one.as_json())
+        memory.write_new(f"{staging_folder(one)}/draft.json", one.as_json())
     store.publish([0, 1, 2], shorter, [])
     assert begun(memory, store).covered == {("t", 0): [(0, 3)]}
     run(memory, Rows)
@@ -244,4 +244,4 @@ def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> Non
 
     with pytest.raises(PipelineError, match="made anew"):
         ledger.commit(cast(Any, [0, 1, 2]), draft, check)
-    assert not memory.exists(name_of(draft))
+    assert not memory.exists(commit_path(draft))

@@ -8,26 +8,26 @@ from typing import Any
 import pytest
 
 from spark_integration.audit import archive_records as archives
-from spark_integration.audit.archive_records import commit_edges, manifest_and_gone
-from spark_integration.state.manifest import Commit, DataFile, Description, Manifest, OffsetRange
-from spark_integration.topics.offsets import Span
+from spark_integration.audit.archive_records import commit_edges, read_manifest_and_damage
+from spark_integration.state.manifest import ArchiveCommit, ArchiveDescription, ArchiveManifest, DataFile, OffsetRange
+from spark_integration.topics.offsets import RecordSpan
 
 
-def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> Commit:
+def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
     """A commit of a partition's ranges, written at its number times 1,000."""
     told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
-    return Commit(number, kind, "run", 1_000 * number, ranges=told)
+    return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=told)
 
 
-def table(*commits: Commit) -> Manifest:
-    return Manifest(Description("delta", ("topic", "date"), "id"), commits)
+def table(*commits: ArchiveCommit) -> ArchiveManifest:
+    return ArchiveManifest(ArchiveDescription("delta", ("topic", "date"), "id"), commits)
 
 
-def files(number: int, *names: str) -> Manifest:
+def files(number: int, *names: str) -> ArchiveManifest:
     """The manifest of a Parquet archive at a commit, with these files of 10 bytes."""
-    told = tuple(DataFile(name, 10, (Span("t", 0, 0, 9, 10),)) for name in names)
-    description = Description("parquet", ("topic", "date"), "id")
-    return Manifest(description, (Commit(number, "compact", "run", 0, files=told),))
+    told = tuple(DataFile(name, 10, (RecordSpan("t", 0, 0, 9, 10),)) for name in names)
+    description = ArchiveDescription("parquet", ("topic", "date"), "id")
+    return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=told),))
 
 
 def test_what_a_commit_has_added_to_what_was_there() -> None:
@@ -45,14 +45,14 @@ def test_a_merge_no_longer_tells_when() -> None:
 
 
 def seen(
-    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[Manifest], there: dict[str, int]
-) -> tuple[Manifest, dict[str, Any]]:
+    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], there: dict[str, int]
+) -> tuple[ArchiveManifest, dict[str, Any]]:
     """Look for the files of an archive whose manifest is another one each time that it is read."""
     left = list(manifests)
     monkeypatch.setattr(archives, "read_manifest", lambda *_: left.pop(0) if len(left) > 1 else left[0])
     monkeypatch.setattr(archives, "data_file_sizes", lambda *_: there)
     spark: Any = None
-    return manifest_and_gone(spark, "path")
+    return read_manifest_and_damage(spark, "path")
 
 
 def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:

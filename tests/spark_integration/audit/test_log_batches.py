@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from spark_integration.audit.log_batches import BatchReader
+from spark_integration.audit.log_batches import LogBatchReader
 from spark_integration.errors import PipelineError
 from spark_integration.topics.offsets import TopicPartition
 
@@ -38,8 +38,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
     def fail(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(BatchReader, "_fetch", fail)
-    return BatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
+    monkeypatch.setattr(LogBatchReader, "_fetch", fail)
+    return LogBatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
 
 
 def test_a_broker_that_is_away_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_a_member_that_fails_ends_all(monkeypatch: pytest.MonkeyPatch, step: str
     monkeypatch.setattr(consume, "KafkaConsumer", Member)
     expected = 0 if step == "commit" else 1
     with pytest.raises(PipelineError, match=r"a consumer failed .*the network is gone"):
-        consume.consume("127.0.0.1:9", expected, lambda _: None)
+        consume.consume_flights("127.0.0.1:9", expected, lambda _: None)
 
 
 class Admin:
@@ -81,7 +81,7 @@ class Admin:
 def test_no_topic(monkeypatch: pytest.MonkeyPatch, failure: Exception, told: str) -> None:
     monkeypatch.setattr(Admin, "failure", failure, raising=False)
     monkeypatch.setattr(produce, "AdminClient", Admin)
-    monkeypatch.setattr(produce, "load", list)
+    monkeypatch.setattr(produce, "load_flights", list)
     done = CliRunner().invoke(produce.main, [])
     assert done.exit_code == 1
     assert done.output.startswith("Error: ")
@@ -109,4 +109,4 @@ class Slow:
 def test_not_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "Producer", Slow)
     with pytest.raises(PipelineError, match="has not acknowledged 1 of 3 flights"):
-        produce.produce("127.0.0.1:9", [Flight(b"k", b"v", [])] * 3, lambda _: None)
+        produce.produce_flights("127.0.0.1:9", [Flight(b"k", b"v", [])] * 3, lambda _: None)

@@ -8,16 +8,16 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import translation as module
-from spark_integration.mirror.offset_map import Link
-from spark_integration.mirror.translation import _back, translate
+from spark_integration.mirror.offset_map import MirrorLink
+from spark_integration.mirror.translation import _links_back, translate
 
-THERE = Link("A", "orders", "1", 0, "goods", "2")
-RETURN = Link("B", "goods", "2", 0, "orders", "1")
+THERE = MirrorLink("A", "orders", "1", 0, "goods", "2")
+RETURN = MirrorLink("B", "goods", "2", 0, "orders", "1")
 
 
 def test_only_the_way_back_goes_back() -> None:
     others = [RETURN._replace(partition=1), RETURN._replace(target="other"), RETURN._replace(topic="other")]
-    assert _back([*others, RETURN], {THERE: 500}) == {RETURN: 500}
+    assert _links_back([*others, RETURN], {THERE: 500}) == {RETURN: 500}
 
 
 class Busy:

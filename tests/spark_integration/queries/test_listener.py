@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.queries.listener import BatchProgress, KafkaListener, batch_progress
-from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, Tally
-from spark_integration.topics.cluster import Topic
+from spark_integration.queries.listener import BatchProgress, KafkaListener, parse_progress
+from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, ReadTally
+from spark_integration.topics.cluster import TopicDescription
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -46,7 +46,7 @@ def spark_tells(**changes: Any) -> dict[str, Any]:
 
 
 def told(**changes: Any) -> BatchProgress:
-    return batch_progress(spark_tells(**changes))
+    return parse_progress(spark_tells(**changes))
 
 
 def event(**changes: Any) -> Any:
@@ -116,8 +116,12 @@ class Group:
         self.partitions = partitions or {"a": 2, "b": 1}
         self.is_away = False
 
-    def topics(self, names: set[str]) -> dict[str, Topic]:
-        return {name: Topic(name, "id", self.partitions[name], False) for name in names if name in self.partitions}
+    def topics(self, names: set[str]) -> dict[str, TopicDescription]:
+        return {
+            name: TopicDescription(name, "id", self.partitions[name], False)
+            for name in names
+            if name in self.partitions
+        }
 
     def commit(self, group: str, offsets: Offsets) -> None:
         if self.is_away:
@@ -169,7 +173,7 @@ def test_what_fails_though_all_topics_are_there_is_told() -> None:
 
 def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
     """Said when it begins, and known at the end if it still fails then."""
-    tally, calls = Tally(), []
+    tally, calls = ReadTally(), []
     said: list[str] = []
 
     def failing(progress: BatchProgress) -> None:
@@ -189,7 +193,7 @@ def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
 
 
 def test_other_queries_of_the_session_are_not_this_one() -> None:
-    tally = Tally()
+    tally = ReadTally()
     listener = KafkaListener([tally], "job")
     listener.onQueryProgress(event(name="another"))
     listener.onQueryProgress(event())

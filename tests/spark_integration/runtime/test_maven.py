@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_integration.runtime import maven as maven_module
-from spark_integration.runtime.maven import MissingProgramError, build_once, jar_folder, program
+from spark_integration.runtime.maven import MissingProgramError, build_once, find_program, jar_folder
 
 
 def test_folder_is_built_once(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_failed_build_leaves_nothing_that_looks_built(tmp_path: Path) -> None:
 def test_missing_program_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingProgramError, match="mvn is not on the PATH: install Apache Maven"):
-        program("mvn")
+        find_program("mvn")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The steps of an audit: a place is judged, then the next, then one by the other, and all is put together."""
+"""The steps of an audit: each place is judged, then an archive is compared with its topics."""
 
 from __future__ import annotations
 
@@ -9,89 +9,91 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from spark_integration.audit import holes, latency, sequences
-from spark_integration.audit.archive_records import ArchivePlace
-from spark_integration.audit.comparison import compared
-from spark_integration.audit.findings import Findings, Row, as_findings, found_in
-from spark_integration.audit.log_batches import Reader
-from spark_integration.audit.places import ARCHIVE, RECORD, TOPIC, Place
-from spark_integration.audit.producers import producers_of, topics_of
+from spark_integration.audit.archive_records import AuditedArchive
+from spark_integration.audit.comparison import compare_records
+from spark_integration.audit.findings import Findings, Row, find_by_rules, union_findings
+from spark_integration.audit.log_batches import ReadLogBatches
+from spark_integration.audit.places import ARCHIVE, RECORD, TOPIC, AuditedPlace
+from spark_integration.audit.producers import producer_rows, topic_rows
 from spark_integration.audit.ranges import Ranges
 from spark_integration.audit.settings import AuditSettings
 from spark_integration.errors import PipelineError
-from spark_integration.topics.frames import persisted
+from spark_integration.topics.frames import persist_frame
 
-# Offsets without a record, before they are explained.
+# The kind of offsets without a record before they are explained.
 HOLE = "hole"
 COMPACTED_NOTE = (
     "of a compacted topic it cannot be told whether a batch that is gone was cleaned or lost: it counts as compacted"
 )
 
 
-class Work:
-    """Judges places, and collects what is to be told of them."""
+class Auditor:
+    """Judges places, and collects what the summary reports of them."""
 
     def __init__(self, spark: SparkSession, settings: AuditSettings) -> None:
         self.spark = spark
         self.settings = settings
-        self.places: list[Place] = []
+        self.places: list[AuditedPlace] = []
         self.found = Findings(settings.limit)
         self.topics: list[Row] = []
         self.latency: list[Row] = []
         self.producers: list[Row] = []
         self.notes: list[str] = []
 
-    def judge_topics(self, place: Place, ranges: Ranges, read: Reader, compacted_topics: Collection[str]) -> None:
-        """Judge the records of topics, and the offsets that have none."""
+    def judge_topics(
+        self, place: AuditedPlace, ranges: Ranges, read: ReadLogBatches, compacted_topics: Collection[str]
+    ) -> None:
+        """Judge the records of topics, and the offsets without a record."""
         offsets: dict[str, int | None] = {}
         for (topic, _), one in ranges.items():
             offsets[topic] = (offsets.get(topic) or 0) + one.end - one.start
         self._judge(place, compacted_topics, offsets)
         self._explain_holes(place, read, compacted_topics)
 
-    def judge_archive(self, archive: ArchivePlace) -> None:
-        """Judge the records of an archive, and whether all are there that its manifest counts."""
+    def judge_archive(self, archive: AuditedArchive) -> None:
+        """Judge the records of an archive, and whether it holds all records that its manifest counts."""
         offsets = dict.fromkeys(archive.topics)
         self._judge(archive.place, (), offsets)
-        self.found.add(ARCHIVE, as_findings({"lost": archive.lost(self.spark)}))
+        self.found.add(ARCHIVE, union_findings({"lost": archive.lost(self.spark)}))
         for topic in offsets:
             lost = self.found.counts[ARCHIVE, topic, "lost"]
             self.found.counts[ARCHIVE, topic, "absent"] = self.found.counts[ARCHIVE, topic, HOLE] - lost
 
     def compare(
         self,
-        topic: Place,
-        archive: ArchivePlace,
+        topic: AuditedPlace,
+        archive: AuditedArchive,
         ranges: Ranges,
         compacted_topics: Collection[str],
         *,
         to_the_end: bool,
     ) -> None:
-        """Compare an archive with the topics record by record."""
-        comparison = compared(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
-        with persisted(as_findings(comparison._asdict())) as found:
+        """Compare an archive with the topics, record by record."""
+        comparison = compare_records(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
+        with persist_frame(union_findings(comparison._asdict())) as found:
             self.found.add(ARCHIVE, found)
 
     def release(self) -> None:
-        """Let Spark forget what it kept."""
+        """Let Spark drop the places' rows."""
         for place in self.places:
             place.release()
 
-    def _judge(self, place: Place, compacted_topics: Collection[str], offsets: Mapping[str, int | None]) -> None:
+    def _judge(self, place: AuditedPlace, compacted_topics: Collection[str], offsets: Mapping[str, int | None]) -> None:
         self.places.append(place)
         fields = self.settings.fields
-        rows = topics_of(place, offsets)
+        rows = topic_rows(place, offsets)
         self._check_fields(rows)
         self.topics += rows
-        with persisted(self._findings(place, compacted_topics)) as findings:
+        with persist_frame(self._findings(place, compacted_topics)) as findings:
             self.found.add(place.name, findings)
             if fields.sequence or fields.producer:
-                self.producers += producers_of(place, findings, self.settings.limit)
-        self.latency += latency.rows(place, by_field=fields.event_time is not None)
+                self.producers += producer_rows(place, findings, self.settings.limit)
+        self.latency += latency.latency_rows(place, by_field=fields.event_time is not None)
 
-    def _findings(self, place: Place, compacted_topics: Collection[str]) -> DataFrame:
+    def _findings(self, place: AuditedPlace, compacted_topics: Collection[str]) -> DataFrame:
         fields = self.settings.fields
         needed = [name for name in ("producer", "sequence") if getattr(fields, name)]
-        found = place_findings(place, needed)
+        found = find_in_place(place, needed)
         if fields.sequence is None:
             return found
         return found.unionByName(
@@ -101,7 +103,7 @@ class Work:
         )
 
     def _check_fields(self, rows: list[Row]) -> None:
-        """Refuse fields that no record has; raises PipelineError."""
+        """Raise PipelineError for a field that no record has."""
         fields, records = self.settings.fields, sum(row["records"] for row in rows)
         for what, place, found in (
             ("a producer", fields.producer, "attributed"),
@@ -112,9 +114,9 @@ class Work:
                 option = what.partition(" ")[2].replace(" ", "-")
                 raise PipelineError(f"none of {records:,} records has {what} at {place!r}: correct --{option}-field")
 
-    def _explain_holes(self, place: Place, read: Reader, compacted_topics: Collection[str]) -> None:
+    def _explain_holes(self, place: AuditedPlace, read: ReadLogBatches, compacted_topics: Collection[str]) -> None:
         left = {topic: count for (at, topic, kind), count in self.found.counts.items() if (at, kind) == (TOPIC, HOLE)}
-        for part in holes.explained(self._holes(place) if left else (), read, compacted_topics):
+        for part in holes.explain_holes(self._holes(place) if left else (), read, compacted_topics):
             self.found.counts[TOPIC, part.topic, part.kind] += part.offsets
             row = {name: value for name, value in part._asdict().items() if name != "kind"}
             self.found.keep(TOPIC, part.kind, {**row, "count": part.offsets})
@@ -124,19 +126,19 @@ class Work:
         if any(self.found.counts[TOPIC, topic, holes.COMPACTED] for topic in compacted_topics):
             self.notes.append(COMPACTED_NOTE)
 
-    def _holes(self, place: Place) -> Iterator[holes.Hole]:
+    def _holes(self, place: AuditedPlace) -> Iterator[holes.OffsetHole]:
         first = place.holes.orderBy("topic", "partition", "first").limit(self.settings.examine)
         for row in first.toLocalIterator():
-            yield holes.Hole(row.topic, row.partition, row.first, row.last)
+            yield holes.OffsetHole(row.topic, row.partition, row.first, row.last)
 
 
-def place_findings(place: Place, needed: Collection[str]) -> DataFrame:
-    """Return what can be said of each record, or edge, by itself; *needed* are columns that a record should tell."""
+def find_in_place(place: AuditedPlace, needed: Collection[str]) -> DataFrame:
+    """Return the findings that each record, or edge, makes by itself; *needed* are columns that a record should have."""
     at, previous, is_record = sql.col("at"), sql.col("previous"), sql.col("kind") == RECORD
     one = {"first": at, "last": at, "count": sql.lit(1)}
     lacks = reduce(lambda some, name: some | sql.col(name).isNull(), needed, sql.lit(False))
     hole = {"first": previous + 1, "last": at - 1, "count": at - previous - 1}
-    return found_in(
+    return find_by_rules(
         place.rows,
         {
             "aborted": (is_record & ~sql.col("visible"), one),
