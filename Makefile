@@ -12,6 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
 UNIT_WORKERS := -n auto --dist loadfile
 TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 # What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
 MODULES := kafkacompat wire handlers storage spark_integration
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
@@ -142,7 +143,7 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/runtime/packages.py | $(VENV)/.development
+$(VENV)/.jars: $(POMS) spark_integration/runtime/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."
 	@$(BIN)/python -m spark_integration.runtime.maven $(filter %.xml,$^)
 	@$(BIN)/kafkacompat spark prepare
