@@ -51,10 +51,10 @@ def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixtu
     assert sorted(each for each in caplog.messages if "left out" in each) == [
         "__coordinated-0: left out 1 records: TransactionLogValue has no version 2",
         "__coordinated-0: left out 1 records: a record of 0 bytes has no room for its version",
-        "__coordinated-0: left out 1 records: unknown version of the key",
         "__coordinated-0: left out 1 records: there is no transaction state 9",
+        "__coordinated-0: left out 1 records: unknown version of the key",
     ]
-    assert "__coordinated-0: 5 records, 1 transactional ids" in caplog.messages
+    assert "__coordinated-0: loaded 5 records, 1 transactional ids" in caplog.messages
 
 
 def test_control_batches_are_passed_over() -> None:
