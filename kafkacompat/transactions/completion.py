@@ -66,7 +66,7 @@ class Completion:
         ]
         if left and backoff_ms == self._settings.marker_retry_backoff_ms:
             reasons = sorted({ErrorCode(codes[partition]).name for partition in left})
-            log.warning("%d markers of %s have to wait: %s", len(left), transactional_id.name, ", ".join(reasons))
+            log.warning("Retrying %d markers of %s: %s", len(left), transactional_id.name, ", ".join(reasons))
         longer_ms = min(2 * backoff_ms, self._settings.marker_retry_backoff_max_ms)
         if left:
             self._clock.callLater(backoff_ms / 1000, self._write_markers, transactional_id, left, longer_ms)

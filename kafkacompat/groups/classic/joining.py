@@ -32,7 +32,7 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class _Join:
+class _JoinRequest:
     """The contents of one JoinGroup."""
 
     member_id: str
@@ -87,7 +87,7 @@ class Joining:
         self._rebalance.forget_if_unused(group)
         return answer
 
-    def _join(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
+    def _join(self, group: ClassicGroup, join: _JoinRequest) -> JoinAnswer:
         if not self._is_within_max_size(group, join.member_id):
             if join.member_id:
                 self._forget(group, join.member_id)
@@ -118,7 +118,7 @@ class Joining:
 
     # Without a member id
 
-    def _join_unknown(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
+    def _join_unknown(self, group: ClassicGroup, join: _JoinRequest) -> JoinAnswer:
         prefix = join.joiner.client_id if join.group_instance_id is None else join.group_instance_id
         member_id = f"{prefix}-{uuid.UUID(bytes=self._random_bytes(16), version=4)}"
         if join.group_instance_id in group.static_members:
@@ -128,7 +128,7 @@ class Joining:
             return join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         return self._add(group, join, member_id)
 
-    def _add(self, group: ClassicGroup, join: _Join, member_id: str) -> JoinAnswer:
+    def _add(self, group: ClassicGroup, join: _JoinRequest, member_id: str) -> JoinAnswer:
         member = Member(
             member_id=member_id,
             group_instance_id=join.group_instance_id,
@@ -148,7 +148,7 @@ class Joining:
 
     # With a member id
 
-    def _join_known(self, group: ClassicGroup, join: _Join) -> JoinAnswer:
+    def _join_known(self, group: ClassicGroup, join: _JoinRequest) -> JoinAnswer:
         if join.member_id in group.pending:
             if join.group_instance_id is not None:
                 # Only dynamic members receive an id before they join.
@@ -160,7 +160,7 @@ class Joining:
             return join_refused(error, join.member_id)
         return self._join_again(group, join, group.members[join.member_id])
 
-    def _join_again(self, group: ClassicGroup, join: _Join, member: Member) -> JoinAnswer:
+    def _join_again(self, group: ClassicGroup, join: _JoinRequest, member: Member) -> JoinAnswer:
         situation = (group.is_leader(member.member_id), member.protocols != join.protocols)
         if REJOIN[group.state][situation] is Rejoin.ANSWER:
             return joined(group, member)
@@ -168,13 +168,13 @@ class Joining:
         self._rebalance.changed(group, f"{member.member_id} rejoins ({join.reason})")
         return answer
 
-    def _park(self, group: ClassicGroup, join: _Join, member: Member) -> Deferred[JoinGroupResponse]:
+    def _park(self, group: ClassicGroup, join: _JoinRequest, member: Member) -> Deferred[JoinGroupResponse]:
         group.update(member, join.protocols, join.session_timeout_ms, join.rebalance_timeout_ms)
         return self._rebalance.park_join(group, member)
 
     # A static member that rejoins without its id
 
-    def _replace(self, group: ClassicGroup, join: _Join, member_id: str) -> JoinAnswer:
+    def _replace(self, group: ClassicGroup, join: _JoinRequest, member_id: str) -> JoinAnswer:
         """Give the member with this instance id its new id, and answer it without a rebalance if possible."""
         assert join.group_instance_id is not None
         member = group.members[group.static_members[join.group_instance_id]]
@@ -246,7 +246,7 @@ class _PreviousState:
         group.rename(member, self.member_id)
 
 
-def _growth_bytes(group: ClassicGroup, join: _Join) -> int:
+def _growth_bytes(group: ClassicGroup, join: _JoinRequest) -> int:
     """Return how many more bytes of memory the group takes with this member; 0 or less if a known member brings no more."""
     member_id = join.member_id or group.static_members.get(join.group_instance_id or "", "")
     member = group.members.get(member_id)
@@ -254,11 +254,11 @@ def _growth_bytes(group: ClassicGroup, join: _Join) -> int:
     return protocols_size_bytes(join.protocols) - known_bytes
 
 
-def _parse_join_request(request: JoinGroupRequest, joiner: Joiner) -> _Join:
+def _parse_join_request(request: JoinGroupRequest, joiner: Joiner) -> _JoinRequest:
     protocols: dict[str, bytes] = {}
     for protocol in request.protocols:
         protocols.setdefault(protocol.name, protocol.metadata)
-    return _Join(
+    return _JoinRequest(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         protocol_type=request.protocol_type,
