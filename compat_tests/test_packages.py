@@ -79,13 +79,13 @@ def _install(python: str, package: Path, folder: Path, **variables: str) -> Path
 def _serving(programs: Path, folder: Path) -> Iterator[int]:
     """Serve in *folder*, with no configuration but the port, which is returned."""
     folder.mkdir()
-    command = [programs / "kafkacompat", "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
+    command: list[str | Path] = [programs / "kafkacompat", "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
     with (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
             command, cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
         )
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         ready = re.search(r"PLAINTEXT://127\.0\.0\.1:(\d+)", process.stdout.readline())
         assert ready is not None, (folder / "stderr").read_text()
         yield int(ready[1])

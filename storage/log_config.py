@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONG_MAX = 2**63 - 1
 
@@ -51,12 +51,14 @@ class LogConfig:
     validation: str = "records"
     max_decompressed_bytes: int = 104_857_600
 
-    @property
-    def compacted(self) -> bool:
-        """Whether every record needs a key."""
-        return "compact" in self.cleanup_policy
+    compacted: bool = field(init=False)
+    """Whether the topic is compacted, so that every record needs a key."""
+    max_segment_ms: int = field(init=False)
+    """The age at which a segment is rolled: compaction needs whole segments before max.compaction.lag.ms passes."""
 
-    @property
-    def max_segment_ms(self) -> int:
-        """The age at which a new segment begins: compaction takes whole ones only, and may not come too late."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms
+    def __post_init__(self) -> None:
+        """Derive once per change of the configs what each append asks for."""
+        compacted = "compact" in self.cleanup_policy
+        object.__setattr__(self, "compacted", compacted)
+        longest_ms = min(self.segment_ms, self.max_compaction_lag_ms) if compacted else self.segment_ms
+        object.__setattr__(self, "max_segment_ms", longest_ms)

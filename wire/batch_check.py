@@ -96,7 +96,7 @@ def check_records(
 def _body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
     """Return the records, unpacked; raise if their number cannot fit, before they are unpacked where *max_bytes* shows it."""
     least_bytes = header.record_count * SMALLEST_RECORD_BYTES
-    if header.codec and least_bytes > max_bytes:
+    if least_bytes > max_bytes and header.codec:
         raise TooLargeError(f"{header.record_count} compressed records unpack to more than {max_bytes} bytes")
     body = read_body(batch, header, max_bytes)
     if least_bytes > len(body):
