@@ -79,7 +79,7 @@ def _install(python: str, package: Path, folder: Path, **variables: str) -> Path
 def _serving(programs: Path, folder: Path) -> Iterator[int]:
     """Serve in *folder*, with no configuration but the port, which is returned."""
     folder.mkdir()
-    command = [str(programs / "kafkacompat"), "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
+    command: list[str | Path] = [programs / "kafkacompat", "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
     with (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
             command, cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
