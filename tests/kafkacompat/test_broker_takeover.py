@@ -21,7 +21,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders
 
-UNKNOWN = "the configs of these topics are not known"
+UNKNOWN = "topics with unknown configs"
 
 
 def epoch(broker: Broker, name: str) -> int:
