@@ -28,7 +28,7 @@ from kafkacompat.storage.inspection.rows import Row
 
 
 def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
-    """Put directories in order; return the exit code: that of `verify` afterwards."""
+    """Repair directories; returns the exit code, which is that of `verify` afterwards."""
     files = OsFiles()
     try:
         places = [find_place(files, path) for path in paths]
@@ -44,9 +44,11 @@ def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) ->
 
 
 def _lock(files: Files, places: Sequence[Place], held: ExitStack) -> str | None:
-    """Keep everybody else out of the directories; returns one that somebody is in already. Raises OSError."""
-    # Several folders may lie in one directory; one that is named itself comes last, and is locked in any case.
-    by_directory = {os.path.abspath(each.directory): each for each in sorted(places, key=lambda each: each.path or "")}
+    """Lock the directories; returns one that another process has locked. Raises OSError."""
+    # Several folders may be in one directory; a directory that is named itself comes last, and is locked in any case.
+    by_directory = {
+        os.path.abspath(place.directory): place for place in sorted(places, key=lambda place: place.path or "")
+    }
     for directory, place in by_directory.items():
         try:
             lock = lock_directory(files, place)
@@ -80,7 +82,7 @@ def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bo
 
 
 def _check(files: OsFiles, place: Place) -> tuple[list[CheckedPartition], bool]:
-    """What there is, and whether anything is wrong with it; both are shown. Raises OSError."""
+    """Check a place and show the findings; returns its partitions, and whether something is wrong. Raises OSError."""
     findings: list[Finding] = []
     unreadable: list[Unreadable] = []
     with byte_progress("Reading", log_bytes(files, place)) as show:

@@ -19,7 +19,7 @@ EXIT_SOUND, EXIT_FINDINGS, EXIT_UNREADABLE = 0, 1, 2
 
 
 def verify(paths: Sequence[str], as_json: bool) -> int:
-    """Check directories; return the exit code: 0 sound, 1 with findings, 2 when something cannot be read."""
+    """Check directories; returns the exit code: 0 when sound, 1 with findings, 2 when something cannot be read."""
     files = OsFiles(read_only=True)
     findings: list[Finding] = []
     unreadable: list[Unreadable] = []
@@ -39,8 +39,8 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
 
         for place in places:
             partitions += len(check_place(files, place, findings.append, advance, unreadable.append))
-    for path, refused in unreadable:
-        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(refused)}"), err=True)
+    for path, error in unreadable:
+        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(error)}"), err=True)
     show_findings(findings, as_json)
     wrong = [finding for finding in findings if not finding.note]
     counts = f"{len(wrong)} findings, {len(findings) - len(wrong)} notes"
@@ -49,7 +49,7 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
 
 
 def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
-    """A table of them, or a line of JSON each; what costs nothing comes last."""
+    """Write findings as a table or as lines of JSON; notes come last."""
     ordered = sorted(findings, key=lambda finding: finding.note)
     if as_json:
         for finding in ordered:
@@ -59,7 +59,7 @@ def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
 
 
 def offsets_named(first: int, last: int) -> str:
-    """A range of offsets, which has no end if the last one is negative."""
+    """Format a range of offsets; a negative *last* means an open end."""
     return f"{first} to {last if last >= 0 else 'the end'}"
 
 

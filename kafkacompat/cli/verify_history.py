@@ -35,12 +35,12 @@ SECONDS = 60.0
 
 
 def check(recorded: Path, as_json: bool) -> int:
-    """Check a recorded history; return the exit code."""
+    """Check a recorded history; returns the exit code."""
     return _judge(recorded, {}, [], as_json)
 
 
 def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
-    """Make a history and check it; return the exit code."""
+    """Record a history and check it; returns the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
         return _refuse("verify history needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat")
     _check_options(**options)
@@ -66,7 +66,7 @@ def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """SIGTERM ends a run as SIGINT does, with all processes that it started."""
+    """Let SIGTERM end a run as SIGINT does, with all processes that the run started."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -75,15 +75,16 @@ def _terminable() -> Iterator[None]:
 
 
 def _run(plan: Plan, folder: Path, target: Path, as_json: bool) -> int:
-    # What cannot be written is found out before the work.
+    # An unwritable target must fail before the work, not after it.
     target.touch()
     with _progress(plan) as show:
-        one = Run(plan, folder, show)
-        one.make_history(target)
-    _tell(plan, one.tally)
-    code = _judge(target, _counts(one.tally), one.tally.clients_failed, as_json)
+        history_run = Run(plan, folder, show)
+        history_run.make_history(target)
+    tally = history_run.tally
+    _report_run(plan, tally)
+    code = _judge(target, _counts(tally), tally.clients_failed, as_json)
     if code == EXIT_SOUND:
-        one.delete_topics()
+        history_run.delete_topics()
     return code
 
 
@@ -148,7 +149,7 @@ def _client_config(command_config: Path) -> dict[str, str]:
 
 @contextmanager
 def _progress(plan: Plan) -> Iterator[Show]:
-    """A bar of seconds on standard error, where that is a terminal."""
+    """Show a bar of seconds on standard error, where that is a terminal."""
     with progress_bar(BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()) as bar:
         task = bar.add_task("starting", total=plan.seconds, counts="")
 
@@ -160,7 +161,7 @@ def _progress(plan: Plan) -> Iterator[Show]:
         bar.update(task, description="done", completed=plan.seconds)
 
 
-def _tell(plan: Plan, tally: Tally) -> None:
+def _report_run(plan: Plan, tally: Tally) -> None:
     click.echo(f"--seed {plan.seed}", err=True)
     if not tally.serves_transactions and plan.transactional + plan.copiers:
         click.echo(
@@ -187,42 +188,39 @@ def _judge(recorded: Path, counts: dict[str, int], failed: list[str], as_json: b
     except (HistoryError, OSError) as problem:
         return _refuse(describe_error(problem))
     counts = {**counts, **counts_of(history)}
-    not_done = [*missing(history), *failed]
+    gaps = [*missing(history), *failed]
     if as_json:
-        _tell_json(counts, verdicts, not_done)
+        _write_json(counts, verdicts, gaps)
     else:
-        _tell_columns(counts, verdicts)
-    found = sum(verdict.found for verdict in verdicts)
-    click.echo(f"{found} findings", err=True)
-    if found:
+        _write_tables(counts, verdicts)
+    finding_count = sum(verdict.found for verdict in verdicts)
+    click.echo(f"{finding_count} findings", err=True)
+    if finding_count:
         return EXIT_FINDINGS
-    if not_done:
-        return _refuse(f"the history is not enough to judge by: {', '.join(not_done)}")
+    if gaps:
+        return _refuse(f"the history is not enough to judge by: {', '.join(gaps)}")
     return EXIT_SOUND
 
 
-def _tell_json(counts: dict[str, int], verdicts: list[Verdict], not_done: list[str]) -> None:
+def _write_json(counts: dict[str, int], verdicts: list[Verdict], gaps: list[str]) -> None:
     checks = [
         {"check": check.name, "what must hold": check.holds, "found": found, "first": first}
         for check, found, first in verdicts
     ]
-    _say(json.dumps({"counts": counts, "checks": checks, "missing": not_done}))
+    click.echo(json.dumps({"counts": counts, "checks": checks, "missing": gaps}))
 
 
-def _tell_columns(counts: dict[str, int], verdicts: list[Verdict]) -> None:
-    write_columns((Row("count", {"what": what, "how many": count}) for what, count in counts.items()), _say, _say)
-    write_columns(map(_row, verdicts), _say, _say)
+def _write_tables(counts: dict[str, int], verdicts: list[Verdict]) -> None:
+    rows = (Row("count", {"what": what, "how many": count}) for what, count in counts.items())
+    write_columns(rows, click.echo, click.echo)
+    write_columns(map(_verdict_row, verdicts), click.echo, click.echo)
     for verdict in verdicts:
-        for what in verdict.first:
-            _say(f"{verdict.check.name}: {visible(what)}")
+        for finding in verdict.first:
+            click.echo(f"{verdict.check.name}: {visible(finding)}")
 
 
-def _row(verdict: Verdict) -> Row:
+def _verdict_row(verdict: Verdict) -> Row:
     return Row("check", {"check": verdict.check.name, "found": verdict.found, "what must hold": verdict.check.holds})
-
-
-def _say(text: str) -> None:
-    click.echo(text)
 
 
 def _refuse(why: str) -> int:

@@ -1,6 +1,6 @@
-"""What must hold between properties, and what is asked for that is not served yet.
+"""Checks across properties, and of features that are not served yet.
 
-Each check returns the sentence that refuses the configuration, or None.
+Each check returns the sentence that rejects the configuration, or None.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ CONSUMER_ASSIGNORS: Mapping[str, str] = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
 }
-"""What group.consumer.assignors may name: an assignor, or the class that it is in Kafka."""
+"""The values of group.consumer.assignors: the name of an assignor, or its class in Kafka."""
 
 
 def check(config: ReadableConfig) -> None:
-    """Raise ConfigError with the first objection to *config*."""
-    for objection in CHECKS:
-        if sentence := objection(config):
+    """Raise ConfigError with the first sentence that rejects *config*."""
+    for find_objection in CHECKS:
+        if sentence := find_objection(config):
             raise ConfigError(sentence)
 
 
@@ -122,7 +122,7 @@ CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
 
 
 def check_inter_broker_listener(config: ReadableConfig) -> None:
-    """Refuse an inter.broker.listener.name that is no listener, or one beside a protocol; raises ConfigError."""
+    """Raise ConfigError for an inter.broker.listener.name that names no listener, or that is set beside a protocol."""
     name = config.optional_string("inter.broker.listener.name")
     if name is None:
         return
@@ -134,7 +134,7 @@ def check_inter_broker_listener(config: ReadableConfig) -> None:
 
 
 def check_listener_properties(config: ReadableConfig) -> None:
-    """Refuse what is given for one of the listeners and is no value of the property; raises ConfigError."""
+    """Raise ConfigError for a property of one listener whose value is not valid."""
     for name, text in config.given.items():
         row = config.row(name)
         if row is not None and row.name != name:

@@ -21,7 +21,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders
 
-UNKNOWN = "the configs of these topics are not known"
+UNKNOWN = "topics with unknown configs"
 
 
 def epoch(broker: Broker, name: str) -> int:
@@ -81,7 +81,7 @@ def test_a_store_lost_in_a_crash_does_not_take_the_epochs_back(tmp_path: Path) -
     world = World(tmp_path)
     broker = appended_in_epoch_7(world)
     broker.housekeeping.stop()
-    world.run(broker._let_go())
+    world.run(broker._release())
     assert_goes_on_in_epoch_8(world)
 
 

@@ -75,7 +75,7 @@ def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None
     flood = ErrorFlood()
     assert [told(flood, 100, topic=f"{n}") for n in range(ERRORS_TOLD)][-1] == f"topic {ERRORS_TOLD - 1} cannot be read"
     assert [told(flood, 100) for _ in range(7)] == [None] * 7
-    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were not told)"
+    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were dropped)"
     assert told(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
 
 

@@ -98,7 +98,7 @@ def test_sqlite_refuses_a_newer_format(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(StoreError, match="needs a newer kafkacompat"):
+    with pytest.raises(StoreError, match="a newer kafkacompat"):
         outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
 
 
