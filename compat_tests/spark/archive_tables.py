@@ -83,10 +83,10 @@ def made_anew_while_it_is_read(scene: Scene, form: str) -> None:
         produce_all_kinds(scene.broker, scene.topic, 20, 1)
         return publish(self, frame, commit, new)
 
-    with patch.object(TableStore, "publish", slowly), pytest.raises(PipelineError, match="made anew"):
+    with patch.object(TableStore, "publish", slowly), pytest.raises(PipelineError, match="recreated"):
         run(scene, format=form)
     assert held(scene).count() == 0
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         run(scene, "new", format=form)
 
 

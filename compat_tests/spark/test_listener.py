@@ -176,7 +176,7 @@ def test_members_that_come_later_end_the_telling_and_not_the_query(job: Job) -> 
             until(lambda: consumer.poll(0.2) is not None and consumer.assignment())
 
     with pytest.raises(
-        PipelineError, match=r"the query went well, but telling of it failed: .* has members of its own"
+        PipelineError, match=r"the query succeeded, but reporting it failed: .* has members of its own"
     ):
         job.run(join, group=job.group)
     consumer.close()

@@ -166,7 +166,7 @@ def test_a_topic_made_anew_needs_a_new_checkpoint(
     mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
     make_anew(broker, name)
     produce(broker, name, numbered(40)[::-1], 1)
-    with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and made anew"):
+    with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and recreated"):
         mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
     assert held(target, name) == 30
     assert mirrored(spark, broker, target, tmp_path / "new", subscribe=name).records_written == 40

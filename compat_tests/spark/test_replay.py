@@ -147,7 +147,7 @@ class TestSelection:
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
-        with pytest.raises(PipelineError, match="has 2 partitions and the archive's goes up to 2: add partitions"):
+        with pytest.raises(PipelineError, match="has 2 partitions, and the archive has partition 2: add partitions"):
             replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."))
 
 
@@ -191,7 +191,7 @@ class TestRate:
         assert run.end() == 2
         there = held(broker, f"{name}.{A}")
         assert 0 < there < 300
-        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to go on"
+        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to continue"
 
 
 @pytest.mark.spark

@@ -152,7 +152,7 @@ def test_what_was_rolled_up_is_gone(case: Case) -> None:
     (case.folder / "table" / "__rollup.json.partial").touch()
     case.run([event(0), event(20)])
     shutil.move(case.folder / "table", case.folder / "moved")
-    assert "is gone, and with it what was rolled up before" in case.refusal()
+    assert "is gone, and with it all earlier results" in case.refusal()
     shutil.move(case.folder / "moved", case.folder / "table")
     admin_of(case.broker).delete_topics([case.settings.topic])[case.settings.topic].result(30)
     assert f"the topic {case.settings.topic} is gone" in case.refusal()

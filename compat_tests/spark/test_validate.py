@@ -221,7 +221,7 @@ def test_delta(scene: Scene) -> None:
         ),
         (
             ["--path", "x", "--value-format", "avro"],
-            "avro says nothing of its types: give --schema, or --schema-registry",
+            "avro values do not tell their types: give --schema, or --schema-registry",
         ),
         (["--path", "x"], "no JSON object is among the first 1000 records: give --schema"),
         (

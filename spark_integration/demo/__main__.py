@@ -118,8 +118,8 @@ def main() -> int:
     except (MissingProgramError, PipelineError) as problem:
         console.print(str(problem), style="red", markup=False, soft_wrap=True)
         return 1
-    for what, count in counts.items():
-        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {what}")
+    for step, count in counts.items():
+        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {step}")
     return 0 if set(counts.values()) == {EXPECTED} else 1
 
 

@@ -118,12 +118,12 @@ class SchemaRegistry:
         self._follow(answer, references)
         return Schema(answer.get("schemaType", "AVRO"), answer["schema"], tuple(references.items()))
 
-    def _follow(self, answer: Any, found: dict[str, str]) -> None:
+    def _follow(self, answer: Any, references: dict[str, str]) -> None:
         for reference in answer.get("references") or ():
-            if reference["name"] not in found:
-                other = self._version(reference["subject"], reference["version"])
-                self._follow(other, found)
-                found[reference["name"]] = other["schema"]
+            if reference["name"] not in references:
+                referred = self._version(reference["subject"], reference["version"])
+                self._follow(referred, references)
+                references[reference["name"]] = referred["schema"]
 
     def _immutable(self, path: str) -> Any:
         key = self.url, path
@@ -156,9 +156,9 @@ class SchemaRegistry:
             raise UnknownSchemaError(f"the schema registry {self.url} has no {path}: register it, or name another")
         if problem.code in PASSING or problem.code == HTTPStatus.NOT_FOUND:
             return
-        told = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
+        reason = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
         raise RegistryError(
-            f"the schema registry {self.url} does not answer {path} ({told}): look at --schema-registry-config"
+            f"the schema registry {self.url} does not answer {path} ({reason}): check --schema-registry-config"
         )
 
 
@@ -185,7 +185,7 @@ def _make_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
             context.load_cert_chain(certificate, properties.get("ssl.key.location"), properties.get("ssl.key.password"))
     except OSError as problem:
         raise RegistryError(
-            f"the certificates for the schema registry cannot be read ({problem}): look at ssl.* in the file of --schema-registry-config"
+            f"the certificates for the schema registry cannot be read ({problem}): check ssl.* in the file of --schema-registry-config"
         ) from problem
     return context
 

@@ -240,8 +240,8 @@ def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> Non
 
     def check(_: Any) -> None:
         if seen(memory):
-            raise PipelineError("made anew")
+            raise PipelineError("recreated")
 
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         ledger.commit(cast(Any, [0, 1, 2]), draft, check)
     assert not memory.exists(commit_path(draft))

@@ -66,7 +66,7 @@ def test_offsets_that_are_said() -> None:
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets", "endingOffsetsByTimestamp"])
 def test_a_partition_of_which_nothing_is_said(option: str) -> None:
-    with pytest.raises(PipelineError, match=f"--{option} says nothing of partition 1 of t: add it"):
+    with pytest.raises(PipelineError, match=f"--{option} lacks partition 1 of t: add it"):
         resolve_ranges(Answers({9: {}}), {**COMMITTED, option: '{"t":{"0":9}}'})
 
 

@@ -113,7 +113,7 @@ def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
 def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
     """Its records before the checkpoint's offset would never come."""
     scene = Scene(before)
-    with pytest.raises(PipelineError, match=rf"^{told} was deleted and made anew, .* give a new --checkpointLocation$"):
+    with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
         scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
     # A new checkpoint.
@@ -127,7 +127,8 @@ def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
     scene = Scene()
     scene.there.latest = 0
     with pytest.raises(
-        PipelineError, match=r"^topic orders on b:1 has nothing of what the checkpoint says was mirrored"
+        PipelineError,
+        match=r"^topic orders on b:1 holds no records, though the checkpoint says that some were mirrored",
     ):
         scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
@@ -179,7 +180,7 @@ def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
 
 
 def test_what_a_mirror_made_is_refused_by_name() -> None:
-    told = r"^orders is what a mirror made of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
+    told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
     with pytest.raises(PipelineError, match=told):
         Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 

@@ -189,7 +189,7 @@ def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
     assert calls == [1, 2, 3, 4]
     assert (tally.rows, tally.batches) == (40, 4)
     assert failures == ["no 1", "no 2", "None", "no 4"]
-    assert said == [f"the query goes on, but telling of batch {number} failed: no {number}" for number in (1, 4)]
+    assert said == [f"the query continues, but reporting batch {number} failed: no {number}" for number in (1, 4)]
 
 
 def test_other_queries_of_the_session_are_not_this_one() -> None:

@@ -37,12 +37,12 @@ def json_plan(kind: StructType) -> DecodingPlan:
 
 def tallied(decoder: BatchDecoder, *values: bytes | None) -> tuple[list[Any], BatchCounts]:
     """Return the reasons of an Arrow batch of values, and what it comes to."""
-    batch = decoder.batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
+    batch = decoder.decode_batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
     return batch.column("reason").to_pylist(), parse_tally(dict(batch.column("tally")[0].as_py()))
 
 
 def reasons_of(decoder: BatchDecoder, *values: bytes | None) -> list[Any]:
-    return [decoder.value(value, BatchDrift()).reason for value in values]
+    return [decoder.decode_value(value, BatchDrift()).reason for value in values]
 
 
 def test_a_value_that_a_library_fails_on_is_malformed() -> None:
@@ -65,7 +65,7 @@ def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) ->
     for problem in (PipelineError("no"), MemoryError()):
         monkeypatch.setattr(decoder._format, "decode", raising(problem))
         with pytest.raises(type(problem)):
-            decoder.value(b"{}", BatchDrift())
+            decoder.decode_value(b"{}", BatchDrift())
 
 
 def raising(problem: Exception) -> Callable[..., Any]:
@@ -121,7 +121,7 @@ def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monke
     # And what was known is no dead letter the second time.
     del known[1]
     with pytest.raises(RegistryError, match="has no schema 1 any more"):
-        BatchDecoder(plan, {}, begun.refused).value(values[0], BatchDrift())
+        BatchDecoder(plan, {}, begun.refused).decode_value(values[0], BatchDrift())
 
 
 def registered(known: Mapping[int, Schema], number: int) -> Schema:
