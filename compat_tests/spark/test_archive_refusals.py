@@ -1,4 +1,4 @@
-"""What an archive does not take: options that do not fit, topics made anew, records that went before."""
+"""Archives reject options that do not fit, topics that were recreated, and records that are gone."""
 
 from __future__ import annotations
 
