@@ -1,4 +1,4 @@
-"""What is said of failures of Spark's and Kafka's."""
+"""Explanations of Spark's and Kafka's failures."""
 
 from __future__ import annotations
 

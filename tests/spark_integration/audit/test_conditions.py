@@ -1,4 +1,4 @@
-"""What `--fail-on` takes, and when it is met."""
+"""The conditions of `--fail-on`, and when they hold."""
 
 from __future__ import annotations
 

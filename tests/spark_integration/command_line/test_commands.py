@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from kafkacompat.cli.spark import PIPELINES, spark
 
-# Everything that the extra `spark` installs, as if it were not.
+# Everything that the extra `spark` installs, treated as missing.
 BLOCKED = (
     "pyspark",
     "py4j",

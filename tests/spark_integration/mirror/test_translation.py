@@ -1,4 +1,4 @@
-"""Where a consumer group goes on in a mirror, as far as no record has to be read for it."""
+"""The offsets at which a consumer group continues in a mirror, as far as no record has to be read for them."""
 
 from __future__ import annotations
 

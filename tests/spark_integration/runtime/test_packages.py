@@ -1,4 +1,4 @@
-"""Which jars go with which Spark, and what is said where none do."""
+"""The jars of each release of Spark, and the messages if there are none."""
 
 from __future__ import annotations
 
