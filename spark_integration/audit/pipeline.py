@@ -16,7 +16,7 @@ from spark_integration.audit.kinds import KINDS
 from spark_integration.audit.log_batches import LogBatchReader
 from spark_integration.audit.ranges import EVERYTHING, find_cuts, resolve_ranges
 from spark_integration.audit.report import write_report
-from spark_integration.audit.settings import AuditSettings
+from spark_integration.audit.settings import NOTHING_TO_AUDIT, AuditSettings
 from spark_integration.audit.summary import AuditSummary, audit_verdict
 from spark_integration.audit.topic_records import read_topic_place
 from spark_integration.errors import PipelineError
@@ -42,9 +42,7 @@ def audit(
     else is written. Raises PipelineError.
     """
     if not source and path is None:
-        raise PipelineError(
-            "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
-        )
+        raise PipelineError(NOTHING_TO_AUDIT)
     _check_targets(spark, report, counts)
     auditor = Auditor(spark, settings or AuditSettings())
     try:

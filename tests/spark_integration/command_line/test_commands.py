@@ -82,6 +82,7 @@ def test_help_begins_with_what_is_required_and_ends_with_an_example(name: str) -
         assert headings[0] == "Required:"
         section = text.split("Required:\n")[1].split("\n\n")[0]
         assert all(option.opts[0] in section for option in required)
+    assert "[required]" not in text
 
 
 @pytest.mark.parametrize("name", PIPELINES)

@@ -107,9 +107,7 @@ def framed(schema_id: int, payload: bytes) -> bytes:
 
 
 def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If its schema were registered between a kill and a restart, a record with a dead letter would become good as
-    well.
-    """
+    """A schema that is registered between a kill and a restart makes no dead letter a good record as well."""
     known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
     monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: registered(known, number))
     plan = DecodingPlan("avro", "confluent", AVRO, None, REGISTRY)
