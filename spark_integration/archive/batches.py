@@ -110,7 +110,8 @@ def check_topic_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
     for topic, topic_id in now.items():
         if not {known.get(topic, topic_id), topic_id} & UNKNOWN_IDS and known.get(topic, topic_id) != topic_id:
             raise PipelineError(
-                f"the topic {topic} was deleted and recreated since it was archived (id {known[topic]}, now {topic_id}), "
+                f"the topic {topic} was deleted and recreated since it was archived "
+                f"(id {known[topic]}, now {topic_id}), "
                 "so its offsets mean other records: give another --path"
             )
 

@@ -162,7 +162,8 @@ def _check_still_there(
     for partition, earliest in cluster.offsets(ends, OffsetSpec.EARLIEST).items():
         if earliest > ends[partition]:
             raise PipelineError(
-                f"offsets {ends[partition]} to {earliest - 1} of {partition.topic}-{partition.partition} are gone and were not archived: "
+                f"offsets {ends[partition]} to {earliest - 1} of {partition.topic}-{partition.partition} "
+                "are gone and were not archived: "
                 "give --failOnDataLoss false to continue after them"
             )
 

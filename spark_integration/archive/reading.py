@@ -91,5 +91,6 @@ def require_format(spark: SparkSession, name: str) -> None:
         jvm.Thread.currentThread().getContextClassLoader().loadClass(CLASSES[name])
     except Py4JJavaError as problem:
         raise PipelineError(
-            f'this session of Spark {spark.version} has no {name}: give --format {name} (start_session: packages=["{name}"]), or use parquet'
+            f"this session of Spark {spark.version} has no {name}: "
+            f'give --format {name} (start_session: packages=["{name}"]), or use parquet'
         ) from problem

@@ -59,7 +59,8 @@ def _parse_condition(word: str) -> FailureCondition:
     read = LATENCY.fullmatch(word.replace(" ", ""))
     if read is None or read["unit"] not in UNITS_MS or read["figure"] not in FIGURES:
         raise PipelineError(
-            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, or latency:p99>500ms ({', '.join(FIGURES)})"
+            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, "
+            f"or latency:p99>500ms ({', '.join(FIGURES)})"
         )
     if read["stage"] not in (None, *STAGES):
         raise PipelineError(f"{read['stage']!r} is no stage of latency: give one of {', '.join(STAGES)}")

@@ -46,7 +46,8 @@ def translate(
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
         if commit and (members := wrote.members(group)):
             raise PipelineError(
-                f"group {group} has {members} members on {wrote.bootstrap}, and only they may commit its offsets: end them first, or "
+                f"group {group} has {members} members on {wrote.bootstrap}, and only they may commit its offsets: "
+                "end them first, or "
                 "give --dry-run"
             )
         committed = read.committed(group)

@@ -75,7 +75,8 @@ class Committer:
         """Raise PipelineError if the group has members: the broker then accepts commits from them alone."""
         if members := self._cluster.members(self._group):
             raise PipelineError(
-                f"the consumer group {self._group} has members of its own ({members}), and only they may commit its offsets: "
+                f"the consumer group {self._group} has members of its own ({members}), "
+                "and only they may commit its offsets: "
                 "end them, or give another --commit-group"
             )
 

@@ -132,7 +132,8 @@ class RollupLedger:
             if own[name] != value:
                 raise PipelineError(
                     f"the checkpoint {self._files.uri} was made with {_format_option(name, own[name])}, not with "
-                    f"{_format_option(name, value)}: give that, or start over with another --checkpointLocation and --path"
+                    f"{_format_option(name, value)}: "
+                    "give that, or start over with another --checkpointLocation and --path"
                 )
 
 

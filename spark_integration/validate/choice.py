@@ -116,7 +116,8 @@ def _parse_ddl(text: str) -> Any:
         return _parse_datatype_string(" ".join(text.split()))
     except Exception as problem:
         raise PipelineError(
-            f"{shorten_value(text)} is no schema ({explain_failure(problem)}): give Spark's DDL, such as 'id bigint, name string'"
+            f"{shorten_value(text)} is no schema ({explain_failure(problem)}): "
+            "give Spark's DDL, such as 'id bigint, name string'"
         ) from problem
 
 

@@ -76,7 +76,8 @@ def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOp
         raise PipelineError(f"{url!r} is no address of a schema registry: give one like http://127.0.0.1:8081")
     if parts.username is not None:
         raise PipelineError(
-            "the registry's address holds a password: put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
+            "the registry's address holds a password: "
+            "put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
         )
     if unknown := [name for name in properties if name not in PROPERTIES]:
         raise PipelineError(f"{unknown[0]!r} is no property of a schema registry: choose from {', '.join(PROPERTIES)}")
@@ -143,7 +144,8 @@ class SchemaRegistry:
             except (OSError, ValueError, http.client.HTTPException) as problem:
                 failure = problem
         raise RegistryError(
-            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): see that it runs, then run this again"
+            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): "
+            "see that it runs, then run this again"
         )
 
     def _answer(self, path: str) -> Any:
@@ -185,7 +187,8 @@ def _make_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
             context.load_cert_chain(certificate, properties.get("ssl.key.location"), properties.get("ssl.key.password"))
     except OSError as problem:
         raise RegistryError(
-            f"the certificates for the schema registry cannot be read ({problem}): check ssl.* in the file of --schema-registry-config"
+            f"the certificates for the schema registry cannot be read ({problem}): "
+            "check ssl.* in the file of --schema-registry-config"
         ) from problem
     return context
 
