@@ -28,11 +28,11 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
     ),
     KnownFailure(
         r"JAVA_GATEWAY_EXITED",
-        "the JVM of Spark did not start, for the reason that stands above: look at --driver-memory and --conf",
+        "the JVM of Spark did not start, for the reason printed above: check --driver-memory and --conf",
     ),
     KnownFailure(
         r"Cannot call methods on a stopped SparkContext",
-        "Spark stopped, for the reason that stands above: is the cluster of --master running?",
+        "Spark stopped, for the reason printed above: is the cluster of --master running?",
     ),
     KnownFailure(
         r"PYTHON_VERSION_MISMATCH\][^\n]*",
@@ -44,8 +44,8 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
     ),
     KnownFailure(
         r"(?:KAFKA_DATA_LOSS|Some data may have been lost|Partition [\S]+'s offset was changed)[^\n]*",
-        "offsets that were still to be read are gone, as the topic was truncated, deleted or made anew: "
-        "give --failOnDataLoss false to go on with what is there",
+        "offsets that were still to be read are gone, as the topic was truncated, deleted or recreated: "
+        "give --failOnDataLoss false to continue with the existing records",
     ),
     KnownFailure(
         r"No resolvable bootstrap urls given in bootstrap\.servers",
@@ -61,11 +61,11 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
     ),
     KnownFailure(
         r"SaslAuthenticationException: ([^\n]*)",
-        "the broker refuses the credentials ({0}): look at sasl.jaas.config in the file of --command-config",
+        "the broker refuses the credentials ({0}): check sasl.jaas.config in the file of --command-config",
     ),
     KnownFailure(
         r"SslAuthenticationException: ([^\n]*)",
-        "the TLS handshake failed ({0}): look at ssl.* in the file of --command-config",
+        "the TLS handshake failed ({0}): check ssl.* in the file of --command-config",
     ),
     KnownFailure(
         r"(Topic|Group|Cluster)AuthorizationException: ([^\n]*)",
@@ -73,7 +73,7 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
     ),
     KnownFailure(
         r"UnknownMemberIdException",
-        "the consumer group has members of its own, whose offsets they commit: end them, or name another group",
+        "the consumer group has members of its own, and only they may commit its offsets: end them, or name another group",
     ),
     KnownFailure(
         r"ClassNotFoundException: (org\.apache\.spark\.sql\.kafka010\S*|kafka)\b",
@@ -103,13 +103,13 @@ def explain_failure(failure: BaseException) -> str:
     """Explain a failure of Spark's in one sentence; for an unknown one that is the first line of its text."""
     text = str(failure)
     for known in KNOWN_FAILURES:
-        if found := re.search(known.pattern, text, re.DOTALL):
-            return known.sentence.format(*(group or "" for group in found.groups()))
+        if match := re.search(known.pattern, text, re.DOTALL):
+            return known.sentence.format(*(group or "" for group in match.groups()))
     return _first_line(text) or type(failure).__name__
 
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     # py4j puts a line of its own before the failure itself.
-    told = [line for line in lines if not line.startswith("An error occurred while calling")]
-    return told[0].removeprefix(": ") if told else ""
+    own_lines = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return own_lines[0].removeprefix(": ") if own_lines else ""

@@ -1,4 +1,4 @@
-"""Files and commits of an archive that are missing or damaged are told of."""
+"""Missing or damaged files and commits of an archive are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records by thousands of intervals, as topics of thousands of partitions need them."""
+"""Frames joined with thousands of intervals, as topics with thousands of partitions need."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class TestContents:
         assert back() == 0
         assert held(broker, name) == held(other, name) == 46
         here, far = of_contents(contents(broker, name)), of_contents(contents(other, name))
-        # The forty are the first in both; each cluster's own are where they were produced.
+        # The forty are the first in both; each cluster's own records are where they were produced.
         assert {partition: sorted(each) for partition, each in here.items()} == {
             partition: sorted(each) for partition, each in far.items()
         }
@@ -159,7 +159,7 @@ class TestGoingOn:
         produce(broker, name, numbered(20), 2)
         with Cluster(spark, options(broker)) as cluster:
             cluster_id = cluster.cluster_id()
-        # As a producer leaves it that gave up offset 4 of partition 1.
+        # A producer that gave up on offset 4 of partition 1 leaves this.
         rows = read_batch(spark, options(broker, subscribe=name)).where(
             "partition = 1 and offset in (1, 2, 3, 5, 6) or partition = 0 and offset in (1, 2)"
         )
@@ -203,7 +203,7 @@ class TestGoingOn:
 
 
 def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
-    """Wait until the mirror has so many records, or has ended."""
+    """Wait until the mirror has this many records, or has ended."""
     until(lambda: held(target, topic) >= count or running.has_ended, timeout_seconds=RUN_SECONDS)
 
 
@@ -258,7 +258,7 @@ class TestRefusals:
         told: str,
     ) -> None:
         create_topic(broker, name, 1)
-        until(lambda: name in topics(broker))  # Kafka answers a moment before its brokers know the topic
+        until(lambda: name in topics(broker))  # Kafka responds a moment before its brokers know the topic
         before = topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):

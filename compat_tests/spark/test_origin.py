@@ -1,4 +1,4 @@
-"""Origins in headers, as `spark_integration.topics.origin` writes and reads them."""
+"""Headers of origin, as `spark_integration.topics.origin` writes and reads them."""
 
 from __future__ import annotations
 

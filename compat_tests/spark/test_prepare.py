@@ -1,4 +1,4 @@
-"""`kafkacompat spark prepare` as users run it: what it keeps is what the next session starts with."""
+"""`kafkacompat spark prepare` as users run it: the next session starts with the classes that it keeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_integration.runtime.packages import find_installation
 pytestmark = pytest.mark.spark
 
 SECONDS = 300
-# Of more than ten thousand that Spark loads.
+# Spark loads more than ten thousand classes.
 MANY = 5_000
 
 
@@ -32,7 +32,7 @@ def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def kept(log: Path) -> int:
-    """Return how many classes a JVM took from the file, as its log of loaded classes tells."""
+    """Return the number of classes that a JVM took from the file, from its log of loaded classes."""
     return sum("shared objects file (top)" in line for line in log.read_text().splitlines())
 
 

@@ -87,7 +87,7 @@ def two_topics(broker: Broker, spark: Any, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def damaged(two_topics: str, tmp_path: Path) -> Path:
-    """The same archive, to be damaged."""
+    """The same archive, for tests that damage it."""
     return Path(shutil.copytree(two_topics, tmp_path / "damaged"))
 
 
@@ -147,7 +147,7 @@ class TestSelection:
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
-        with pytest.raises(PipelineError, match="has 2 partitions and the archive's goes up to 2: add partitions"):
+        with pytest.raises(PipelineError, match="has 2 partitions, and the archive has partition 2: add partitions"):
             replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."))
 
 
@@ -160,7 +160,7 @@ class TestRate:
     def test_no_more_than_so_many_a_second(
         self, broker: Broker, spark: Any, name: str, two_topics: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And all together in the order of their times, also where a slice lies in several blocks."""
+        """And all of them in the order of their times, even if a slice lies in several blocks."""
         begun = []
 
         def noted(*arguments: Any) -> Iterator[tuple[int, int]]:
@@ -191,7 +191,7 @@ class TestRate:
         assert run.end() == 2
         there = held(broker, f"{name}.{A}")
         assert 0 < there < 300
-        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to go on"
+        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to continue"
 
 
 @pytest.mark.spark
@@ -221,7 +221,7 @@ class TestGoingOn:
         assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
 
     def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, damaged: Path, tmp_path: Path) -> None:
-        """What is only found out by reading is found out before the first record is written."""
+        """Damage that only reading reveals is found before the first record is written."""
         file = max(damaged.rglob("*.parquet"), key=lambda path: path.stat().st_size)
         whole = bytearray(file.read_bytes())
         whole[300:310] = bytes(10)

@@ -1,4 +1,4 @@
-"""The client of schema registries: what it asks, keeps and refuses; no Spark in it."""
+"""The client of schema registries: its requests, what it keeps and what it rejects; without Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POINT, LINE = '{"type": "point"}', '{"type": "line"}'
 
 
 def test_references_come_before_what_needs_them() -> None:
-    """Of other subjects, through several steps, each once."""
+    """References of other subjects, through several steps, each once."""
     with FakeRegistry() as registry:
         registry.register("point", POINT)
         to_point = {"name": "Point", "subject": "point", "version": 1}
@@ -104,7 +104,10 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
 def test_what_stands_before_a_registry_is_no_unknown_schema(
     monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
 ) -> None:
-    """A proxy's page, an answer that ends early: asked again, and in the end the registry does not answer."""
+    """A proxy's page or an incomplete response is no unknown schema.
+
+    The client asks again, and finally reports that the registry does not answer.
+    """
     monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
     with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
         SchemaRegistry(RegistryOptions(url), tries=2).by_id(1)
@@ -113,7 +116,7 @@ def test_what_stands_before_a_registry_is_no_unknown_schema(
 
 @contextmanager
 def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Answer whatever is asked with these bytes; gives the address, and what was asked."""
+    """Answer every request with these bytes; yields the address, and the list of requests."""
     asked: list[bytes] = []
 
     class Handler(StreamRequestHandler):

@@ -56,12 +56,13 @@ class ArchiveBatchWriter:
         planned = read_planned_batch(self._spark, self._checkpoint, batch)
         asked = offsets_to_read(planned.start, planned.end)
         covered = {
-            one: intersect_intervals(interval, self._ledger.covered.get(one, [])) for one, interval in asked.items()
+            partition: intersect_intervals(interval, self._ledger.covered.get(partition, []))
+            for partition, interval in asked.items()
         }
-        missing = {one: subtract_intervals(interval, covered[one]) for one, interval in asked.items()}
+        missing = {partition: subtract_intervals(interval, covered[partition]) for partition, interval in asked.items()}
         self.already_archived += sum(until - first for intervals in covered.values() for first, until in intervals)
         query = read_query_id(self._spark, self._checkpoint)
-        ranges = self._ranges({one: intervals for one, intervals in missing.items() if intervals})
+        ranges = self._ranges({partition: intervals for partition, intervals in missing.items() if intervals})
         if ranges or query not in self._ledger.queries:
             left = records_outside(archive_columns(frame), covered) if ranges else archive_columns(frame).limit(0)
             self._commit(left, query, batch, ranges)
@@ -70,38 +71,38 @@ class ArchiveBatchWriter:
         draft = self._ledger.draft("batch", query, batch, ranges)
         tasks = self._tasks or self._spark.sparkContext.defaultParallelism
         done = self._ledger.commit(left.coalesce(tasks), draft, lambda _: self._check_ids(ranges))
-        self.records += sum(one.records for one in done.ranges)
+        self.records += sum(added.records for added in done.ranges)
         self.files += len(done.files)
-        self.topics |= {one.topic for one in done.ranges if one.records}
+        self.topics |= {added.topic for added in done.ranges if added.records}
         self._tidy()
 
     def _ranges(self, missing: Mapping[TopicPartition, list[Interval]]) -> tuple[OffsetRange, ...]:
-        ids = self._topic_ids({one.topic for one in missing})
+        ids = self._topic_ids({partition.topic for partition in missing})
         return tuple(
-            OffsetRange(*one, ids[one.topic], first, until, 0, None, None)
-            for one, intervals in sorted(missing.items())
+            OffsetRange(*partition, ids[partition.topic], first, until, 0, None, None)
+            for partition, intervals in sorted(missing.items())
             for first, until in intervals
         )
 
     def _topic_ids(self, topics: set[str]) -> dict[str, str]:
         if not topics:
             return {}
-        there = {name: topic.topic_id for name, topic in self._cluster.topics(topics).items()}
+        existing_ids = {name: topic.topic_id for name, topic in self._cluster.topics(topics).items()}
         # A topic that was deleted after Spark planned the batch has the id that the archive knows, if any.
-        ids = {topic: there.get(topic, self._ledger.topic_ids.get(topic, "")) for topic in topics}
+        ids = {topic: existing_ids.get(topic, self._ledger.topic_ids.get(topic, "")) for topic in topics}
         check_topic_ids(self._ledger.topic_ids, ids)
         return ids
 
     def _check_ids(self, ranges: tuple[OffsetRange, ...]) -> None:
         """Raise PipelineError if a topic was recreated while it was read."""
-        before = {one.topic: one.topic_id for one in ranges}
+        before = {planned.topic: planned.topic_id for planned in ranges}
         check_topic_ids(before, self._topic_ids(set(before)))
 
 
 def offsets_to_read(start: Offsets, end: Offsets) -> dict[TopicPartition, Interval]:
     """Return the interval that a batch reads of each partition; a partition that is new is read from offset 0."""
-    intervals = {one: (max(0, start[one]), until) for one, until in end.items()}
-    return {one: interval for one, interval in intervals.items() if interval[0] < interval[1]}
+    intervals = {partition: (max(0, start[partition]), until) for partition, until in end.items()}
+    return {partition: interval for partition, interval in intervals.items() if interval[0] < interval[1]}
 
 
 def check_topic_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
@@ -109,7 +110,8 @@ def check_topic_ids(known: Mapping[str, str], now: Mapping[str, str]) -> None:
     for topic, topic_id in now.items():
         if not {known.get(topic, topic_id), topic_id} & UNKNOWN_IDS and known.get(topic, topic_id) != topic_id:
             raise PipelineError(
-                f"the topic {topic} was deleted and made anew since it was archived (id {known[topic]}, now {topic_id}), "
+                f"the topic {topic} was deleted and recreated since it was archived "
+                f"(id {known[topic]}, now {topic_id}), "
                 "so its offsets mean other records: give another --path"
             )
 

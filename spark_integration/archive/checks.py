@@ -85,21 +85,21 @@ def _read_or_plan_manifest(
             ArchiveDescription(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4())), ()
         )
     manifest = read_manifest(spark, path)
-    found = manifest.description
-    if format not in (None, found.format):
+    description = manifest.description
+    if format not in (None, description.format):
         raise PipelineError(
-            f"the archive in {path} is {found.format}, not {format}: give another --path, or no --format"
+            f"the archive in {path} is {description.format}, not {format}: give another --path, or no --format"
         )
-    if names is not None and tuple(names) != found.partition_by:
-        told = ",".join(found.partition_by)
-        raise PipelineError(f"the archive in {path} is split by {told}: give another --path, or no --partitionBy")
+    if names is not None and tuple(names) != description.partition_by:
+        columns = ",".join(description.partition_by)
+        raise PipelineError(f"the archive in {path} is split by {columns}: give another --path, or no --partitionBy")
     return manifest
 
 
 def _check_empty(spark: SparkSession, path: str) -> None:
     files = HadoopFiles(spark, path)
     if files.exists() and not files.is_folder():
-        raise PipelineError(f"{path} is a file: give --path a folder, which need not be there yet")
+        raise PipelineError(f"{path} is a file: give --path a folder, which need not exist yet")
     # A checkpoint may lie beside the data, and so may the first file of a run that ended before it wrote its
     # description.
     if others := [name for name in files.names() if not name.startswith(("_", "."))]:
@@ -128,10 +128,10 @@ def _check_checkpoint(
         return None
     if read_query_id(spark, checkpoint) not in manifest.queries:
         raise PipelineError(
-            f"the checkpoint {checkpoint} is not of the archive in {path}: give another --checkpointLocation "
-            "(with a new one nothing is archived twice, as the archive knows its offsets)"
+            f"the checkpoint {checkpoint} is not that of the archive in {path}: give another --checkpointLocation "
+            "(even with a new one nothing is archived twice, since the archive knows its offsets)"
         )
-    others = sorted({one.topic for one in finished} - set(topics))
+    others = sorted({partition.topic for partition in finished} - set(topics))
     if others and "subscribePattern" not in source:
         raise PipelineError(
             f"the checkpoint {checkpoint} has read {others[0]}, which is not among the topics now: "
@@ -158,12 +158,13 @@ def _check_still_there(
     if source.get("failOnDataLoss", "true") == "false":
         return
     archived = manifest.ends()
-    ends = {one: archived[one] for one in partitions if one in archived}
-    for one, earliest in cluster.offsets(ends, OffsetSpec.EARLIEST).items():
-        if earliest > ends[one]:
+    ends = {partition: archived[partition] for partition in partitions if partition in archived}
+    for partition, earliest in cluster.offsets(ends, OffsetSpec.EARLIEST).items():
+        if earliest > ends[partition]:
             raise PipelineError(
-                f"offsets {ends[one]} to {earliest - 1} of {one.topic}-{one.partition} are gone and were not archived: "
-                "give --failOnDataLoss false to go on behind them"
+                f"offsets {ends[partition]} to {earliest - 1} of {partition.topic}-{partition.partition} "
+                "are gone and were not archived: "
+                "give --failOnDataLoss false to continue after them"
             )
 
 
@@ -176,14 +177,17 @@ def continue_after_archived(
     begins at the end of the archived interval that holds the earliest one.
     """
     starting = source.get("startingOffsets", "latest").lower()
-    covered = {one: manifest.covered[one] for one in partitions if one in manifest.covered}
+    covered = {partition: manifest.covered[partition] for partition in partitions if partition in manifest.covered}
     if starting not in ("earliest", "latest") or not covered:
         return source
     if starting == "latest":
-        offsets = {one: covered[one][-1][1] if one in covered else LATEST for one in partitions}
+        offsets = {partition: covered[partition][-1][1] if partition in covered else LATEST for partition in partitions}
     else:
         earliest = cluster.offsets(covered, OffsetSpec.EARLIEST)
-        offsets = {one: end_of_interval_at(earliest.get(one, EARLIEST), covered.get(one, [])) for one in partitions}
+        offsets = {
+            partition: end_of_interval_at(earliest.get(partition, EARLIEST), covered.get(partition, []))
+            for partition in partitions
+        }
     return {**source, "startingOffsets": format_offsets(offsets)}
 
 

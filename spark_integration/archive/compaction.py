@@ -34,10 +34,10 @@ class FileMerge:
         """Merge the files that are due, as one commit."""
         if not (due := files_to_merge(self._ledger.files.values(), self._least, self._target_bytes)):
             return
-        removed = {one.path for one in due}
+        removed = {file.path for file in due}
         draft = replace(
             draft_full_commit(self._manifest(), self._ledger),
-            files=tuple(one for path, one in self._ledger.files.items() if path not in removed),
+            files=tuple(file for path, file in self._ledger.files.items() if path not in removed),
             removed=tuple(sorted(removed)),
         )
         self._ledger.commit(self._merged(due), draft, lambda staged: self._check(due, staged))
@@ -49,12 +49,12 @@ class FileMerge:
         # Writing sets some configs, so it has a session of its own.
         reader = self._spark.newSession().read.schema(SCHEMA).option("basePath", self._files.uri)
         reader = reader.option("parquet.page.verify-checksum.enabled", "true")
-        frame = reader.parquet(*(self._files.path(one.path) for one in due)).select(*COLUMNS)
-        tasks = math.ceil(sum(one.size_bytes for one in due) / self._target_bytes)
+        frame = reader.parquet(*(self._files.path(file.path) for file in due)).select(*COLUMNS)
+        tasks = math.ceil(sum(file.size_bytes for file in due) / self._target_bytes)
         return frame.repartitionByRange(tasks, "topic", "date", "partition", "offset")
 
     def _check(self, due: list[DataFile], staged: ArchiveCommit) -> None:
-        merged = [one for one in staged.files if one.path not in self._ledger.files]
+        merged = [file for file in staged.files if file.path not in self._ledger.files]
         if sum_spans(due) != sum_spans(merged):
             raise PipelineError(f"merging files of {self._files.uri} would have changed what they hold: run it again")
 
@@ -99,48 +99,50 @@ def draft_full_commit(manifest: ArchiveManifest, ledger: ArchiveLedger) -> Archi
 def files_to_merge(files: Iterable[DataFile], least: int, target_bytes: int) -> list[DataFile]:
     """Return the small files of folders that have at least *least* of them, and never a single file."""
     folders: dict[str, list[DataFile]] = {}
-    for one in files:
-        if one.size_bytes < target_bytes / 2:
-            folders.setdefault(one.path.rpartition("/")[0], []).append(one)
-    return [one for small in folders.values() if len(small) >= max(2, least) for one in small]
+    for file in files:
+        if file.size_bytes < target_bytes / 2:
+            folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    return [file for small in folders.values() if len(small) >= max(2, least) for file in small]
 
 
 def sum_spans(files: Iterable[DataFile]) -> dict[TopicPartition, RecordSpan]:
     """Return the sum of the files' spans, by partition."""
-    found: dict[TopicPartition, RecordSpan] = {}
+    total: dict[TopicPartition, RecordSpan] = {}
     for span in (span for file in files for span in file.spans):
-        before = found.get(TopicPartition(span.topic, span.partition))
-        found[TopicPartition(span.topic, span.partition)] = span if before is None else join_spans(before, span)
-    return found
+        before = total.get(TopicPartition(span.topic, span.partition))
+        total[TopicPartition(span.topic, span.partition)] = span if before is None else join_spans(before, span)
+    return total
 
 
-def join_spans(one: RecordSpan, other: RecordSpan) -> RecordSpan:
+def join_spans(first: RecordSpan, second: RecordSpan) -> RecordSpan:
     """Return two spans of one partition as one."""
-    return one._replace(
-        first_offset=min(one.first_offset, other.first_offset),
-        last_offset=max(one.last_offset, other.last_offset),
-        records=one.records + other.records,
+    return first._replace(
+        first_offset=min(first.first_offset, second.first_offset),
+        last_offset=max(first.last_offset, second.last_offset),
+        records=first.records + second.records,
     )
 
 
 def join_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
     """Return the ranges in order, those that touch or overlap as one."""
-    found: list[OffsetRange] = []
-    for one in sorted(ranges, key=lambda one: (one.topic, one.partition, one.from_offset)):
-        last = found[-1] if found else None
-        if last and last.topic_partition == one.topic_partition and one.from_offset <= last.until_offset:
-            topic_id = known_topic_ids((last, one)).get(one.topic, one.topic_id)
-            longer = last._replace(topic_id=topic_id, until_offset=max(last.until_offset, one.until_offset))
-            found[-1] = count_range(longer, spans_of_ranges((last, one)))
+    joined: list[OffsetRange] = []
+    for following in sorted(
+        ranges, key=lambda following: (following.topic, following.partition, following.from_offset)
+    ):
+        last = joined[-1] if joined else None
+        if last and last.topic_partition == following.topic_partition and following.from_offset <= last.until_offset:
+            topic_id = known_topic_ids((last, following)).get(following.topic, following.topic_id)
+            longer = last._replace(topic_id=topic_id, until_offset=max(last.until_offset, following.until_offset))
+            joined[-1] = count_range(longer, spans_of_ranges((last, following)))
         else:
-            found.append(one)
-    return tuple(found)
+            joined.append(following)
+    return tuple(joined)
 
 
 def spans_of_ranges(ranges: Iterable[OffsetRange]) -> list[RecordSpan]:
     """Return the records of ranges as spans."""
     return [
-        RecordSpan(*one.topic_partition, one.first_offset, one.last_offset, one.records)
-        for one in ranges
-        if one.first_offset is not None and one.last_offset is not None
+        RecordSpan(*archived.topic_partition, archived.first_offset, archived.last_offset, archived.records)
+        for archived in ranges
+        if archived.first_offset is not None and archived.last_offset is not None
     ]

@@ -72,8 +72,8 @@ class ArchiveLedger:
         self.covered: dict[TopicPartition, list[Interval]] = dict(manifest.covered)
         self.topic_ids = manifest.topic_ids
         self.queries = manifest.queries
-        self.files: dict[str, DataFile] = {one.path: one for one in manifest.files}
-        self.batches_since_merge = sum(one.kind == "batch" for one in manifest.commits)
+        self.files: dict[str, DataFile] = {file.path: file for file in manifest.files}
+        self.batches_since_merge = sum(commit.kind == "batch" for commit in manifest.commits)
 
     def draft(
         self,
@@ -148,9 +148,9 @@ class ArchiveLedger:
         self.batches_since_merge = 0 if done.kind == "compact" else self.batches_since_merge + (done.kind == "batch")
         self.topic_ids.update(known_topic_ids(done.ranges))
         self.queries |= {done.query_id} if done.query_id else set()
-        for one in done.removed:
-            self.files.pop(one, None)
-        self.files.update({one.path: one for one in done.files})
+        for path in done.removed:
+            self.files.pop(path, None)
+        self.files.update({file.path: file for file in done.files})
         for partition, intervals in covered_intervals(done.ranges).items():
             self.covered[partition] = join_intervals([*self.covered.get(partition, []), *intervals])
 
@@ -171,7 +171,7 @@ class ArchiveLedger:
         # If two killed runs had read the same offsets, the records alone do not show whose they are. So the commits
         # that the store's log knows come first.
         for folder, draft in sorted(
-            left.items(), key=lambda one: one[1] is None or not self._store.has_published(one[1])
+            left.items(), key=lambda entry: entry[1] is None or not self._store.has_published(entry[1])
         ):
             if draft is not None:
                 self._settle_draft(draft)
@@ -190,14 +190,14 @@ class ArchiveLedger:
             self._close(replace(whole, number=self.number + 1))
 
     def _new_files(self, commit: ArchiveCommit) -> list[DataFile]:
-        return [one for one in commit.files if one.path not in self.files]
+        return [file for file in commit.files if file.path not in self.files]
 
     def _missing_ranges(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
         return tuple(
-            one._replace(from_offset=first, until_offset=until)
-            for one in ranges
+            read._replace(from_offset=first, until_offset=until)
+            for read in ranges
             for first, until in subtract_intervals(
-                (one.from_offset, one.until_offset), self.covered.get(one.topic_partition, [])
+                (read.from_offset, read.until_offset), self.covered.get(read.topic_partition, [])
             )
         )
 

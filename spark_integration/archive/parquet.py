@@ -44,10 +44,10 @@ class ParquetStore:
 
     def publish(self, frame: DataFrame, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
         """Move the files to where readers find them."""
-        for folder in {one.path.rpartition("/")[0] for one in new}:
+        for folder in {file.path.rpartition("/")[0] for file in new}:
             self._files.make_folder(folder)
-        for one in new:
-            self._files.rename(f"{staging_folder(commit)}/data/{one.path}", one.path)
+        for file in new:
+            self._files.rename(f"{staging_folder(commit)}/data/{file.path}", file.path)
         return commit
 
     def has_published(self, commit: ArchiveCommit) -> bool:
@@ -56,8 +56,8 @@ class ParquetStore:
 
     def recover(self, commit: ArchiveCommit, new: Sequence[DataFile]) -> None:
         """Delete the files, which no commit names."""
-        for one in new:
-            self._files.remove(one.path)
+        for file in new:
+            self._files.remove(file.path)
 
     def finish(self, commit: ArchiveCommit) -> None:
         """Delete the merged files, and the commits that this commit stands for."""
@@ -79,26 +79,26 @@ class ParquetStore:
 
 def count_ranges(ranges: Iterable[OffsetRange], files: Iterable[DataFile]) -> tuple[OffsetRange, ...]:
     """Return the ranges with the number of their records in *files*; no span reaches from one range into another."""
-    found: dict[TopicPartition, list[RecordSpan]] = {}
+    found_spans: dict[TopicPartition, list[RecordSpan]] = {}
     for file in files:
         for span in file.spans:
-            found.setdefault(TopicPartition(span.topic, span.partition), []).append(span)
+            found_spans.setdefault(TopicPartition(span.topic, span.partition), []).append(span)
     return tuple(
         count_range(
-            one,
+            archived,
             [
                 span
-                for span in found.get(one.topic_partition, [])
-                if one.from_offset <= span.first_offset < one.until_offset
+                for span in found_spans.get(archived.topic_partition, [])
+                if archived.from_offset <= span.first_offset < archived.until_offset
             ],
         )
-        for one in ranges
+        for archived in ranges
     )
 
 
-def count_range(one: OffsetRange, spans: Sequence[RecordSpan]) -> OffsetRange:
+def count_range(archived: OffsetRange, spans: Sequence[RecordSpan]) -> OffsetRange:
     """Return the range with the sum of *spans*."""
-    return one._replace(
+    return archived._replace(
         records=sum(span.records for span in spans),
         first_offset=min((span.first_offset for span in spans), default=None),
         last_offset=max((span.last_offset for span in spans), default=None),

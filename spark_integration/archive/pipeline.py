@@ -61,8 +61,8 @@ def archive(
     """
     with Cluster(spark, source) as cluster:
         checked = check_before_archiving(spark, cluster, source, path, stream, format, partition_by, files)
-        if told := concurrent_writer_warning(HadoopFiles(spark, path).uri):
-            say(told)
+        if warning := concurrent_writer_warning(HadoopFiles(spark, path).uri):
+            say(warning)
         ledger, store = _open_ledger(spark, path, checked.description, files)
         # Checked again, since the ledger may have finished a killed run's commit of such a topic.
         check_topic_ids(ledger.topic_ids, checked.topic_ids)

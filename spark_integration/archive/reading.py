@@ -24,21 +24,21 @@ def read_archive(spark: SparkSession, path: str, format: str | None = None) -> D
     file's contents do not match its checksums.
     """
     manifest = read_manifest(spark, path)
-    found = manifest.description.format
-    if format not in (None, found):
-        raise PipelineError(f"the archive in {path} is {found}, not {format}: leave --format out")
-    if found == "parquet":
+    archive_format = manifest.description.format
+    if format not in (None, archive_format):
+        raise PipelineError(f"the archive in {path} is {archive_format}, not {format}: leave --format out")
+    if archive_format == "parquet":
         return read_parquet_archive(spark, path, manifest)
-    require_format(spark, found)
+    require_format(spark, archive_format)
     # A table holds the records of a commit a moment before the manifest names them, and keeps those of killed runs.
-    return records_within(spark.read.format(found).load(path), manifest.covered).select(*COLUMNS)
+    return records_within(spark.read.format(archive_format).load(path), manifest.covered).select(*COLUMNS)
 
 
 def read_parquet_archive(spark: SparkSession, path: str, manifest: ArchiveManifest) -> DataFrame:
     """Return the records of an archive in Parquet."""
     if problems := check_files(spark, path, manifest):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise PipelineError(f"{problems[0]}{more}: restore it from a copy, or archive its topics anew elsewhere")
+        raise PipelineError(f"{problems[0]}{more}: restore it from a copy, or archive its topics again elsewhere")
     return read_parquet_files(spark, path, [file.path for file in manifest.files])
 
 
@@ -55,13 +55,13 @@ def read_parquet_files(spark: SparkSession, path: str, names: Iterable[str]) -> 
 
 def check_files(spark: SparkSession, path: str, manifest: ArchiveManifest) -> list[str]:
     """Compare the files of a Parquet archive with its manifest; return a clause for each missing or changed file."""
-    found = data_file_sizes(spark, path)
-    told = ((file, found.get(file.path)) for file in manifest.files)
+    found_sizes = data_file_sizes(spark, path)
+    compared = ((file, found_sizes.get(file.path)) for file in manifest.files)
     return [
         f"{path}/{file.path} is missing"
         if size is None
         else f"{path}/{file.path} is damaged ({size} bytes instead of {file.size_bytes})"
-        for file, size in told
+        for file, size in compared
         if size != file.size_bytes
     ]
 
@@ -91,5 +91,6 @@ def require_format(spark: SparkSession, name: str) -> None:
         jvm.Thread.currentThread().getContextClassLoader().loadClass(CLASSES[name])
     except Py4JJavaError as problem:
         raise PipelineError(
-            f'this session of Spark {spark.version} has no {name}: give --format {name} (start_session: packages=["{name}"]), or use parquet'
+            f"this session of Spark {spark.version} has no {name}: "
+            f'give --format {name} (start_session: packages=["{name}"]), or use parquet'
         ) from problem

@@ -58,14 +58,16 @@ class AuditedArchive:
             return spark.createDataFrame(list(self.gone), UNITS).withColumnsRenamed(
                 {"records": "count", "where": "note"}
             )
-        told = spark.createDataFrame(
+        expected = spark.createDataFrame(
             list(enumerate(_units_by_commit(self.manifest, self.topics))), f"number int, unit struct<{UNITS}>"
         )
         # A record that the archive holds twice counts once.
-        found = self.place.records.groupBy(sql.col("unit").alias("number")).agg(
+        present = self.place.records.groupBy(sql.col("unit").alias("number")).agg(
             sql.countDistinct("at").alias("present")
         )
-        left = told.join(found, "number", "left").select("unit.*", sql.coalesce("present", sql.lit(0)).alias("present"))
+        left = expected.join(present, "number", "left").select(
+            "unit.*", sql.coalesce("present", sql.lit(0)).alias("present")
+        )
         lost = left.withColumn("count", sql.col("records") - sql.col("present")).where("count > 0")
         return lost.select("topic", "partition", "first", "last", "count", sql.col("where").alias("note"))
 
@@ -85,13 +87,15 @@ def read_archive_place(
     """
     manifest, gone = read_manifest_and_damage(spark, path)
     wanted = _topics_to_judge(manifest, topics, path)
-    covered = {one: intervals for one, intervals in manifest.covered.items() if one.topic in wanted}
+    covered = {partition: intervals for partition, intervals in manifest.covered.items() if partition.topic in wanted}
     # A table may hold records that this manifest does not name yet.
     frame = records_within(_read_intact_records(spark, path, manifest, format, gone), covered)
     edges = [*interval_edges(covered), *commit_edges(manifest, wanted)]
     # The archive's partitions do not end at the same moment: a record that one partition lacks may come with the next
     # batch.
-    cuts = PlaceCuts(before=[one for one, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered))
+    cuts = PlaceCuts(
+        before=[partition for partition, intervals in covered.items() if intervals[0][0] > 0], behind=list(covered)
+    )
     records = audit_columns(frame, fields, with_contents=with_contents).withColumn("visible", sql.lit(True))
     place = make_place(spark, ARCHIVE, records, edges, cuts)
     place.rows.count()  # before a running archive merges its files
@@ -118,26 +122,26 @@ def _topics_to_judge(manifest: ArchiveManifest, topics: Collection[str], path: s
 
     A topic of which the archive holds nothing may be empty or new. If it holds none of *topics*, it is another archive.
     """
-    there = {one.topic for one in manifest.covered}
-    if topics and there and not there.intersection(topics):
+    archived = {partition.topic for partition in manifest.covered}
+    if topics and archived and not archived.intersection(topics):
         raise PipelineError(
-            f"the archive in {path} has no topic {min(topics)}: it holds {', '.join(sorted(there))}; correct --path"
+            f"the archive in {path} has no topic {min(topics)}: it holds {', '.join(sorted(archived))}; correct --path"
         )
-    return set(topics) or there
+    return set(topics) or archived
 
 
 def _find_damage(spark: SparkSession, path: str, manifest: ArchiveManifest) -> dict[str, list[ArchivedUnit]]:
     """Return the units in the files of a Parquet archive that are missing or have another size, by path."""
     if manifest.description.format != PARQUET:
         return {}
-    there = data_file_sizes(spark, path)
+    found_sizes = data_file_sizes(spark, path)
     return {
         file.path: [
-            ArchivedUnit(*span, f"{file.path} is {'damaged' if file.path in there else 'missing'}")
+            ArchivedUnit(*span, f"{file.path} is {'damaged' if file.path in found_sizes else 'missing'}")
             for span in file.spans
         ]
         for file in manifest.files
-        if there.get(file.path) != file.size_bytes
+        if found_sizes.get(file.path) != file.size_bytes
     }
 
 
@@ -152,11 +156,16 @@ def _read_intact_records(
 def _units_by_commit(manifest: ArchiveManifest, wanted: Collection[str]) -> list[ArchivedUnit]:
     return [
         ArchivedUnit(
-            one.topic, one.partition, one.from_offset, one.until_offset - 1, one.records, f"commit {commit.number}"
+            archived.topic,
+            archived.partition,
+            archived.from_offset,
+            archived.until_offset - 1,
+            archived.records,
+            f"commit {commit.number}",
         )
         for commit in manifest.commits
-        for one in commit.ranges
-        if one.topic in wanted
+        for archived in commit.ranges
+        if archived.topic in wanted
     ]
 
 
@@ -165,13 +174,15 @@ def commit_edges(manifest: ArchiveManifest, wanted: Collection[str]) -> list[Pla
 
     The time at which a range was archived is lost once the range is merged.
     """
-    added = [(commit, one) for commit in manifest.commits for one in commit.ranges if one.topic in wanted]
+    added = [
+        (commit, archived) for commit in manifest.commits for archived in commit.ranges if archived.topic in wanted
+    ]
     covered: dict[TopicPartition, list[Interval]] = {}
     edges = []
-    for number, (commit, one) in enumerate(added):
+    for number, (commit, archived) in enumerate(added):
         time_ms = UNKNOWN if commit.kind == "compact" else commit.time_ms
-        known, whole = covered.get(one.topic_partition, []), (one.from_offset, one.until_offset)
-        covered[one.topic_partition] = join_intervals([*known, whole])
+        known, whole = covered.get(archived.topic_partition, []), (archived.from_offset, archived.until_offset)
+        covered[archived.topic_partition] = join_intervals([*known, whole])
         for first, _ in subtract_intervals(whole, known):
-            edges.append(PlaceEdge(*one.topic_partition, first, COMMIT, archived_ms=time_ms, unit=number))
+            edges.append(PlaceEdge(*archived.topic_partition, first, COMMIT, archived_ms=time_ms, unit=number))
     return edges

@@ -34,7 +34,7 @@ class Auditor:
         self.spark = spark
         self.settings = settings
         self.places: list[AuditedPlace] = []
-        self.found = Findings(settings.limit)
+        self.findings = Findings(settings.limit)
         self.topics: list[Row] = []
         self.latency: list[Row] = []
         self.producers: list[Row] = []
@@ -45,8 +45,8 @@ class Auditor:
     ) -> None:
         """Judge the records of topics, and the offsets without a record."""
         offsets: dict[str, int | None] = {}
-        for (topic, _), one in ranges.items():
-            offsets[topic] = (offsets.get(topic) or 0) + one.end - one.start
+        for (topic, _), read_range in ranges.items():
+            offsets[topic] = (offsets.get(topic) or 0) + read_range.end - read_range.start
         self._judge(place, compacted_topics, offsets)
         self._explain_holes(place, read, compacted_topics)
 
@@ -54,10 +54,10 @@ class Auditor:
         """Judge the records of an archive, and whether it holds all records that its manifest counts."""
         offsets = dict.fromkeys(archive.topics)
         self._judge(archive.place, (), offsets)
-        self.found.add(ARCHIVE, union_findings({"lost": archive.lost(self.spark)}))
+        self.findings.add(ARCHIVE, union_findings({"lost": archive.lost(self.spark)}))
         for topic in offsets:
-            lost = self.found.counts[ARCHIVE, topic, "lost"]
-            self.found.counts[ARCHIVE, topic, "absent"] = self.found.counts[ARCHIVE, topic, HOLE] - lost
+            lost = self.findings.counts[ARCHIVE, topic, "lost"]
+            self.findings.counts[ARCHIVE, topic, "absent"] = self.findings.counts[ARCHIVE, topic, HOLE] - lost
 
     def compare(
         self,
@@ -70,8 +70,8 @@ class Auditor:
     ) -> None:
         """Compare an archive with the topics, record by record."""
         comparison = compare_records(self.spark, topic, archive, ranges, compacted_topics, to_the_end=to_the_end)
-        with persist_frame(union_findings(comparison._asdict())) as found:
-            self.found.add(ARCHIVE, found)
+        with persist_frame(union_findings(comparison._asdict())) as findings:
+            self.findings.add(ARCHIVE, findings)
 
     def release(self) -> None:
         """Let Spark drop the places' rows."""
@@ -85,7 +85,7 @@ class Auditor:
         self._check_fields(rows)
         self.topics += rows
         with persist_frame(self._findings(place, compacted_topics)) as findings:
-            self.found.add(place.name, findings)
+            self.findings.add(place.name, findings)
             if fields.sequence or fields.producer:
                 self.producers += producer_rows(place, findings, self.settings.limit)
         self.latency += latency.latency_rows(place, by_field=fields.event_time is not None)
@@ -93,10 +93,10 @@ class Auditor:
     def _findings(self, place: AuditedPlace, compacted_topics: Collection[str]) -> DataFrame:
         fields = self.settings.fields
         needed = [name for name in ("producer", "sequence") if getattr(fields, name)]
-        found = find_in_place(place, needed)
+        findings = find_in_place(place, needed)
         if fields.sequence is None:
-            return found
-        return found.unionByName(
+            return findings
+        return findings.unionByName(
             sequences.sequence_findings(
                 place, compacted_topics, scope=self.settings.sequence_scope, first_sequence=fields.first_sequence
             )
@@ -105,25 +105,27 @@ class Auditor:
     def _check_fields(self, rows: list[Row]) -> None:
         """Raise PipelineError for a field that no record has."""
         fields, records = self.settings.fields, sum(row["records"] for row in rows)
-        for what, place, found in (
+        for noun, place, count_name in (
             ("a producer", fields.producer, "attributed"),
             ("a sequence", fields.sequence, "numbered"),
             ("an event time", fields.event_time, "timed"),
         ):
-            if place and records and not sum(row[found] for row in rows):
-                option = what.partition(" ")[2].replace(" ", "-")
-                raise PipelineError(f"none of {records:,} records has {what} at {place!r}: correct --{option}-field")
+            if place and records and not sum(row[count_name] for row in rows):
+                option = noun.partition(" ")[2].replace(" ", "-")
+                raise PipelineError(f"none of {records:,} records has {noun} at {place!r}: correct --{option}-field")
 
     def _explain_holes(self, place: AuditedPlace, read: ReadLogBatches, compacted_topics: Collection[str]) -> None:
-        left = {topic: count for (at, topic, kind), count in self.found.counts.items() if (at, kind) == (TOPIC, HOLE)}
+        left = {
+            topic: count for (at, topic, kind), count in self.findings.counts.items() if (at, kind) == (TOPIC, HOLE)
+        }
         for part in holes.explain_holes(self._holes(place) if left else (), read, compacted_topics):
-            self.found.counts[TOPIC, part.topic, part.kind] += part.offsets
+            self.findings.counts[TOPIC, part.topic, part.kind] += part.offsets
             row = {name: value for name, value in part._asdict().items() if name != "kind"}
-            self.found.keep(TOPIC, part.kind, {**row, "count": part.offsets})
+            self.findings.keep(TOPIC, part.kind, {**row, "count": part.offsets})
             left[part.topic] -= part.offsets
         for topic, count in left.items():
-            self.found.counts[TOPIC, topic, holes.UNEXAMINED] += count
-        if any(self.found.counts[TOPIC, topic, holes.COMPACTED] for topic in compacted_topics):
+            self.findings.counts[TOPIC, topic, holes.UNEXAMINED] += count
+        if any(self.findings.counts[TOPIC, topic, holes.COMPACTED] for topic in compacted_topics):
             self.notes.append(COMPACTED_NOTE)
 
     def _holes(self, place: AuditedPlace) -> Iterator[holes.OffsetHole]:
@@ -135,15 +137,15 @@ class Auditor:
 def find_in_place(place: AuditedPlace, needed: Collection[str]) -> DataFrame:
     """Return the findings that each record, or edge, makes by itself; *needed* are columns that a record should have."""
     at, previous, is_record = sql.col("at"), sql.col("previous"), sql.col("kind") == RECORD
-    one = {"first": at, "last": at, "count": sql.lit(1)}
+    single = {"first": at, "last": at, "count": sql.lit(1)}
     lacks = reduce(lambda some, name: some | sql.col(name).isNull(), needed, sql.lit(False))
     hole = {"first": previous + 1, "last": at - 1, "count": at - previous - 1}
     return find_by_rules(
         place.rows,
         {
-            "aborted": (is_record & ~sql.col("visible"), one),
-            "unattributed": (is_record & sql.col("visible") & lacks, one),
-            "repeated": (is_record & (at == previous), one),
+            "aborted": (is_record & ~sql.col("visible"), single),
+            "unattributed": (is_record & sql.col("visible") & lacks, single),
+            "repeated": (is_record & (at == previous), single),
             HOLE: (place.is_behind_hole, hole),
         },
     )

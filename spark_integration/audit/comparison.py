@@ -45,8 +45,8 @@ def compare_records(
     A partition that the topic does not have counts as one of which `EVERYTHING` was read.
     """
     here = topic.visible.select(*PLACE, sql.col("content").alias("here"))
-    there = archive.place.records.select(*PLACE, sql.col("content").alias("there")).distinct()
-    both = here.join(there, list(PLACE), "full_outer").join(
+    in_archive = archive.place.records.select(*PLACE, sql.col("content").alias("there")).distinct()
+    both = here.join(in_archive, list(PLACE), "full_outer").join(
         sql.broadcast(_reach_of_archive(spark, archive, ranges)), list(PLACE[:2])
     )
     # Offsets that were not read of the topic cannot be compared; after its very end there are none to read.
@@ -75,8 +75,8 @@ def _reach_of_archive(spark: SparkSession, archive: AuditedArchive, ranges: Rang
     """Return the range that was read of each partition, and the range that the archive covers; null if it covers none."""
     schema = "topic string, partition int, start bigint, end bigint, covered_from bigint, covered_until bigint"
     rows = []
-    for one, found in ranges.items():
-        intervals = archive.manifest.covered.get(one)
+    for partition, read_range in ranges.items():
+        intervals = archive.manifest.covered.get(partition)
         covered = (intervals[0][0], intervals[-1][1]) if intervals else (None, None)
-        rows.append((*one, *found, *covered))
+        rows.append((*partition, *read_range, *covered))
     return spark.createDataFrame(rows, schema)

@@ -29,10 +29,10 @@ class FailureCondition:
     figure: str = ""
     limit_ms: float = 0
 
-    def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
+    def met(self, counts: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
         """Return a clause for each time that the condition holds, or if no latency was measured at all."""
         if self.kind is not None:
-            return [describe_count(self.kind, found[self.kind])] if found.get(self.kind) else []
+            return [describe_count(self.kind, counts[self.kind])] if counts.get(self.kind) else []
         rows = [row for row in latency if self.stage in (None, row["stage"])]
         if not rows:
             return [f"{self.text}: nothing was measured"]
@@ -45,10 +45,12 @@ class FailureCondition:
 
 def parse_conditions(text: str) -> list[FailureCondition]:
     """Parse conditions, separated by commas; ``problem`` stands for every kind that is a problem; raises PipelineError."""
-    found: list[FailureCondition] = []
+    conditions: list[FailureCondition] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
-        found += [FailureCondition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_parse_condition(word)]
-    return found
+        conditions += (
+            [FailureCondition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_parse_condition(word)]
+        )
+    return conditions
 
 
 def _parse_condition(word: str) -> FailureCondition:
@@ -57,7 +59,8 @@ def _parse_condition(word: str) -> FailureCondition:
     read = LATENCY.fullmatch(word.replace(" ", ""))
     if read is None or read["unit"] not in UNITS_MS or read["figure"] not in FIGURES:
         raise PipelineError(
-            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, or latency:p99>500ms ({', '.join(FIGURES)})"
+            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, "
+            f"or latency:p99>500ms ({', '.join(FIGURES)})"
         )
     if read["stage"] not in (None, *STAGES):
         raise PipelineError(f"{read['stage']!r} is no stage of latency: give one of {', '.join(STAGES)}")

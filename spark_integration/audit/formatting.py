@@ -30,8 +30,8 @@ def format_time(timestamp_ms: int | None) -> str:
     """Format milliseconds since 1970 as a time in UTC, to the second; a number that is no time of a record as it is."""
     if timestamp_ms is None:
         return "-"
-    found = record_time(timestamp_ms)
-    return str(timestamp_ms) if found is None else f"{found:%Y-%m-%d %H:%M:%S}"
+    moment = record_time(timestamp_ms)
+    return str(timestamp_ms) if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def record_time(timestamp_ms: int) -> datetime | None:

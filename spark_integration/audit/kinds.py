@@ -15,8 +15,8 @@ class FindingKind(NamedTuple):
 
 KINDS: Mapping[str, FindingKind] = {
     "gap": FindingKind("sequences that no record has", True),
-    "duplicate": FindingKind("records whose sequence was there already", True),
-    "inversion": FindingKind("records behind one of a higher sequence", True),
+    "duplicate": FindingKind("records with a sequence that occurred before", True),
+    "inversion": FindingKind("records after one with a higher sequence", True),
     "unexplained": FindingKind("offsets that nothing in the log explains", True),
     "missing": FindingKind("records of the topic that the archive lacks", True),
     "lost": FindingKind("records that the archive has lost since it was written", True),
@@ -24,15 +24,15 @@ KINDS: Mapping[str, FindingKind] = {
     "differing": FindingKind("records with other contents in the archive", True),
     "repeated": FindingKind("records more than once in the archive", True),
     "unattributed": FindingKind("records without a producer or a sequence", False),
-    "unexamined": FindingKind("offsets without a record that were not looked into", False),
-    "cut-sequence": FindingKind("sequences that may lie before or behind what was read", False),
+    "unexamined": FindingKind("offsets without a record that were not examined", False),
+    "cut-sequence": FindingKind("sequences that may lie before or after what was read", False),
     "marker": FindingKind("offsets of transaction markers", False),
     "aborted": FindingKind("records of aborted transactions", False),
     "aborted-sequence": FindingKind("sequences that only aborted transactions have", False),
     "compacted": FindingKind("offsets that compaction may have cleaned", False),
     "compacted-sequence": FindingKind("sequences that compaction may have cleaned", False),
     "absent": FindingKind("offsets that had no record when they were archived", False),
-    "pending": FindingKind("records that the archive has not come to", False),
+    "pending": FindingKind("records that the archive has not reached", False),
     "cleaned": FindingKind("records of the archive that compaction may have taken from the topic", False),
 }
 

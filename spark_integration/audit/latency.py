@@ -48,7 +48,7 @@ def measure_latencies(place: AuditedPlace, *, by_field: bool) -> DataFrame:
 
 def latency_rows(place: AuditedPlace, *, by_field: bool) -> list[Row]:
     """Return the rows of `measure_latencies`, with the percentiles by their names."""
-    found = measure_latencies(place, by_field=by_field).orderBy("topic", "stage").collect()
+    latencies = measure_latencies(place, by_field=by_field).orderBy("topic", "stage").collect()
     return [
         {
             "place": place.name,
@@ -59,7 +59,7 @@ def latency_rows(place: AuditedPlace, *, by_field: bool) -> list[Row]:
             "max": row.max,
             "negative": row.negative,
         }
-        for row in found
+        for row in latencies
     ]
 
 
@@ -71,8 +71,8 @@ def name_percentiles(figures: Sequence[int]) -> dict[str, int]:
 def stage_latencies(place: AuditedPlace, *, by_field: bool) -> DataFrame:
     """Return a row for each record and stage that it tells: `topic`, `broker_ms`, `stage`, `ms`."""
     named = stage_columns(by_field=by_field).items()
-    each = sql.array(*(sql.struct(sql.lit(name).alias("stage"), column.alias("ms")) for name, column in named))
-    return place.visible.select("topic", "broker_ms", sql.inline(each)).where("ms is not null")
+    stages = sql.array(*(sql.struct(sql.lit(name).alias("stage"), column.alias("ms")) for name, column in named))
+    return place.visible.select("topic", "broker_ms", sql.inline(stages)).where("ms is not null")
 
 
 def percentile_column(column: str) -> Column:

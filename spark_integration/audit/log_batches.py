@@ -124,8 +124,8 @@ class LogBatchReader:
     def _records(self, answer: Any, partition: TopicPartition, topic_id: Any) -> bytes | None:
         names = self._java.util.HashMap()
         names.put(topic_id, partition.topic)
-        found = answer.responseBody().responseData(names, answer.requestHeader().apiVersion())
-        data = found.get(self._kafka.common.TopicPartition(partition.topic, partition.partition))
+        partitions = answer.responseBody().responseData(names, answer.requestHeader().apiVersion())
+        data = partitions.get(self._kafka.common.TopicPartition(partition.topic, partition.partition))
         if data is None or data.errorCode() != 0:
             return None
         records = data.records()

@@ -98,11 +98,11 @@ def audit_columns(frame: DataFrame, fields: AuditFields, *, with_contents: bool)
 
 def interval_edges(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> list[PlaceEdge]:
     """Mark where each interval of offsets begins and ends: a hole beside it belongs to the place."""
-    found: list[PlaceEdge] = []
-    for (topic, partition), several in intervals.items():
-        for start, end in several:
-            found += [PlaceEdge(topic, partition, start, START, start - 1), PlaceEdge(topic, partition, end, END)]
-    return found
+    edges: list[PlaceEdge] = []
+    for (topic, partition), partition_intervals in intervals.items():
+        for start, end in partition_intervals:
+            edges += [PlaceEdge(topic, partition, start, START, start - 1), PlaceEdge(topic, partition, end, END)]
+    return edges
 
 
 def make_place(

@@ -47,18 +47,18 @@ def draw_plots(summary: AuditSummary) -> list[tuple[str, str]]:
     latencies = [
         (
             f"{stage.replace('-', ' → ')}, by {_describe_width(summary.window_ms)}: {name}",
-            _draw_svg(_percentile_lines(list(several))),
+            _draw_svg(_percentile_lines(list(stage_rows))),
         )
         for name, rows in _group_by_topic(summary.latency_windows)
-        for stage, several in groupby(rows, key=lambda row: str(row["stage"]))
+        for stage, stage_rows in groupby(rows, key=lambda row: str(row["stage"]))
     ]
     return rates + latencies
 
 
 def _group_by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     shown = (row for row in rows if record_time(row["start_ms"]))
-    each = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
-    return [(name, list(several)) for name, several in each][:PLOTS_SHOWN]
+    groups = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
+    return [(name, list(topic_rows)) for name, topic_rows in groups][:PLOTS_SHOWN]
 
 
 Lines = Mapping[str, tuple[Sequence[datetime], Sequence[float]]]
@@ -70,9 +70,9 @@ def _rate_lines(rows: Sequence[Row], width_ms: int) -> tuple[Lines, str]:
     every = range(min(starts), max(starts) + width_ms, width_ms)
     lines = {}
     for producer in dict.fromkeys(row["producer"] for row in rows):
-        found = {row["start_ms"]: row["records"] for row in rows if row["producer"] == producer}
+        records_by_start = {row["start_ms"]: row["records"] for row in rows if row["producer"] == producer}
         name = "all" if producer == OTHERS and len({row["producer"] for row in rows}) == 1 else producer
-        lines[str(name)] = ([_utc_time(start) for start in every], [found.get(start, 0) for start in every])
+        lines[str(name)] = ([_utc_time(start) for start in every], [records_by_start.get(start, 0) for start in every])
     return lines, "records"
 
 

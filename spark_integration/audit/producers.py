@@ -30,20 +30,20 @@ def topic_rows(place: AuditedPlace, offsets: Mapping[str, int | None]) -> list[R
             sql.max("last_ms").alias("last_ms"),
         )
     )
-    found = {row.topic: row for row in counted.collect()}
-    return [_topic_row(place.name, topic, offsets[topic], found.get(topic)) for topic in sorted(offsets)]
+    counted_rows = {row.topic: row for row in counted.collect()}
+    return [_topic_row(place.name, topic, offsets[topic], counted_rows.get(topic)) for topic in sorted(offsets)]
 
 
-def _topic_row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
-    """Return the row of a topic; *found* is None if it has no record."""
+def _topic_row(place: str, topic: str, offsets: int | None, counted: Any) -> Row:
+    """Return the row of a topic; *counted* is None if it has no record."""
     numbers = ("records", "producers", "attributed", "numbered", "timed")
     return {
         "place": place,
         "topic": topic,
         "offsets": offsets,
-        **{name: (found[name] or 0) if found else 0 for name in numbers},
-        "first_ms": found.first_ms if found else None,
-        "last_ms": found.last_ms if found else None,
+        **{name: (counted[name] or 0) if counted else 0 for name in numbers},
+        "first_ms": counted.first_ms if counted else None,
+        "last_ms": counted.last_ms if counted else None,
     }
 
 

@@ -44,28 +44,32 @@ def resolve_ranges(cluster: Cluster, source: Mapping[str, str]) -> Ranges:
     last = cluster.offsets(partitions, OffsetSpec.LATEST, read_committed=committed)
     starts = _resolve_ends(cluster, source, "starting", first, {-2: first, -1: last})
     ends = _resolve_ends(cluster, source, "ending", last, {-2: first, -1: last})
-    for one in partitions:
-        _check_range(one, starts[one], ends[one], ReadRange(first[one], last[one]))
-    return {one: ReadRange(starts[one], max(starts[one], ends[one])) for one in partitions}
+    for partition in partitions:
+        _check_range(partition, starts[partition], ends[partition], ReadRange(first[partition], last[partition]))
+    return {
+        partition: ReadRange(starts[partition], max(starts[partition], ends[partition])) for partition in partitions
+    }
 
 
 def find_cuts(cluster: Cluster, ranges: Ranges) -> PlaceCuts:
     """Find the partitions that hold, or held, more than *ranges*; to be called once the ranges were read."""
     now = cluster.offsets(ranges, OffsetSpec.LATEST)
     return PlaceCuts(
-        before=frozenset(one for one, found in ranges.items() if found.start > 0),
-        behind=frozenset(one for one, found in ranges.items() if now.get(one, found.end) > found.end),
+        before=frozenset(partition for partition, read_range in ranges.items() if read_range.start > 0),
+        behind=frozenset(
+            partition for partition, read_range in ranges.items() if now.get(partition, read_range.end) > read_range.end
+        ),
     )
 
 
 def existing_partitions(cluster: Cluster, source: Mapping[str, str]) -> list[TopicPartition]:
     """Return the partitions that the options name; raises PipelineError if one is missing."""
-    there = cluster.partitions(find_source_topics(cluster, source))
+    existing = cluster.partitions(find_source_topics(cluster, source))
     if "assign" not in source:
-        return there
+        return existing
     assigned = json.loads(source["assign"])
     wanted = [TopicPartition(topic, int(number)) for topic, numbers in assigned.items() for number in numbers]
-    if missing := sorted(set(wanted) - set(there)):
+    if missing := sorted(set(wanted) - set(existing)):
         raise PipelineError(f"topic {missing[0].topic} has no partition {missing[0].partition}: correct --assign")
     return wanted
 
@@ -80,45 +84,45 @@ def source_of_ranges(source: Mapping[str, str], ranges: Ranges, **changed: str) 
         **kept,
         **changed,
         "assign": json.dumps(assigned),
-        "startingOffsets": format_offsets({one: found.start for one, found in ranges.items()}),
-        "endingOffsets": format_offsets({one: found.end for one, found in ranges.items()}),
+        "startingOffsets": format_offsets({partition: read_range.start for partition, read_range in ranges.items()}),
+        "endingOffsets": format_offsets({partition: read_range.end for partition, read_range in ranges.items()}),
     }
 
 
 def _resolve_ends(
-    cluster: Cluster, source: Mapping[str, str], which: str, otherwise: Offsets, named: Mapping[int, Offsets]
+    cluster: Cluster, source: Mapping[str, str], end: str, otherwise: Offsets, named: Mapping[int, Offsets]
 ) -> Offsets:
     """Return one end of each partition.
 
     As in Spark, one time for all partitions overrides times of each, and these override offsets.
     """
-    if text := source.get(option := f"{which}Timestamp"):
+    if text := source.get(option := f"{end}Timestamp"):
         time_ms = _parse_timestamp(text, option)
         return _offsets_at_times(cluster, dict.fromkeys(otherwise, time_ms), named[-1])
-    if text := source.get(option := f"{which}OffsetsByTimestamp"):
+    if text := source.get(option := f"{end}OffsetsByTimestamp"):
         return _offsets_at_times(cluster, _parse_for_all(text, otherwise, option), named[-1])
-    text = source.get(option := f"{which}Offsets", "")
+    text = source.get(option := f"{end}Offsets", "")
     if text in ("", "earliest", "latest"):
         return {"": otherwise, "earliest": named[-2], "latest": named[-1]}[text]
     said = _parse_for_all(text, otherwise, option)
-    return {one: named[offset][one] if offset in named else offset for one, offset in said.items()}
+    return {partition: named[offset][partition] if offset in named else offset for partition, offset in said.items()}
 
 
 def _offsets_at_times(cluster: Cluster, times_ms: Mapping[TopicPartition, int], late: Offsets) -> Offsets:
     """Return the first offset as late as the time of each, at most *late*, after which a transaction may be open."""
-    found: Offsets = {}
+    offsets: Offsets = {}
     for time_ms in set(times_ms.values()):
-        found |= cluster.offsets([one for one, wanted_ms in times_ms.items() if wanted_ms == time_ms], time_ms)
-    return {one: min(found.get(one, late[one]), late[one]) for one in times_ms}
+        offsets |= cluster.offsets(
+            [partition for partition, wanted_ms in times_ms.items() if wanted_ms == time_ms], time_ms
+        )
+    return {partition: min(offsets.get(partition, late[partition]), late[partition]) for partition in times_ms}
 
 
 def _parse_for_all(text: str, partitions: Iterable[TopicPartition], option: str) -> dict[TopicPartition, int]:
     said = parse_offsets(text)
-    if missing := [one for one in partitions if one not in said]:
-        raise PipelineError(
-            f"--{option} says nothing of partition {missing[0].partition} of {missing[0].topic}: add it"
-        )
-    return {one: said[one] for one in partitions}
+    if missing := [partition for partition in partitions if partition not in said]:
+        raise PipelineError(f"--{option} lacks partition {missing[0].partition} of {missing[0].topic}: add it")
+    return {partition: said[partition] for partition in partitions}
 
 
 def _parse_timestamp(text: str, option: str) -> int:
@@ -128,9 +132,9 @@ def _parse_timestamp(text: str, option: str) -> int:
         raise PipelineError(f"--{option} {text!r} is no time: give milliseconds since 1970") from problem
 
 
-def _check_range(one: TopicPartition, start: int, end: int, there: ReadRange) -> None:
-    if start < there.start or end > there.end:
+def _check_range(partition: TopicPartition, start: int, end: int, held: ReadRange) -> None:
+    if start < held.start or end > held.end:
         raise PipelineError(
-            f"offsets {start} to {end} of partition {one.partition} of {one.topic} are not there: "
-            f"it holds {there.start} to {there.end}"
+            f"offsets {start} to {end} of partition {partition.partition} of {partition.topic} do not exist: "
+            f"it holds {held.start} to {held.end}"
         )

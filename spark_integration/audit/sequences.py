@@ -32,7 +32,7 @@ def sequence_findings(
     missing, is_first = sql.col("missing") > 0, sql.col("is_first")
     may_be_compacted, may_be_cut = _may_be_compacted(compacted_topics), _may_be_cut()
     gap = {"first": before + 1, "last": sequence - 1, "count": sql.col("missing")}
-    one = {"first": sequence, "last": sequence, "count": sql.lit(1)}
+    single = {"first": sequence, "last": sequence, "count": sql.lit(1)}
     at, again = _position("partition", "at"), _position("place_before.in_partition", "place_before.at")
     return find_by_rules(
         _order_by_sequence(place, SCOPES[scope], first_sequence),
@@ -40,11 +40,11 @@ def sequence_findings(
             "gap": (missing & ~may_be_compacted & ~may_be_cut, gap),
             "compacted-sequence": (missing & may_be_compacted, gap),
             "cut-sequence": (missing & ~may_be_compacted & may_be_cut, gap),
-            "aborted-sequence": (~visible & is_first, one),
-            "duplicate": (visible & ~is_first, {**one, "note": sql.concat(at, sql.lit(" as "), again)}),
+            "aborted-sequence": (~visible & is_first, single),
+            "duplicate": (visible & ~is_first, {**single, "note": sql.concat(at, sql.lit(" as "), again)}),
             "inversion": (
                 visible & is_first & (sequence < sql.col("behind")),
-                {**one, "note": sql.concat(at, sql.lit(" behind "), sql.col("behind"))},
+                {**single, "note": sql.concat(at, sql.lit(" behind "), sql.col("behind"))},
             ),
         },
         producer=sql.col("producer"),
@@ -67,12 +67,12 @@ def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequenc
     distance = sql.when(sequence <= reach, sequence - sql.col("before")).otherwise(FARTHEST)
     where = sql.struct(sql.col("partition").alias("in_partition"), "at", "rank")
     visible_sequence = sql.when(sql.col("visible"), sql.col("sequence"))
-    told = {
+    columns = {
         "before": before,
         "is_first": ~neighbour.eqNullSafe(sequence),
         "place_before": sql.lag(where).over(by_sequence),
     }
-    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(told)
+    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(columns)
     missing = sql.when(sequence > sql.col("before"), distance - 1).otherwise(0)
     return _add_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
 
@@ -87,14 +87,14 @@ def _add_cuts(numbered: DataFrame, cuts: PlaceCuts, keys: Collection[str]) -> Da
     partitions = {*cuts.before, *cuts.behind}
     if not partitions:
         return numbered.withColumns(dict.fromkeys(("cut_until", "cut_from"), sql.lit(None).cast("bigint")))
-    rows = [(*one, one in cuts.before, one in cuts.behind) for one in partitions]
+    rows = [(*partition, partition in cuts.before, partition in cuts.behind) for partition in partitions]
     cut = numbered.sparkSession.createDataFrame(rows, CUTS)
     ends = sql.min("sequence").alias("first"), sql.max("sequence").alias("last")
     by_partition = numbered.groupBy("topic", "partition", "producer").agg(*ends)
     by_producer = by_partition.join(sql.broadcast(cut), ["topic", "partition"]).groupBy(*keys)
     until, since = sql.max(sql.expr("if(before, first, null)")), sql.min(sql.expr("if(behind, last, null)"))
-    found = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
-    return numbered.join(found, list(keys), "left")
+    cut_ends = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
+    return numbered.join(cut_ends, list(keys), "left")
 
 
 def _may_be_cut() -> Column:
@@ -109,9 +109,9 @@ def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
     If there are fewer, some of the missing records never came to the log. Neighbours in two partitions, or a single
     one, do not tell.
     """
-    there = sql.col("place_before")
-    offsets = (sql.col("at") - there["at"]) - (sql.col("rank") - there["rank"])
-    tells = sql.col("partition").eqNullSafe(there["in_partition"]) & (sql.col("at") > there["at"])
+    place_before = sql.col("place_before")
+    offsets = (sql.col("at") - place_before["at"]) - (sql.col("rank") - place_before["rank"])
+    tells = sql.col("partition").eqNullSafe(place_before["in_partition"]) & (sql.col("at") > place_before["at"])
     return sql.col("topic").isin(*compacted_topics) & (~tells | (offsets >= sql.col("missing")))
 
 

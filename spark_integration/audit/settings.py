@@ -14,6 +14,7 @@ TOPIC_SCOPE, PARTITION_SCOPE = "topic", "partition"
 SCOPES = {TOPIC_SCOPE: ("topic", "producer"), PARTITION_SCOPE: ("topic", "partition", "producer")}
 PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 HEADER = "header:"
+NOTHING_TO_AUDIT = "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
 PLACES = "$.path (JSON in the value), key, key:$.path or header:NAME"
 
 

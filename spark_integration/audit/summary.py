@@ -47,16 +47,16 @@ class AuditSummary(Summary):
         Console(highlight=False).print(render_summary(self))
 
 
-def audit_verdict(found: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
+def audit_verdict(counts: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
     """Return a line that says what is wrong, or that nothing is."""
     names = {row["topic"] for row in topics}
     where = f"{_pluralize(sum(row['records'] for row in topics), 'record')} in {_pluralize(len(names), 'topic')}"
-    if problems := [describe_count(kind, found[kind]) for kind in PROBLEMS if kind in found]:
+    if problems := [describe_count(kind, counts[kind]) for kind in PROBLEMS if kind in counts]:
         return f"PROBLEMS in {where}: {'; '.join(problems)}"
-    if unknown := found.get("unexamined"):
+    if unknown := counts.get("unexamined"):
         return f"UNSURE of {where}: {describe_count('unexamined', unknown)}; no problem in the rest"
     if by_sequence:
-        cut = f" but for {describe_count('cut-sequence', found['cut-sequence'])}" if "cut-sequence" in found else ""
+        cut = f" but for {describe_count('cut-sequence', counts['cut-sequence'])}" if "cut-sequence" in counts else ""
         return f"OK: {where}, no sequence missing, twice or out of order{cut}"
     return f"OK by offsets: {where}; --sequence-field would tell what producers sent"
 

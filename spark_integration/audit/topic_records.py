@@ -24,7 +24,7 @@ def read_topic_place(
             read_batch(spark, source_of_ranges(source, parts, **changed)), fields, with_contents=with_contents
         )
 
-    edges = interval_edges({one: [found] for one, found in ranges.items()})
+    edges = interval_edges({partition: [read_range] for partition, read_range in ranges.items()})
     seen = make_place(spark, TOPIC, read(ranges).withColumn("visible", sql.lit(True)), edges)
     with_holes = _ranges_with_holes(seen, ranges)
     if source.get(ISOLATION) != COMMITTED or not with_holes:
@@ -39,8 +39,8 @@ def read_topic_place(
 
 
 def _ranges_with_holes(place: AuditedPlace, ranges: Ranges) -> Ranges:
-    found = {
+    partitions = {
         TopicPartition(row.topic, row.partition)
         for row in place.holes.select("topic", "partition").distinct().collect()
     }
-    return {one: ranges[one] for one in ranges if one in found}
+    return {partition: ranges[partition] for partition in ranges if partition in partitions}

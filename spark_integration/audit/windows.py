@@ -28,8 +28,8 @@ def smallest_width_ms(first_ms: int, last_ms: int) -> int:
 
 def fitting_width_ms(topics: Iterable[Row]) -> int:
     """Return the width of windows that fits all topics (their rows have `first_ms` and `last_ms`)."""
-    told = [row[name] for row in topics for name in ("first_ms", "last_ms") if row[name] is not None]
-    times = [time_ms for time_ms in told if record_time(time_ms)]
+    known = [row[name] for row in topics for name in ("first_ms", "last_ms") if row[name] is not None]
+    times = [time_ms for time_ms in known if record_time(time_ms)]
     return smallest_width_ms(min(times, default=0), max(times, default=0))
 
 
@@ -59,7 +59,9 @@ def window_count_rows(place: AuditedPlace, width_ms: int, producers: Iterable[Ro
 def window_latency_rows(place: AuditedPlace, width_ms: int, *, by_field: bool) -> list[Row]:
     """Return the percentiles of each topic and stage by time, in milliseconds."""
     by_window = stage_latencies(place, by_field=by_field).groupBy("topic", "stage", _window_start(width_ms))
-    found = by_window.agg(percentile_column("ms").alias("percentiles")).orderBy("topic", "stage", "start_ms").collect()
+    latencies = (
+        by_window.agg(percentile_column("ms").alias("percentiles")).orderBy("topic", "stage", "start_ms").collect()
+    )
     return [
         {
             "place": place.name,
@@ -68,7 +70,7 @@ def window_latency_rows(place: AuditedPlace, width_ms: int, *, by_field: bool) -
             "start_ms": row.start_ms,
             **name_percentiles(row.percentiles),
         }
-        for row in found
+        for row in latencies
     ]
 
 
@@ -79,8 +81,8 @@ def _largest_producers(producers: list[Row]) -> list[tuple[str, str]]:
 
 
 def _is_one_of(named: list[tuple[str, str]]) -> Column:
-    each = [(sql.col("topic") == topic) & (sql.col("producer") == producer) for topic, producer in named]
-    return reduce(lambda one, other: one | other, each, sql.lit(False))
+    conditions = [(sql.col("topic") == topic) & (sql.col("producer") == producer) for topic, producer in named]
+    return reduce(lambda first, second: first | second, conditions, sql.lit(False))
 
 
 def _window_start(width_ms: int) -> Column:

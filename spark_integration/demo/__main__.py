@@ -15,7 +15,7 @@ from rich.table import Table
 
 from spark_integration.demo.consume import FlightCounts, consume_flights
 from spark_integration.demo.delays import DelaysResult, run_delays_query
-from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load_flights
+from spark_integration.demo.flights import EXPECTED, Flight, load_flights
 from spark_integration.demo.produce import create_topic, produce_flights
 from spark_integration.errors import PipelineError
 from spark_integration.runtime.local_broker import run_broker
@@ -98,7 +98,7 @@ def run_demo(console: Console, flights: list[Flight]) -> dict[str, int]:
     with run_broker(FOLDER) as bootstrap:
         print_plain(console, f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
         create_topic(bootstrap)
-        with show_flight_bar(console, f"Producing to '{TOPIC}' with confluent-kafka", EXPECTED) as advance:
+        with show_flight_bar(console, "Producing with confluent-kafka", EXPECTED) as advance:
             produced = produce_flights(bootstrap, flights, advance)
         consumed = consume_step(console, bootstrap).total
         processed = spark_step(console, bootstrap).processed
@@ -118,8 +118,8 @@ def main() -> int:
     except (MissingProgramError, PipelineError) as problem:
         console.print(str(problem), style="red", markup=False, soft_wrap=True)
         return 1
-    for what, count in counts.items():
-        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {what}")
+    for step, count in counts.items():
+        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {step}")
     return 0 if set(counts.values()) == {EXPECTED} else 1
 
 

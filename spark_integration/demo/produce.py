@@ -31,11 +31,11 @@ def create_topic(bootstrap: str) -> None:
         error = problem.args[0] if problem.args and isinstance(problem, KafkaException) else None
         if error is not None and error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
             raise PipelineError(
-                f"there is a topic {TOPIC!r} already: delete it to produce the flights anew"
+                f"there is a topic {TOPIC!r} already: delete it to produce the flights again"
             ) from problem
-        told = error.str() if error is not None else "no answer"
+        reason = error.str() if error is not None else "no answer"
         raise PipelineError(
-            f"{bootstrap} did not create the topic {TOPIC!r} ({told}): is a broker running?"
+            f"{bootstrap} did not create the topic {TOPIC!r} ({reason}): is a broker running?"
         ) from problem
 
 

@@ -44,10 +44,10 @@ class MirrorSide:
         self.cluster.close()
 
 
-def partition_links(cluster: str, topic: TopicDescription, there: TopicDescription) -> list[MirrorLink]:
+def partition_links(cluster: str, topic: TopicDescription, mirrored: TopicDescription) -> list[MirrorLink]:
     """Return a link for each partition of *topic*, which is of that *cluster*, and its mirror."""
     return [
-        MirrorLink(cluster, topic.name, topic.topic_id, partition, there.name, there.topic_id)
+        MirrorLink(cluster, topic.name, topic.topic_id, partition, mirrored.name, mirrored.topic_id)
         for partition in range(topic.partitions)
     ]
 
@@ -64,16 +64,16 @@ class TargetContents:
         self._read: list[DataFrame] = []
         self._frames: list[DataFrame] = []
 
-    def add(self, links: Iterable[MirrorLink], read: DataFrame, there: DataFrame) -> None:
-        """Keep the records that were *read* of more links, and those among them that count as *there*."""
+    def add(self, links: Iterable[MirrorLink], read: DataFrame, valid: DataFrame) -> None:
+        """Keep the records that were *read* of more links, and those among them that are *valid*."""
         self.links.update(links)
         self._read.append(read)
-        self._frames.append(there)
+        self._frames.append(valid)
 
     def between(self, begin: int, end: int) -> DataFrame:
         """Return the records that came from the source's offsets *begin* up to *end*."""
-        there = functools.reduce(DataFrame.unionByName, self._frames)
-        return there.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
+        contents = functools.reduce(DataFrame.unionByName, self._frames)
+        return contents.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
 
     def forget(self) -> None:
         """Let Spark drop the records."""
@@ -107,20 +107,24 @@ class MirrorBatchWriter:
         # The end of what this run has written; records after it may be there from an earlier run.
         self._reached: dict[MirrorLink, int] = {}
         # The last offset of the source that was found in the target.
-        self._found: dict[MirrorLink, int] = {}
+        self._latest_found: dict[MirrorLink, int] = {}
         # Links whose records this run writes from a missing one on, even those that the target has.
         self._rewritten: set[MirrorLink] = set()
         self._contents = TargetContents()
-        self.made = CreatedTopics()
+        self.created = CreatedTopics()
         self.written = 0
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write the batch; if it runs again, write only the records that the target lacks."""
         planned = read_planned_batch(self._spark, self._checkpoint, batch)
-        begin = {one: max(0, offset) for one, offset in planned.start.items()}
-        moved = {one: offset for one, offset in planned.end.items() if offset > begin[one]}
+        begin = {partition: max(0, offset) for partition, offset in planned.start.items()}
+        moved = {partition: offset for partition, offset in planned.end.items() if offset > begin[partition]}
         self._learn_topics_of_batch(begin, moved)
-        links = {self._links[one]: offset for one, offset in moved.items() if one.topic not in self._mirror_topics()}
+        links = {
+            self._links[partition]: offset
+            for partition, offset in moved.items()
+            if partition.topic not in self._mirror_topics()
+        }
         if links:
             self._write(frame, {link: begin[link.source_partition] for link in links}, links)
 
@@ -132,14 +136,18 @@ class MirrorBatchWriter:
         """Learn all topics that the batch reads, waiting for brokers that do not yet know what another told Spark."""
         deadline = time.monotonic() + APPEARS_S
         while True:
-            self.learn_topics({one.topic for one in begin}, begin)
-            lacking = [one for one in moved if one not in self._links and one.topic not in self._mirror_topics()]
+            self.learn_topics({partition.topic for partition in begin}, begin)
+            lacking = [
+                partition
+                for partition in moved
+                if partition not in self._links and partition.topic not in self._mirror_topics()
+            ]
             if not lacking:
                 return
             if time.monotonic() > deadline:
                 raise PipelineError(
                     f"partition {lacking[0].partition} of {lacking[0].topic} has records to be mirrored and does not "
-                    f"appear on {self._source.cluster.bootstrap}: look at its brokers, or give a new "
+                    f"appear on {self._source.cluster.bootstrap}: check its brokers, or give a new "
                     "--checkpointLocation if the topic was deleted"
                 )
             threading.Event().wait(POLL_S)
@@ -158,7 +166,7 @@ class MirrorBatchWriter:
 
     def _is_further(self, link: MirrorLink, offset: int) -> bool:
         """Return whether the target has no record of that offset or a later one; only then a pair with it is true."""
-        return offset > self._pairs.furthest(link) and offset > self._found.get(link, -1)
+        return offset > self._pairs.furthest(link) and offset > self._latest_found.get(link, -1)
 
     def _is_to_be_mirrored(self) -> Column:
         """Whether a record has not been in the target before, and its topic is not one that a mirror made."""
@@ -184,8 +192,8 @@ class MirrorBatchWriter:
             return frame
         if new := [link for link in doubtful if link not in self._contents.links]:
             self._read_target({link: low[link] for link in new}, ends)
-        there = self._contents.between(min(begin.values()), max(end.values()))
-        first = find_first_missing(frame, there)
+        contents = self._contents.between(min(begin.values()), max(end.values()))
+        first = find_first_missing(frame, contents)
         self._rewritten.update(link for link in doubtful if link.source_partition in first)
         all_of_it = {link.source_partition: begin[link] for link in begin if link not in doubtful}
         return sort_partitions(select_unwritten(frame, {**first, **all_of_it}), max(1, len(begin)))
@@ -194,25 +202,27 @@ class MirrorBatchWriter:
         earliest = self._target.cluster.offsets([link.target_partition for link in low], OffsetSpec.EARLIEST)
         first = {link.target_partition: max(low[link], earliest[link.target_partition]) for link in low}
         last = {link.target_partition: ends[link] for link in low}
-        there = find_written_records(self._spark, self._target.options, first, last, self._source.id).persist()
-        self._contents.add(low, there, self._in_order(there))
+        written = find_written_records(self._spark, self._target.options, first, last, self._source.id).persist()
+        self._contents.add(low, written, self._in_order(written))
 
-    def _in_order(self, there: DataFrame) -> DataFrame:
+    def _in_order(self, written: DataFrame) -> DataFrame:
         """Leave out records that precede ones which should come after them.
 
         An earlier run began again before them, and was stopped.
         """
-        come = there.groupBy(*PARTITION).agg(sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last"))
+        come = written.groupBy(*PARTITION).agg(
+            sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last")
+        )
         rows = come.collect()
         most = {self._links.get(TopicPartition(row.topic, row.partition)): row.most for row in rows}
-        self._found.update({link: offset for link, offset in most.items() if link is not None})
+        self._latest_found.update({link: offset for link, offset in most.items() if link is not None})
         known = sql.broadcast(self._spark.createDataFrame(rows, come.schema))
-        return there.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*there.columns)
+        return written.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*written.columns)
 
     def _ends(self, links: Iterable[MirrorLink], spec: OffsetSpec = OffsetSpec.LATEST) -> dict[MirrorLink, int]:
         wanted = {link.target_partition: link for link in links}
-        found: Offsets = self._target.cluster.offsets(wanted, spec)
-        return {wanted[one]: offset for one, offset in found.items()}
+        offsets: Offsets = self._target.cluster.offsets(wanted, spec)
+        return {wanted[partition]: offset for partition, offset in offsets.items()}
 
     def _record(self, pairs: Mapping[MirrorLink, OffsetPair]) -> None:
         entries = [(link, self._pairs.slot_of(link, pair.source), pair) for link, pair in pairs.items()]
@@ -234,9 +244,11 @@ class MirrorBatchWriter:
         names = self._names.check(self._topics)
         sources = {names[name]: topic for name, topic in new.items() if name in names}
         wanted = {name: topic.partitions for name, topic in sources.items()}
-        there = ensure_topics(self._target.cluster, wanted, self.made, lambda name: self._configs(sources[name].name))
+        created = ensure_topics(
+            self._target.cluster, wanted, self.created, lambda name: self._configs(sources[name].name)
+        )
         links = [
-            link for name, topic in sources.items() for link in partition_links(self._source.id, topic, there[name])
+            link for name, topic in sources.items() for link in partition_links(self._source.id, topic, created[name])
         ]
         self._add_links(links, begin)
 
@@ -247,7 +259,11 @@ class MirrorBatchWriter:
             self._check_not_anew(link, end)
         # A new link does not mean that the target is empty, since the map may have been lost. But records that a
         # deleted topic of the same name has left there are not this link's.
-        behind = {link for link in new if any(one.target_id == link.target_id for one in self._pairs.namesakes(link))}
+        behind = {
+            link
+            for link in new
+            if any(namesake.target_id == link.target_id for namesake in self._pairs.namesakes(link))
+        }
         places = {**self._ends(behind), **self._ends(set(new) - behind, OffsetSpec.EARLIEST)}
         self._record({link: OffsetPair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
@@ -255,15 +271,15 @@ class MirrorBatchWriter:
     def _check_not_anew(self, link: MirrorLink, end: int) -> None:
         """Raise PipelineError if the source's or the target's topic was recreated since the mirror began."""
         if before := self._pairs.namesakes(link):
-            is_source = all(one.topic_id != link.topic_id for one in before)
+            is_source = all(namesake.topic_id != link.topic_id for namesake in before)
             name, side = (link.topic, self._source) if is_source else (link.target, self._target)
             raise PipelineError(
-                f"topic {name} on {side.cluster.bootstrap} was deleted and made anew, and its first records would be "
+                f"topic {name} on {side.cluster.bootstrap} was deleted and recreated, and its first records would be "
                 "left out: give a new --checkpointLocation"
             )
         if end == 0:
             raise PipelineError(
-                f"topic {link.target} on {self._target.cluster.bootstrap} has nothing of what the checkpoint says was "
+                f"topic {link.target} on {self._target.cluster.bootstrap} holds no records, though the checkpoint says that some were "
                 f"mirrored of {link.topic}: give a new --checkpointLocation"
             )
 
@@ -274,12 +290,12 @@ class MirrorBatchWriter:
         """Leave out mirrors of the target's topics: under this mirror's names they would go back as other topics."""
         pairs: OffsetPairs = self._source.map.read(self._source.cluster)
         back = [link for link in pairs.links() if link.cluster == self._target.id]
-        there = {link.target: link.topic for link in back if link.target_id == _topic_id_of(topics.get(link.target))}
-        renamed = {topic: origin for topic, origin in there.items() if self._names.of(topic) != origin}
+        origins = {link.target: link.topic for link in back if link.target_id == _topic_id_of(topics.get(link.target))}
+        renamed = {topic: origin for topic, origin in origins.items() if self._names.of(topic) != origin}
         if renamed and self._named:
             topic, origin = min(renamed.items())
             raise PipelineError(
-                f"{topic} is what a mirror made of {origin} on {self._target.cluster.bootstrap}, and would go back there "
+                f"{topic} is a mirror of {origin} on {self._target.cluster.bootstrap}, and would go back there "
                 f"as {self._names.of(topic)}: leave it out, or give --map {topic}={origin}"
             )
         self.left_out |= renamed.keys()

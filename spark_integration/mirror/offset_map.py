@@ -132,8 +132,8 @@ class MirrorOffsetMap:
         try:
             producer = self._producer = self._producer or self._started(jvm)
             sent = [producer.send(self._record(jvm, *entry)) for entry in entries]
-            for one in sent:
-                one.get()
+            for future in sent:
+                future.get()
         except Py4JJavaError as failure:
             raise PipelineError(f"{self.topic}: {explain_failure(failure)}") from failure
 

@@ -62,7 +62,7 @@ def mirror(
             batches.learn_topics(topics, read_finished_offsets(spark, stream.checkpoint_location) or {})
             writer = read_stream(spark, {**PATIENCE, **source}).writeStream.foreachBatch(batches)
             tally = run_query(spark, writer, stream, name="mirror", cluster=read.cluster)
-    made = batches.made
+    made = batches.created
     left_out = ", ".join(sorted(batches.left_out)) or None
     return MirrorSummary(tally.batches, batches.written, made.topics, made.partitions, offset_map, left_out)
 
@@ -78,14 +78,14 @@ def _check_topics(
     """Return the existing topics that are to be mirrored; raises PipelineError if they cannot be."""
     # Spark's options ignore case.
     if splitting := [option for option in source if option.lower() in map(str.lower, SPLITTING)]:
-        raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it away")
+        raise PipelineError(f"{splitting[0]} would mix up the order of a partition: leave it out")
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
-        found = find_source_topics(read, source)
-        topics = [topic for topic in found if topic != offset_map]
+        source_topics = find_source_topics(read, source)
+        topics = [topic for topic in source_topics if topic != offset_map]
         renamed = names.check(topics)
         if "subscribePattern" not in source:
             names.check_mapped(topics, "--subscribe and --assign name")
-            if topics != found:
+            if topics != source_topics:
                 raise PipelineError(f"{offset_map} is an offset map, which is not mirrored: leave it out")
         if read.cluster_id() == wrote.cluster_id() and (same := [name for name in topics if renamed[name] == name]):
             raise PipelineError(f"{same[0]} would be mirrored into itself: give another target, a --prefix or --map")

@@ -46,7 +46,8 @@ def translate(
     with Cluster(spark, source) as read, Cluster(spark, target) as wrote:
         if commit and (members := wrote.members(group)):
             raise PipelineError(
-                f"group {group} has {members} members on {wrote.bootstrap}, whose offsets they commit: end them first, or "
+                f"group {group} has {members} members on {wrote.bootstrap}, and only they may commit its offsets: "
+                "end them first, or "
                 "give --dry-run"
             )
         committed = read.committed(group)
@@ -54,10 +55,10 @@ def translate(
             raise PipelineError(f"group {group} has committed nothing on {read.bootstrap}: name one that has")
         pairs = MirrorOffsetMap(spark, target, offset_map).read(wrote)
         links = {link.source_partition: link for link in _current_links(read, wrote, pairs)}
-        wanted = {links[one]: offset for one, offset in committed.items() if one in links}
+        wanted = {links[partition]: offset for partition, offset in committed.items() if partition in links}
         if not wanted:
             raise PipelineError(
-                f"{offset_map} on {wrote.bootstrap} knows nothing of what group {group} has read: mirror it first"
+                f"{offset_map} on {wrote.bootstrap} maps no topic that group {group} has read: mirror them first"
             )
         offsets = _translate_offsets(spark, target, wrote, pairs, wanted)
         # The map is read before the source's ends are, so that its offsets lie before them.
@@ -75,8 +76,8 @@ def _current_links(source: Cluster, target: Cluster, pairs: OffsetPairs) -> list
     """Return the links whose topics still have the ids that they had when the link was made."""
     cluster = source.cluster_id()
     links = [link for link in pairs.links() if link.cluster == cluster]
-    here, there = source.topics({link.topic for link in links}), target.topics({link.target for link in links})
-    ids = {*((name, topic.topic_id) for side in (here, there) for name, topic in side.items())}
+    sources, targets = source.topics({link.topic for link in links}), target.topics({link.target for link in links})
+    ids = {*((name, topic.topic_id) for side in (sources, targets) for name, topic in side.items())}
     return [link for link in links if {(link.topic, link.topic_id), (link.target, link.target_id)} <= ids]
 
 
@@ -107,8 +108,8 @@ def _translate_offsets(
         high = pairs.upper_bound(link, offset)
         end[place] = latest[place] if high is None else max(earliest[place], min(high, latest[place]))
         begin[place] = min(max(pairs.lower_bound(link, offset), earliest[place]), end[place])
-    found = _first_by_partition(spark, read_between(spark, target, begin, end), wanted, "offset")
-    return {place: found.get(place, end[place]) for place in places}
+    first_offsets = _first_by_partition(spark, read_between(spark, target, begin, end), wanted, "offset")
+    return {place: first_offsets.get(place, end[place]) for place in places}
 
 
 def _find_unread_of_target(
@@ -127,11 +128,13 @@ def _find_unread_of_target(
         place: min(max(offset, earliest[place]), latest[place])
         for place, offset in zip(places, back.values(), strict=True)
     }
-    found = _first_by_partition(
+    first_offsets = _first_by_partition(
         spark, read_between(spark, options, begin, latest), dict.fromkeys(back, 0), "origin_offset"
     )
     furthest = {link: pairs.furthest(link) for link in back}
-    return {link.source_partition: min(found.get(link.target_partition, end), end) for link, end in furthest.items()}
+    return {
+        link.source_partition: min(first_offsets.get(link.target_partition, end), end) for link, end in furthest.items()
+    }
 
 
 def _first_by_partition(

@@ -80,10 +80,10 @@ def parse_progress(progress: Mapping[str, Any]) -> BatchProgress:
 
 def _merge_offsets(offsets: Any) -> Offsets:
     merged: Offsets = {}
-    for one in offsets:
+    for reported in offsets:
         # Older releases report offsets as text within the JSON, newer ones as JSON.
-        if one is not None:
-            merged.update(parse_offsets(one if isinstance(one, str) else json.dumps(one)))
+        if reported is not None:
+            merged.update(parse_offsets(reported if isinstance(reported, str) else json.dumps(reported)))
     return merged
 
 
@@ -115,18 +115,20 @@ class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
 
     def onQueryProgress(self, event: Any) -> None:
         """Pass the batch on."""
-        told = parse_progress(json.loads(event.progress.json))
-        if self._query in (None, told.query):
+        batch = parse_progress(json.loads(event.progress.json))
+        if self._query in (None, batch.query):
             for number, observer in enumerate(self._observers):
-                self._notify(number, observer, told)
+                self._notify(number, observer, batch)
 
-    def _notify(self, number: int, observer: Observer, told: BatchProgress) -> None:
+    def _notify(self, number: int, observer: Observer, batch: BatchProgress) -> None:
         try:
-            observer(told)
+            observer(batch)
             self._failing.pop(number, None)
         except Exception as problem:
             if number not in self._failing:
-                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {explain_failure(problem)}")
+                self._say(
+                    f"the query continues, but reporting batch {batch.batch_id} failed: {explain_failure(problem)}"
+                )
             self._failing[number] = problem
 
     def onQueryIdle(self, event: Any) -> None:

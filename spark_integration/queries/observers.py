@@ -52,10 +52,10 @@ class PrometheusText:
         self._updated.labels(query).set(time.time())
         for part, duration_ms in progress.durations_ms.items():
             self._seconds.labels(query, part).set(duration_ms / 1000)
-        for one, offset in progress.end_offsets.items():
-            latest = progress.latest_offsets.get(one, offset)
-            self._offset.labels(query, one.topic, str(one.partition)).set(offset)
-            self._lag.labels(query, one.topic, str(one.partition)).set(max(0, latest - offset))
+        for partition, offset in progress.end_offsets.items():
+            latest = progress.latest_offsets.get(partition, offset)
+            self._offset.labels(query, partition.topic, str(partition.partition)).set(offset)
+            self._lag.labels(query, partition.topic, str(partition.partition)).set(max(0, latest - offset))
         write_to_textfile(str(self.path), self._registry)
 
 
@@ -75,7 +75,8 @@ class Committer:
         """Raise PipelineError if the group has members: the broker then accepts commits from them alone."""
         if members := self._cluster.members(self._group):
             raise PipelineError(
-                f"the consumer group {self._group} has members of its own ({members}), whose offsets they commit: "
+                f"the consumer group {self._group} has members of its own ({members}), "
+                "and only they may commit its offsets: "
                 "end them, or give another --commit-group"
             )
 
@@ -84,7 +85,7 @@ class Committer:
 
     def commit(self, offsets: Offsets) -> None:
         """Commit those of *offsets* that have changed."""
-        moved = {one: offset for one, offset in offsets.items() if self._committed.get(one) != offset}
+        moved = {partition: offset for partition, offset in offsets.items() if self._committed.get(partition) != offset}
         if moved:
             self._commit(moved)
             self._committed.update(moved)
@@ -94,16 +95,16 @@ class Committer:
             self._cluster.commit(self._group, offsets)
         except PipelineError:
             # A checkpoint still names partitions of topics that were deleted.
-            topics = self._cluster.topics({one.topic for one in offsets})
-            there = {
-                one: offset
-                for one, offset in offsets.items()
-                if one.topic in topics and one.partition < topics[one.topic].partitions
+            topics = self._cluster.topics({partition.topic for partition in offsets})
+            existing = {
+                partition: offset
+                for partition, offset in offsets.items()
+                if partition.topic in topics and partition.partition < topics[partition.topic].partitions
             }
-            if len(there) == len(offsets):
+            if len(existing) == len(offsets):
                 raise
-            if there:
-                self._cluster.commit(self._group, there)
+            if existing:
+                self._cluster.commit(self._group, existing)
 
 
 class ReadTally:

@@ -56,7 +56,7 @@ def run_query(
         stopped = stack.enter_context(catch_stop_signals())
         _run_until_planned_end(configured, trigger_arguments(options.trigger), listener, stopped)
     if listener.failure is not None:
-        raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
+        raise PipelineError(f"the query succeeded, but reporting it failed: {listener.failure}") from listener.failure
     return tally
 
 

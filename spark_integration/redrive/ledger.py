@@ -31,7 +31,8 @@ class RedriveLedger:
         """Raise PipelineError if the ledger is of another topic of that name."""
         if self._files.exists(self._topic_file) and self._files.read(self._topic_file) != self._letters.topic_id:
             raise PipelineError(
-                f"the ledger {self._files.uri} is of another topic {self._letters.name} than the one on {bootstrap}, which "
+                f"the ledger {self._files.uri} is of another topic {self._letters.name} "
+                f"than the one on {bootstrap}, which "
                 "was recreated or belongs to another cluster: give another --ledger"
             )
 

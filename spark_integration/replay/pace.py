@@ -71,18 +71,20 @@ def _block_counts(numbered: DataFrame) -> list[int]:
 
 def block_spans(counts: Sequence[int], first: int, end: int) -> list[BlockSpan]:
     """Return the spans of rows *first* to *end* (excluded) of all rows, in blocks of *counts* rows."""
-    found, begin = [], 0
+    spans, begin = [], 0
     for block, count in enumerate(counts):
         low, high = max(first - begin, 0), min(end - begin, count)
         if low < high:
-            found.append(BlockSpan(block, low, high - 1))
+            spans.append(BlockSpan(block, low, high - 1))
         begin += count
-    return found
+    return spans
 
 
 def _is_within(wanted: Sequence[BlockSpan]) -> Column:
     number = sql.col(NUMBER)
-    ranges = [number.between((one.block << ROW_BITS) + one.first, (one.block << ROW_BITS) + one.last) for one in wanted]
+    ranges = [
+        number.between((span.block << ROW_BITS) + span.first, (span.block << ROW_BITS) + span.last) for span in wanted
+    ]
     return reduce(or_, ranges)
 
 

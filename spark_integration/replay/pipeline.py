@@ -66,18 +66,20 @@ def replay(
         selected = _count_by_partition(rows)
         if not selected:
             raise PipelineError(f"the archive in {path} has no record in that range: give another one")
-        topics = names.check(sorted({one.topic for one in selected}))
-        there = cluster.topics(topics.values())
+        topics = names.check(sorted({partition.topic for partition in selected}))
+        existing = cluster.topics(topics.values())
         if partitioner == KEEP:
-            _check_partitions(cluster, there, {topics[one.topic]: one.partition for one in sorted(selected)})
-        begin, end = _read_filled_ranges(cluster, there)
+            _check_partitions(
+                cluster, existing, {topics[partition.topic]: partition.partition for partition in sorted(selected)}
+            )
+        begin, end = _read_filled_ranges(cluster, existing)
         left = selected
         if begin and not again:
             rows = select_unwritten(rows, find_first_missing(rows, find_written_records(spark, target, begin, end)))
             left = _count_by_partition(rows)
         done, made = 0, CreatedTopics()
         if left and not dry_run:
-            missing = {name: archived[topic] for topic, name in topics.items() if name not in there}
+            missing = {name: archived[topic] for topic, name in topics.items() if name not in existing}
             ensure_topics(cluster, missing, made)
             done = _write_records(rows, left, names, partitioner, rate, target)
     counts = (sum(selected.values()), sum(left.values()), done)
@@ -97,11 +99,11 @@ def _count_by_partition(rows: DataFrame) -> dict[TopicPartition, int]:
     return {TopicPartition(row.topic, row.partition): row["count"] for row in counted}
 
 
-def _check_partitions(cluster: Cluster, there: Mapping[str, TopicDescription], last: Mapping[str, int]) -> None:
-    for name, topic in there.items():
+def _check_partitions(cluster: Cluster, existing: Mapping[str, TopicDescription], last: Mapping[str, int]) -> None:
+    for name, topic in existing.items():
         if topic.partitions <= last[name]:
             raise PipelineError(
-                f"topic {name} on {cluster.bootstrap} has {topic.partitions} partitions and the archive's goes up to "
+                f"topic {name} on {cluster.bootstrap} has {topic.partitions} partitions, and the archive has partition "
                 f"{last[name]}: add partitions to it, or give --partitioner {BY_KEY}"
             )
 
@@ -110,8 +112,8 @@ def _read_filled_ranges(cluster: Cluster, topics: Iterable[str]) -> tuple[Offset
     """Return the first and the next offset of each partition that holds records."""
     partitions = cluster.partitions(topics)
     begin, end = (cluster.offsets(partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
-    held = [one for one in partitions if begin[one] < end[one]]
-    return {one: begin[one] for one in held}, {one: end[one] for one in held}
+    held = [partition for partition in partitions if begin[partition] < end[partition]]
+    return {partition: begin[partition] for partition in held}, {partition: end[partition] for partition in held}
 
 
 def _write_records(
@@ -133,5 +135,5 @@ def _write_records(
     with catch_stop_signals() as stopped:
         done = write_paced(rows, count, rate, write, stopped)
     if done < count:
-        raise PipelineError(f"ended after {done} of {count} records: run it again to go on")
+        raise PipelineError(f"ended after {done} of {count} records: run it again to continue")
     return done

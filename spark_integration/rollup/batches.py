@@ -101,10 +101,10 @@ class RollupBatchWriter:
 
     def _write_tombstones(self, done_ms: int | None, horizon_ms: int | None) -> int:
         """Write tombstones for windows between the last horizon and this one; return their number."""
-        there = None if horizon_ms is None or horizon_ms == done_ms else self._table.read()
-        if horizon_ms is None or there is None:
+        table = None if horizon_ms is None or horizon_ms == done_ms else self._table.read()
+        if horizon_ms is None or table is None:
             return 0
-        old = there.where(is_window_over(horizon_ms))
+        old = table.where(is_window_over(horizon_ms))
         with persist_frame(old if done_ms is None else old.where(~is_window_over(done_ms))) as rows:
             count: int = rows.count()
             if count:

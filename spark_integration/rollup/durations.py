@@ -46,7 +46,7 @@ def parse_windows(window: str, slide: str | None) -> WindowLengths:
     length_ms = parse_duration_ms(window, "window")
     slide_ms = length_ms if slide is None else parse_duration_ms(slide, "slide")
     if length_ms == 0 or slide_ms == 0:
-        raise PipelineError("a window of no length holds nothing: give --window and --slide longer than 0")
+        raise PipelineError("windows need a length: give --window and --slide longer than 0")
     if slide_ms > length_ms:
         raise PipelineError(
             f"--slide {slide!r} is longer than --window {window!r}: events between windows would be lost"

@@ -93,9 +93,9 @@ def _event_time(path: Path | None) -> Column:
 def _parse_time(path: Path) -> Column:
     text = value_at(path)
     number = try_cast(try_cast(text, "double"), "bigint")
-    told = sql.when(number.isNotNull(), sql.timestamp_millis(_null_out_of_bounds(number)))
+    time = sql.when(number.isNotNull(), sql.timestamp_millis(_null_out_of_bounds(number)))
     # A time without a date would be read as one of today.
-    return told.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
+    return time.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
 
 
 def _null_out_of_bounds(milliseconds: Column) -> Column:

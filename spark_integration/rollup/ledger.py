@@ -57,7 +57,7 @@ class RollupLedger:
         account = RollupAccount() if number == 0 else self.read(number - 1)
         if account is None:
             raise PipelineError(
-                f"{self._files.path(FOLDER)} lacks batch {number - 1}: restore it, or begin anew with another "
+                f"{self._files.path(FOLDER)} lacks batch {number - 1}: restore it, or start over with another "
                 "--checkpointLocation and --path"
             )
         return account
@@ -84,11 +84,11 @@ class RollupLedger:
 
     def claim(self, rollup: RollupSettings, table: HadoopFiles) -> None:
         """Bind checkpoint and table to each other and to these options; raises PipelineError if they are of others."""
-        mine = self.check(rollup, table)
+        own = self.check(rollup, table)
         if not self._files.exists(OPTIONS):
-            self._files.write_new(OPTIONS, json.dumps(mine))
+            self._files.write_new(OPTIONS, json.dumps(own))
         if not table.exists(MARKER):
-            table.write_new(MARKER, json.dumps({"id": mine["id"]}))
+            table.write_new(MARKER, json.dumps({"id": own["id"]}))
 
     def check(self, rollup: RollupSettings, table: HadoopFiles) -> Description:
         """Raise PipelineError for a checkpoint or table of another rollup; return the checkpoint's options.
@@ -97,21 +97,21 @@ class RollupLedger:
         """
         # A relative path means another folder in another working directory, so the full one is compared.
         wanted = {**rollup.fixed_options(), "path": table.uri}
-        mine = self._description(wanted)
-        self._refuse_other_options(wanted, mine)
-        self._refuse_other_table(table, mine)
-        return mine
+        own = self._description(wanted)
+        self._refuse_other_options(wanted, own)
+        self._refuse_other_table(table, own)
+        return own
 
-    def _refuse_other_table(self, table: HadoopFiles, mine: Description) -> None:
+    def _refuse_other_table(self, table: HadoopFiles, own: Description) -> None:
         if not table.exists(MARKER):
             if any(not name.startswith((".", MARKER, f"_{MARKER}")) for name in table.names()):
                 raise PipelineError(f"--path {table.uri} holds something that is no rollup: give an empty or a new one")
             if self.has_finished_batch:
                 raise PipelineError(
-                    f"--path {table.uri} is gone, and with it what was rolled up before: restore it, or begin anew with "
+                    f"--path {table.uri} is gone, and with it all earlier results: restore it, or start over with "
                     "another --checkpointLocation"
                 )
-        elif json.loads(table.read(MARKER))["id"] != mine["id"]:
+        elif json.loads(table.read(MARKER))["id"] != own["id"]:
             raise PipelineError(
                 f"--path {table.uri} holds the rollup of another checkpoint: give that one's --checkpointLocation, "
                 "or another --path"
@@ -119,20 +119,21 @@ class RollupLedger:
 
     def _description(self, wanted: Description) -> Description:
         if self._files.exists(OPTIONS):
-            found: Description = json.loads(self._files.read(OPTIONS))
-            return found
+            description: Description = json.loads(self._files.read(OPTIONS))
+            return description
         if self._files.exists("metadata"):
             raise PipelineError(
                 f"the checkpoint {self._files.uri} is not a rollup's: give a --checkpointLocation of its own"
             )
         return {"id": str(uuid.uuid4()), **wanted}
 
-    def _refuse_other_options(self, wanted: Description, mine: Description) -> None:
+    def _refuse_other_options(self, wanted: Description, own: Description) -> None:
         for name, value in wanted.items():
-            if mine[name] != value:
+            if own[name] != value:
                 raise PipelineError(
-                    f"the checkpoint {self._files.uri} was made with {_format_option(name, mine[name])}, not with "
-                    f"{_format_option(name, value)}: give that, or begin anew with another --checkpointLocation and --path"
+                    f"the checkpoint {self._files.uri} was made with {_format_option(name, own[name])}, not with "
+                    f"{_format_option(name, value)}: "
+                    "give that, or start over with another --checkpointLocation and --path"
                 )
 
 

@@ -77,7 +77,7 @@ class RollupSettings:
             if not is_legal_name(topic):
                 raise PipelineError(f"{topic!r} is no topic's name: give letters, digits, . _ and -")
         check_paths(self.paths)
-        if twice := _find_duplicate([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
+        if twice := _find_duplicate([*RESERVED, *self.dimension_names, *(measure.name for measure in self.columns)]):
             raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
 
     @cached_property
@@ -118,7 +118,7 @@ class RollupSettings:
     @property
     def paths(self) -> list[Path]:
         """The paths of all fields that are read of an event's value."""
-        measured = [one.path for one in self.columns if one.path is not None]
+        measured = [measure.path for measure in self.columns if measure.path is not None]
         return [*([self.time_path] if self.time_path else []), *self.dimension_paths, *measured]
 
     @property
@@ -129,7 +129,7 @@ class RollupSettings:
     @property
     def value_columns(self) -> list[str]:
         """All columns of a result."""
-        return [*WINDOW_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
+        return [*WINDOW_COLUMNS, *self.dimension_names, *(measure.name for measure in self.columns)]
 
     def fixed_options(self) -> dict[str, str | None]:
         """Return the options that a checkpoint is bound to."""

@@ -54,16 +54,16 @@ def check_topics(cluster: Cluster, rollup: RollupSettings, source: Mapping[str, 
     written = [rollup.topic, *([rollup.dead_topic] if rollup.dead_topic else [])]
     read = find_source_topics(cluster, source)
     if both := [name for name in written if name in read or _would_be_read(cluster, name, source)]:
-        raise PipelineError(f"{both[0]} is read and would be written: give --topic and --dead-topic others")
+        raise PipelineError(f"{both[0]} is read and would be written: give other topics as --topic and --dead-topic")
     if len(set(written)) != len(written):
         raise PipelineError(f"{rollup.topic} would take results and dead letters: give --dead-topic another one")
-    there = rollup.topic in cluster.topics([rollup.topic])
-    if begun and not there:
+    exists = rollup.topic in cluster.topics([rollup.topic])
+    if begun and not exists:
         raise PipelineError(
-            f"the topic {rollup.topic} is gone, and with it what was rolled up before: restore it, or begin anew with "
+            f"the topic {rollup.topic} is gone, and with it all earlier results: restore it, or start over with "
             "another --checkpointLocation and --path"
         )
-    if there and not rollup.any_cleanup_policy:
+    if exists and not rollup.any_cleanup_policy:
         _check_compacted(cluster, rollup)
 
 

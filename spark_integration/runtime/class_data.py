@@ -23,8 +23,8 @@ _SOON_OVER = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 def class_data_file(version: str, installation: SparkInstallation, folders: Sequence[Path]) -> Path:
     """Return the file for a Java whose version is *version*, and a Spark with the jars of *folders*."""
-    what = "\n".join([version, *map(str, (*folders, installation.jars))])
-    return cache_folder() / f"classes-{hashlib.sha256(what.encode()).hexdigest()[:12]}" / "classes.jsa"
+    identity = "\n".join([version, *map(str, (*folders, installation.jars))])
+    return cache_folder() / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:12]}" / "classes.jsa"
 
 
 def can_keep_classes(version: str) -> bool:

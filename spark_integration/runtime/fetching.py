@@ -53,19 +53,19 @@ _IVY_DEPENDENCY = '    <dependency org={} name={} rev={} transitive="false" conf
 def find_java() -> str:
     """Return the java that Spark will start: that of JAVA_HOME, else that of the PATH; raises PipelineError."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found is None:
+    path = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if path is None:
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "java is not on the PATH and JAVA_HOME is not set"
         raise PipelineError(f"{where}: install a JDK 17, which Spark runs on")
-    return found
+    return path
 
 
 def parse_java_release(text: str) -> int:
     """Return the release in the output of ``java -version``: 17 for "17.0.15", 8 for "1.8.0_402"."""
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    if found is None:
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    if match is None:
         raise PipelineError(f"java -version answers {text.strip()[:200]!r}: install a JDK 17, which Spark runs on")
-    return int(found.group(1))
+    return int(match.group(1))
 
 
 def read_java_version() -> str:

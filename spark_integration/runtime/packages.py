@@ -145,13 +145,13 @@ def minor_release(release: str) -> str:
 
 def find_installation() -> SparkInstallation:
     """Return the Spark that pyspark will start; raises PipelineError if there is none, or if the two releases differ."""
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise PipelineError(NO_PYSPARK)
     from pyspark import __version__
 
     home = os.environ.get("SPARK_HOME")
-    installation = read_installation((Path(home) if home else Path(found.origin).parent) / "jars")
+    installation = read_installation((Path(home) if home else Path(spec.origin).parent) / "jars")
     if release_numbers(installation.spark) != release_numbers(__version__):
         raise PipelineError(
             f"SPARK_HOME ({home}) is Spark {installation.spark}, and the installed pyspark is {__version__}: "
@@ -165,7 +165,7 @@ def read_installation(jars: Path) -> SparkInstallation:
     for path in sorted(jars.glob("spark-core_*-*.jar")):
         scala, _, release = path.stem.removeprefix("spark-core_").partition("-")
         return SparkInstallation(release, scala, jars)
-    raise PipelineError(f"{jars} holds no jars of Spark: install pyspark anew, or unset SPARK_HOME")
+    raise PipelineError(f"{jars} holds no jars of Spark: reinstall pyspark, or unset SPARK_HOME")
 
 
 def package_coordinates(installation: SparkInstallation, package: str) -> tuple[str, ...]:
@@ -178,13 +178,13 @@ def package_coordinates(installation: SparkInstallation, package: str) -> tuple[
         )
     if installation.scala != release.scala:
         raise PipelineError(
-            f"this Spark {installation.spark} was made with Scala {installation.scala}, "
-            f"for which no Kafka source is known: install pyspark from PyPI, made with Scala {release.scala}"
+            f"this Spark {installation.spark} was built with Scala {installation.scala}, "
+            f"for which no Kafka source is known: install pyspark from PyPI, built with Scala {release.scala}"
         )
     if package not in PACKAGES:
         raise PipelineError(f"unknown package {package!r}: choose from {', '.join(PACKAGES)}")
     if package not in release.packages:
-        having = [name for name, other in RELEASES.items() if package in other.packages]
+        having = [name for name, release in RELEASES.items() if package in release.packages]
         raise PipelineError(
             f"there is no {package} for Spark {installation.spark}: install pyspark {_join_by_or(having)}"
         )

@@ -57,7 +57,9 @@ def read_planned_batch(spark: SparkSession, checkpoint: str, number: int, source
     if spark.conf.get(TWO_WATERMARKS, "true") != "true":
         late_until_ms = watermark_ms
     # A partition that was added later is read from its beginning.
-    return PlannedBatch({one: begun.get(one, EARLIEST) for one in end}, end, watermark_ms, late_until_ms)
+    return PlannedBatch(
+        {partition: begun.get(partition, EARLIEST) for partition in end}, end, watermark_ms, late_until_ms
+    )
 
 
 def _read_log_lines(files: HadoopFiles, number: int) -> list[str]:

@@ -83,8 +83,8 @@ class ArchiveCommit:
     def as_json(self) -> str:
         """Return the commit as JSON, as the manifest stores it."""
         fields = asdict(self)
-        fields["ranges"] = [one._asdict() for one in self.ranges]
-        fields["files"] = [{**asdict(one), "spans": [span._asdict() for span in one.spans]} for one in self.files]
+        fields["ranges"] = [archived._asdict() for archived in self.ranges]
+        fields["files"] = [{**asdict(file), "spans": [span._asdict() for span in file.spans]} for file in self.files]
         return json.dumps({"version": VERSION, **fields})
 
 
@@ -94,8 +94,8 @@ def parse_commit(text: str) -> ArchiveCommit:
         fields = json.loads(text)
         if fields.pop("version") != VERSION:
             raise ValueError("another version")
-        ranges = tuple(OffsetRange(**one) for one in fields.pop("ranges"))
-        files = tuple(_parse_data_file(one) for one in fields.pop("files"))
+        ranges = tuple(OffsetRange(**values) for values in fields.pop("ranges"))
+        files = tuple(_parse_data_file(values) for values in fields.pop("files"))
         queries, removed = tuple(fields.pop("queries")), tuple(fields.pop("removed"))
         return ArchiveCommit(ranges=ranges, files=files, queries=queries, removed=removed, **fields)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -105,7 +105,7 @@ def parse_commit(text: str) -> ArchiveCommit:
 
 
 def _parse_data_file(fields: dict[str, Any]) -> DataFile:
-    return DataFile(fields["path"], fields["size_bytes"], tuple(RecordSpan(**one) for one in fields["spans"]))
+    return DataFile(fields["path"], fields["size_bytes"], tuple(RecordSpan(**values) for values in fields["spans"]))
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,17 @@ class ArchiveManifest:
     @property
     def ranges(self) -> list[OffsetRange]:
         """Every range that was archived, in the order of the commits."""
-        return [one for commit in self.commits for one in commit.ranges]
+        return [archived for commit in self.commits for archived in commit.ranges]
 
     @property
     def files(self) -> list[DataFile]:
         """Every file that is part of the archive; none for Delta and Iceberg, which name theirs themselves."""
-        return [one for commit in self.commits for one in commit.files]
+        return [file for commit in self.commits for file in commit.files]
 
     @property
     def records(self) -> int:
         """The number of records in the archive."""
-        return sum(one.records for one in self.ranges)
+        return sum(archived.records for archived in self.ranges)
 
     @property
     def queries(self) -> set[str]:
@@ -171,15 +171,17 @@ class ArchiveManifest:
 
 def known_topic_ids(ranges: Iterable[OffsetRange]) -> dict[str, str]:
     """Return the known ids of topics."""
-    return {one.topic: one.topic_id for one in ranges if one.topic_id not in UNKNOWN_IDS}
+    return {archived.topic: archived.topic_id for archived in ranges if archived.topic_id not in UNKNOWN_IDS}
 
 
 def covered_intervals(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[Interval]]:
     """Return the ranges joined to intervals, by partition."""
-    found: dict[TopicPartition, list[Interval]] = {}
-    for one in ranges:
-        found.setdefault(one.topic_partition, []).append((one.from_offset, one.until_offset))
-    return {partition: join_intervals(intervals) for partition, intervals in found.items()}
+    intervals_by_partition: dict[TopicPartition, list[Interval]] = {}
+    for archived in ranges:
+        intervals_by_partition.setdefault(archived.topic_partition, []).append(
+            (archived.from_offset, archived.until_offset)
+        )
+    return {partition: join_intervals(intervals) for partition, intervals in intervals_by_partition.items()}
 
 
 def order_commits(commits: Iterable[ArchiveCommit], path: str) -> tuple[ArchiveCommit, ...]:
@@ -192,6 +194,6 @@ def order_commits(commits: Iterable[ArchiveCommit], path: str) -> tuple[ArchiveC
     for expected, commit in enumerate(counting, first):
         if commit.number != expected:
             raise PipelineError(
-                f"{path}/{COMMITS} lacks commit {expected}: restore the file, or archive elsewhere anew"
+                f"{path}/{COMMITS} lacks commit {expected}: restore the file, or archive the topics again elsewhere"
             )
     return counting

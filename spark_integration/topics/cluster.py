@@ -97,8 +97,8 @@ class Cluster:
     def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Describe those of *names* that exist."""
         futures = self._admin.describeTopics(self._list(names)).topicNameValues()
-        found = (self._describe(futures.get(name)) for name in list(futures.keySet()))
-        return {topic.name: topic for topic in found if topic is not None}
+        descriptions = (self._describe(futures.get(name)) for name in list(futures.keySet()))
+        return {topic.name: topic for topic in descriptions if topic is not None}
 
     def require(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Describe *names*; raises PipelineError that names a missing topic."""
@@ -117,11 +117,14 @@ class Cluster:
 
     def leaders(self, names: Iterable[str]) -> dict[TopicPartition, tuple[Any, Any]]:
         """Return for each partition of *names* its leader (Kafka's Node) and its topic's id (Kafka's Uuid)."""
-        found = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
+        descriptions = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
         return {
-            TopicPartition(str(name), int(partition.partition())): (partition.leader(), found.get(name).topicId())
-            for name in list(found.keySet())
-            for partition in found.get(name).partitions()
+            TopicPartition(str(name), int(partition.partition())): (
+                partition.leader(),
+                descriptions.get(name).topicId(),
+            )
+            for name in list(descriptions.keySet())
+            for partition in descriptions.get(name).partitions()
         }
 
     def offsets(
@@ -133,14 +136,16 @@ class Cluster:
         (KIP-98).
         """
         asked = self._jvm.java.util.HashMap()
-        for one in partitions:
-            asked.put(self._partition(one), self._offset_spec(spec))
+        for partition in partitions:
+            asked.put(self._partition(partition), self._offset_spec(spec))
         levels = self._jvm.org.apache.kafka.common.IsolationLevel
         level = levels.READ_COMMITTED if read_committed else levels.READ_UNCOMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
         answers = self._wait(self._admin.listOffsets(asked, options).all())
         return {
-            one: offset for one, offset in self._by_partition(answers, lambda value: int(value.offset())) if offset >= 0
+            partition: offset
+            for partition, offset in self._by_partition(answers, lambda value: int(value.offset()))
+            if offset >= 0
         }
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> bool:
@@ -167,11 +172,11 @@ class Cluster:
         """Return the configs that were set for this topic, and its defaults if asked for."""
         types = getattr(self._jvm.org.apache.kafka.common.config, "ConfigResource$Type")
         resource = self._jvm.org.apache.kafka.common.config.ConfigResource(types.TOPIC, name)
-        found = self._wait(self._admin.describeConfigs(self._list([resource])).all()).get(resource)
+        config = self._wait(self._admin.describeConfigs(self._list([resource])).all()).get(resource)
         # py4j iterates over arrays, lists and sets, but not over any other Collection.
         entries = [
             entry
-            for entry in found.entries().toArray()
+            for entry in config.entries().toArray()
             if with_defaults or str(entry.source()) == "DYNAMIC_TOPIC_CONFIG"
         ]
         return {str(entry.name()): str(entry.value()) for entry in entries}
@@ -179,9 +184,9 @@ class Cluster:
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit *offsets* for a group that has no members, for tools that show lag."""
         wanted = self._jvm.java.util.HashMap()
-        for one, offset in offsets.items():
+        for partition, offset in offsets.items():
             metadata = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset)
-            wanted.put(self._partition(one), metadata)
+            wanted.put(self._partition(partition), metadata)
         self._wait(self._admin.alterConsumerGroupOffsets(group, wanted).all())
 
     def committed(self, group: str) -> Offsets:
@@ -201,12 +206,14 @@ class Cluster:
 
     def _describe(self, future: Any) -> TopicDescription | None:
         try:
-            found = self._wait(future)
+            description = self._wait(future)
         except PipelineError as problem:
             if _cause_is(problem, "UnknownTopicOrPartitionException", "InvalidTopicException"):
                 return None
             raise
-        return TopicDescription(found.name(), str(found.topicId()), found.partitions().size(), found.isInternal())
+        return TopicDescription(
+            description.name(), str(description.topicId()), description.partitions().size(), description.isInternal()
+        )
 
     def _offset_spec(self, spec: OffsetSpec | int) -> Any:
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
@@ -214,8 +221,8 @@ class Cluster:
             return specs.forTimestamp(spec)
         return getattr(specs, spec.value)()
 
-    def _partition(self, one: TopicPartition) -> Any:
-        return self._jvm.org.apache.kafka.common.TopicPartition(one.topic, one.partition)
+    def _partition(self, partition: TopicPartition) -> Any:
+        return self._jvm.org.apache.kafka.common.TopicPartition(partition.topic, partition.partition)
 
     def _list(self, values: Iterable[Any]) -> Any:
         wanted = self._jvm.java.util.ArrayList()

@@ -43,13 +43,13 @@ def ensure_topics(
 
     *configs* returns those of a new topic. A topic with more partitions keeps them. The counts of *made* are increased.
     """
-    there = cluster.topics(wanted)
+    existing = cluster.topics(wanted)
     for name, partitions in wanted.items():
-        if name not in there:
+        if name not in existing:
             made.topics += cluster.create_topic(name, partitions, configs(name))
-        elif there[name].partitions < partitions:
+        elif existing[name].partitions < partitions:
             cluster.create_partitions(name, partitions)
-            made.partitions += partitions - there[name].partitions
+            made.partitions += partitions - existing[name].partitions
     topics = _wait_until_known(cluster, wanted)
     # Kafka names new leaders a moment before they accept records, and Spark's producers give up then. A leader that
     # answers here accepts records.
@@ -71,5 +71,5 @@ def _wait_until_known(cluster: Cluster, wanted: Mapping[str, int]) -> dict[str, 
         if not late:
             return topics
         if time.monotonic() > deadline:
-            raise PipelineError(f"{late[0]} was made on {cluster.bootstrap} and does not appear: look at its brokers")
+            raise PipelineError(f"{late[0]} was made on {cluster.bootstrap} and does not appear: check its brokers")
         threading.Event().wait(POLL_S)

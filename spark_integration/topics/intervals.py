@@ -35,7 +35,11 @@ def spans_of(frame: DataFrame, intervals: Intervals, *by: str) -> list[tuple[Any
 
 
 def _join_intervals(frame: DataFrame, intervals: Intervals, how: str) -> DataFrame:
-    rows = [(*partition, first, until) for partition, several in intervals.items() for first, until in several]
+    rows = [
+        (*partition, first, until)
+        for partition, partition_intervals in intervals.items()
+        for first, until in partition_intervals
+    ]
     return frame.join(sql.broadcast(frame.sparkSession.createDataFrame(rows, ROWS)), sql.expr(IS_IN), how)
 
 
@@ -45,8 +49,8 @@ def covering_condition(intervals: Intervals) -> str:
     Table formats skip files by such a condition.
     """
     topics: dict[str, list[tuple[int, Interval]]] = {}
-    for (topic, partition), several in intervals.items():
-        topics.setdefault(topic, []).extend((partition, interval) for interval in several)
+    for (topic, partition), partition_intervals in intervals.items():
+        topics.setdefault(topic, []).extend((partition, interval) for interval in partition_intervals)
     # Spark makes a balanced tree of text, but not of columns joined by |. Names of topics need no quoting.
     return " OR ".join(_topic_condition(topic, parts) for topic, parts in topics.items() if parts) or "false"
 

@@ -60,8 +60,10 @@ def add_origin_columns(frame: DataFrame) -> DataFrame:
 
 def has_passed_cluster(cluster: str) -> Column:
     """Whether the record has been in the cluster of that id before, so that a mirror back to it would be a circle."""
-    there = sql.lit(cluster).cast("binary")
-    return sql.exists(_headers_or_none(), lambda header: (header["key"] == CLUSTER) & header["value"].eqNullSafe(there))
+    cluster_id = sql.lit(cluster).cast("binary")
+    return sql.exists(
+        _headers_or_none(), lambda header: (header["key"] == CLUSTER) & header["value"].eqNullSafe(cluster_id)
+    )
 
 
 def _headers_or_none() -> Column:

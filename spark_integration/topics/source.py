@@ -38,7 +38,9 @@ def find_source_topics(cluster: Cluster, source: Mapping[str, str]) -> list[str]
         return list(cluster.require(_assigned_topics(source["assign"])))
     names = cluster.topics_matching(source["subscribePattern"])
     if not names:
-        raise PipelineError(f"no topic fits {source['subscribePattern']!r} on {cluster.bootstrap}: correct the pattern")
+        raise PipelineError(
+            f"no topic matches {source['subscribePattern']!r} on {cluster.bootstrap}: correct the pattern"
+        )
     return names
 
 
@@ -46,4 +48,4 @@ def _assigned_topics(text: str) -> list[str]:
     try:
         return list(json.loads(text).keys())
     except (ValueError, AttributeError) as problem:
-        raise PipelineError(f'{text!r} assigns nothing: give partitions as {{"topic":[0,1]}}') from problem
+        raise PipelineError(f'{text!r} assigns no partitions: give partitions as {{"topic":[0,1]}}') from problem

@@ -45,9 +45,9 @@ def read_between(spark: SparkSession, cluster: Mapping[str, str], begin: Offsets
     return read_batch(spark, source)
 
 
-def find_first_missing(frame: DataFrame, there: DataFrame) -> Offsets:
-    """Return the offset of the first row of each partition of *frame* that *there* lacks (both have `RECORD`)."""
-    missing = frame.select(*RECORD).join(there, list(RECORD), "left_anti")
+def find_first_missing(frame: DataFrame, written: DataFrame) -> Offsets:
+    """Return the offset of the first row of each partition of *frame* that *written* lacks (both have `RECORD`)."""
+    missing = frame.select(*RECORD).join(written, list(RECORD), "left_anti")
     rows = missing.groupBy(*PARTITION).agg(sql.min("offset").alias("first")).collect()
     return {TopicPartition(row.topic, row.partition): row["first"] for row in rows}
 
@@ -58,7 +58,7 @@ def select_unwritten(frame: DataFrame, first: Offsets) -> DataFrame:
     Later rows are written again even if the target has them. A producer that gives up on a record may have written the
     next ones, and a reader that keeps the last value of a key must find those after it.
     """
-    return records_within(frame, {one: [(offset, MAX_OFFSET)] for one, offset in first.items()})
+    return records_within(frame, {partition: [(offset, MAX_OFFSET)] for partition, offset in first.items()})
 
 
 def _format_assignment(offsets: Mapping[TopicPartition, int]) -> str:

@@ -40,7 +40,7 @@ class ParsedAvroSchema:
         whole: Any = fastavro.parse_schema(record, named_schemas=self.named)
         self.schema, self.value = whole, whole["fields"][0]["type"]
         fill_defaults(self.named)
-        self.tells_names = any(has_named_unions(one) for one in self.named.values())
+        self.tells_names = any(has_named_unions(named_type) for named_type in self.named.values())
         shapes = AvroShapes(self.named, self.tells_names)
         self.shape = shapes.of(self.value)
         # If values are nested too deeply, the compiled reader ends the process, and the other one raises
@@ -54,9 +54,9 @@ def parse_schema(schema: Schema) -> ParsedAvroSchema:
     try:
         return ParsedAvroSchema(schema)
     except (SchemaParseException, ValueError, KeyError, TypeError, RecursionError) as problem:
-        told = f"{type(problem).__name__}: {problem}"
+        description = f"{type(problem).__name__}: {problem}"
         raise PipelineError(
-            f"the Avro schema {shorten_value(schema.text)} cannot be read ({told}): correct it"
+            f"the Avro schema {shorten_value(schema.text)} cannot be read ({description}): correct it"
         ) from problem
 
 
@@ -65,9 +65,9 @@ def _parse_writer(writer: Schema, reader: Schema) -> ParsedAvroSchema:
     """Parse the schema that values were written with, for values that are read with *reader*."""
     if writer == reader or not any(LOGICAL in text for text in (writer.text, *dict(writer.references).values())):
         return parse_schema(writer)
-    found, wanted = ParsedAvroSchema(writer), parse_schema(reader)
-    drop_logical_types(found.value, wanted.value, (found.named, wanted.named))
-    return found
+    parsed, wanted = ParsedAvroSchema(writer), parse_schema(reader)
+    drop_logical_types(parsed.value, wanted.value, (parsed.named, wanted.named))
+    return parsed
 
 
 class AvroDecoder:
@@ -89,13 +89,13 @@ class AvroDecoder:
             result = self._read(stream, writer)
         except fastavro.read.SchemaResolutionError as problem:
             raise DeadLetterError(
-                "does-not-fit", f"its schema cannot be read by the one asked for: {problem}"
+                "does-not-fit", f"its schema cannot be resolved with the reader's: {problem}"
             ) from None
         except Exception as problem:
             # Damaged bytes make a decoder fail in many ways: early ends, invalid UTF-8, branches that a union lacks.
             raise DeadLetterError("malformed", f"is no Avro of its schema: {_describe_problem(problem)}") from None
         if left := len(payload) - stream.tell():
-            raise DeadLetterError("malformed", f"goes on for {left} bytes behind the value of its schema")
+            raise DeadLetterError("malformed", f"continues for {left} bytes after the value of its schema")
         return result
 
     def _read(self, stream: io.BytesIO, writer: Schema | None) -> Any:

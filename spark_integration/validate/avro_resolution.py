@@ -28,15 +28,17 @@ def fill_defaults(named: Named) -> None:
 
 def _fill_default(schema: Any, value: Any, named: Named) -> Any:
     branches = list(_branches(schema, named))
-    kind = next((one for one in branches if one["type"] in JSON_TYPES.get(type(value), ())), branches[0])
+    kind = next((branch for branch in branches if branch["type"] in JSON_TYPES.get(type(value), ())), branches[0])
     if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
         return value.encode("latin-1")
     if kind["type"] == "array":
-        return [_fill_default(kind["items"], one, named) for one in value]
+        return [_fill_default(kind["items"], item, named) for item in value]
     if kind["type"] == "map":
-        return {key: _fill_default(kind["values"], one, named) for key, one in value.items()}
+        return {key: _fill_default(kind["values"], content, named) for key, content in value.items()}
     if "fields" in kind:
-        return {one["name"]: _fill_default(one["type"], _field_default(value, one), named) for one in kind["fields"]}
+        return {
+            field["name"]: _fill_default(field["type"], _field_default(value, field), named) for field in kind["fields"]
+        }
     return value
 
 
@@ -57,18 +59,20 @@ class _LogicalTypeDropper:
     def at(self, writer: Any, reader: Any) -> None:
         wanted = list(_branches(reader, self._named[1]))
         for written in _branches(writer, self._named[0]):
-            if not any("logicalType" in one for one in wanted):
+            if not any("logicalType" in branch for branch in wanted):
                 written.pop("logicalType", None)
-            for one in wanted:
-                if (id(written), id(one)) not in self._seen:
-                    self._seen.add((id(written), id(one)))
-                    self._within(written, one)
+            for branch in wanted:
+                if (id(written), id(branch)) not in self._seen:
+                    self._seen.add((id(written), id(branch)))
+                    self._within(written, branch)
 
     def _within(self, written: Any, wanted: Any) -> None:
         for name in ("items", "values"):
             if name in written and name in wanted:
                 self.at(written[name], wanted[name])
-        fields = {name: one for one in wanted.get("fields", ()) for name in (one["name"], *one.get("aliases", ()))}
+        fields = {
+            name: field for field in wanted.get("fields", ()) for name in (field["name"], *field.get("aliases", ()))
+        }
         for field in written.get("fields", ()):
             if field["name"] in fields:
                 self.at(field["type"], fields[field["name"]]["type"])

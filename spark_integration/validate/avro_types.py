@@ -42,8 +42,8 @@ def _clock(unit: timedelta) -> Any:
     """Return a converter of times of day to ISO 8601, since Spark has no type for them."""
 
     def convert(value: Any) -> str:
-        told: time = (EPOCH + value * unit).time() if isinstance(value, int) else value
-        return told.isoformat("microseconds")
+        clock: time = (EPOCH + value * unit).time() if isinstance(value, int) else value
+        return clock.isoformat("microseconds")
 
     return convert
 
@@ -114,13 +114,13 @@ Fits = Callable[[Any], bool]
 def has_named_unions(schema: Any) -> bool:
     """Return whether a union with several branches has a named type, so that fastavro must report the branch it read."""
     if isinstance(schema, list):
-        branches = [one for one in schema if one != "null"]
-        named = [one for one in branches if _kind(one) in NAMED or _kind(one) not in PYTHON]
-        return (len(branches) > 1 and bool(named)) or any(has_named_unions(one) for one in branches)
+        branches = [branch for branch in schema if branch != "null"]
+        named = [branch for branch in branches if _kind(branch) in NAMED or _kind(branch) not in PYTHON]
+        return (len(branches) > 1 and bool(named)) or any(has_named_unions(branch) for branch in branches)
     if isinstance(schema, dict):
         inner = [field["type"] for field in schema.get("fields", ())]
         inner += [schema[name] for name in ("items", "values", "type") if isinstance(schema.get(name), (dict, list))]
-        return any(has_named_unions(one) for one in inner)
+        return any(has_named_unions(part) for part in inner)
     return False
 
 
@@ -190,8 +190,8 @@ class AvroShapes:
         return kind != "null" if isinstance(kind, str) and kind not in self._named else self._takes_bytes(kind)
 
     def _union(self, schema: list[Any]) -> Shape:
-        branches = [one for one in schema if one != "null"]
-        kinds = {_kind(one) for one in branches if not (isinstance(one, dict) and "logicalType" in one)}
+        branches = [branch for branch in schema if branch != "null"]
+        kinds = {_kind(branch) for branch in branches if not (isinstance(branch, dict) and "logicalType" in branch)}
         if len(branches) == 1:
             return self.of(branches[0])
         if len(kinds) == len(branches):
@@ -204,7 +204,7 @@ class AvroShapes:
         """Return a struct with a field for each branch, one of which is not null (as in Spark's own from_avro)."""
         shapes = [self.of(branch) for branch in branches]
         # Python has one type for int and long, and one for float and double: the wider one holds both.
-        order = sorted(enumerate(branches), key=lambda one: _kind(one[1]) in ("int", "float"))
+        order = sorted(enumerate(branches), key=lambda entry: _kind(entry[1]) in ("int", "float"))
         tests = [(fits(self._whole(branch)), number) for fits in FITS for number, branch in order]
         kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
 

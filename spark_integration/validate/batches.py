@@ -71,8 +71,8 @@ class ValidateBatchWriter:
         decoded = decode_records(frame.select(*COLUMNS), plan, self._known, refused).localCheckpoint()
         try:
             counts = sum_tallies(decoded)
-            for what in self.total.add(counts):
-                self._say(f"the records differ from the schema: {what}")
+            for difference in self.total.add(counts):
+                self._say(f"the records differ from the schema: {difference}")
             if before is None:
                 self._refuse_drift(counts)
             now = read_output_ends(self._cluster, self._outputs)
@@ -106,9 +106,9 @@ class ValidateBatchWriter:
 
     def _refuse_drift(self, counts: BatchCounts) -> None:
         if self._fail_on_drift and counts.drift:
-            told = ", ".join(f"{what} ({number})" for what, number in counts.drift.most_common(10))
+            differences = ", ".join(f"{difference} ({number})" for difference, number in counts.drift.most_common(10))
             raise PipelineError(
-                f"the records differ from the schema: {told}: change the schema, or give --on-drift warn"
+                f"the records differ from the schema: {differences}: change the schema, or give --on-drift warn"
             )
 
 

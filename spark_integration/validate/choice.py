@@ -66,7 +66,9 @@ def _subject_name(topics: Sequence[str], options: SchemaOptions) -> str | None:
     if len(topics) == 1:
         return f"{topics[0]}-value"
     if options.schema is None:
-        raise PipelineError(f"{', '.join(topics)} have a subject each: give --subject, or validate one topic at a time")
+        raise PipelineError(
+            f"{', '.join(topics)} have different subjects: give --subject, or validate one topic at a time"
+        )
     return None
 
 
@@ -114,13 +116,16 @@ def _parse_ddl(text: str) -> Any:
         return _parse_datatype_string(" ".join(text.split()))
     except Exception as problem:
         raise PipelineError(
-            f"{shorten_value(text)} is no schema ({explain_failure(problem)}): give Spark's DDL, such as 'id bigint, name string'"
+            f"{shorten_value(text)} is no schema ({explain_failure(problem)}): "
+            "give Spark's DDL, such as 'id bigint, name string'"
         ) from problem
 
 
 def _choose_inferred(spark: SparkSession, source: Mapping[str, str], options: SchemaOptions) -> SchemaChoice:
     if options.value_format != "json":
-        raise PipelineError(f"{options.value_format} says nothing of its types: give --schema, or --schema-registry")
+        raise PipelineError(
+            f"{options.value_format} values do not tell their types: give --schema, or --schema-registry"
+        )
     inferred = infer_schema(spark, source, options.infer, framed=options.wire_format == CONFLUENT)
     return SchemaChoice(_make_plan(options, Schema(SPARK, inferred.json())), {}, inferred=True)
 
@@ -135,10 +140,10 @@ def infer_schema(spark: SparkSession, source: Mapping[str, str], count: int, fra
     sampled = [bytes(row.value) for row in values.select("value").limit(count).collect()]
     texts = [text.decode("utf-8", "replace") for text in (_split_payloads(sampled) if framed else sampled)]
     rows = spark.sparkContext.parallelize(texts, 1)
-    found: StructType = spark.read.option("mode", "DROPMALFORMED").json(rows).schema
-    if not found.fields:
+    inferred: StructType = spark.read.option("mode", "DROPMALFORMED").json(rows).schema
+    if not inferred.fields:
         raise PipelineError(f"no JSON object is among the first {count} records: give --schema")
-    return found
+    return inferred
 
 
 def _split_payloads(values: Sequence[bytes]) -> Iterator[bytes]:

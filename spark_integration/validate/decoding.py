@@ -62,7 +62,7 @@ def _decoder_of_batches(
     def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = BatchDecoder(plan, known.value, refused)
         for batch in batches:
-            yield decoder.batch(batch)
+            yield decoder.decode_batch(batch)
 
     return decode_batches
 
@@ -74,31 +74,31 @@ class BatchDecoder:
         self._format: ValueFormat = make_format(plan)
         self._framed = plan.wire_format == CONFLUENT
         self._registry = SchemaRegistry(plan.registry) if plan.registry else None
-        self._again = refused is not None
+        self._repeated = refused is not None
         self._writers: dict[int, Schema | DeadLetterError] = dict(known)
         self._writers |= {number: _refused_letter(number, reason) for number, reason in (refused or {}).items()}
         # None for a schema that does not tell how it differs, so that each value has to.
         self._drifts: dict[int, RecordDrift | None] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.type = arrow_type(self._format.type)
 
-    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def decode_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with the columns that `decode_records` adds."""
         seen = BatchDrift()
-        found = [self.value(value, seen) for value in batch.column("value").to_pylist()]
-        values, found = self._column(found)
-        tally = pa.array([self._tally(found, seen)] + [None] * (len(found) - 1), arrow_type(TALLY))
+        decoded = [self.decode_value(value, seen) for value in batch.column("value").to_pylist()]
+        column, decoded = self._make_column(decoded)
+        tally = pa.array([self._tally(decoded, seen)] + [None] * (len(decoded) - 1), arrow_type(TALLY))
         columns = [
-            values,
-            pa.array([_signed_id(one.schema_id) for one in found], pa.int32()),
-            pa.array([one.reason for one in found], pa.string()),
-            pa.array([one.detail for one in found], pa.string()),
-            tally if len(found) else tally.slice(0, 0),
+            column,
+            pa.array([_signed_id(value.schema_id) for value in decoded], pa.int32()),
+            pa.array([value.reason for value in decoded], pa.string()),
+            pa.array([value.detail for value in decoded], pa.string()),
+            tally if len(decoded) else tally.slice(0, 0),
         ]
         names = ["decoded", "schemaId", "reason", "detail", "tally"]
         return pa.RecordBatch.from_arrays([*batch.columns, *columns], [*batch.schema.names, *names])
 
-    def value(self, value: bytes | None, seen: BatchDrift) -> DecodedValue:
+    def decode_value(self, value: bytes | None, seen: BatchDrift) -> DecodedValue:
         """Decode one value; null, which deletes a key of a compacted topic, is a good value of every schema."""
         if value is None:
             return DecodedValue()
@@ -109,13 +109,13 @@ class BatchDecoder:
                 schema_id, payload = split_frame(value)
                 writer = self._writer(schema_id)
                 drift = self._drifts.get(schema_id) or drift
-            decoded = DecodedValue(self._decoded(payload, writer, drift), schema_id)
+            decoded = DecodedValue(self._decode_payload(payload, writer, drift), schema_id)
         except DeadLetterError as problem:
             decoded = DecodedValue(None, schema_id, problem.reason, _utf8_text(problem.detail))
         seen.add(drift, decoded.reason is None)
         return decoded
 
-    def _decoded(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
+    def _decode_payload(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         try:
             return self._format.decode(payload, writer, drift)
         except (DeadLetterError, PipelineError, MemoryError):
@@ -127,23 +127,23 @@ class BatchDecoder:
     def _writer(self, schema_id: int) -> Schema | None:
         if self._registry is None:
             return None
-        found = self._writers.get(schema_id)
-        if found is None:
-            found = self._writers[schema_id] = self._ask(self._registry, schema_id)
-        if isinstance(found, DeadLetterError):
-            raise found
+        known = self._writers.get(schema_id)
+        if known is None:
+            known = self._writers[schema_id] = self._ask(self._registry, schema_id)
+        if isinstance(known, DeadLetterError):
+            raise known
         if schema_id not in self._drifts:
-            self._compare(schema_id, found)
-        return found
+            self._compare(schema_id, known)
+        return known
 
     def _ask(self, registry: SchemaRegistry, schema_id: int) -> Schema | DeadLetterError:
         try:
             return registry.by_id(schema_id)
         except UnknownSchemaError as problem:
-            if self._again:
+            if self._repeated:
                 raise RegistryError(
-                    f"the schema registry {registry.url} has no schema {schema_id} any more, and a batch that it was read "
-                    "by is not done: register it again"
+                    f"the schema registry {registry.url} has no schema {schema_id} any more, and an "
+                    "unfinished batch needs it: register it again"
                 ) from problem
             return DeadLetterError("unknown-schema", f"the registry {registry.url} has no schema {schema_id}")
 
@@ -155,33 +155,38 @@ class BatchDecoder:
             raise dead from None
         self._drifts[schema_id] = compare_types(kind, self._format.type) if kind is not None else None
 
-    def _column(self, found: list[DecodedValue]) -> tuple[pa.Array, list[DecodedValue]]:
+    def _make_column(self, decoded: list[DecodedValue]) -> tuple[pa.Array, list[DecodedValue]]:
         """Return the column of the values; if pyarrow rejects some, these become dead letters."""
         try:
-            return pa.array([one.value for one in found], self.type), found
+            return pa.array([value.value for value in decoded], self.type), decoded
         except Exception:
-            judged = [self._judged(one) for one in found]
-            return pa.array([one.value for one in judged], self.type), judged
+            judged = [self._check_column_value(value) for value in decoded]
+            return pa.array([value.value for value in judged], self.type), judged
 
-    def _judged(self, one: DecodedValue) -> DecodedValue:
+    def _check_column_value(self, decoded: DecodedValue) -> DecodedValue:
         try:
-            pa.array([one.value], self.type)
+            pa.array([decoded.value], self.type)
         except Exception as problem:
             return DecodedValue(
-                None, one.schema_id, "does-not-fit", f"{shorten_value(str(problem))} in {shorten_value(one.value)}"
+                None,
+                decoded.schema_id,
+                "does-not-fit",
+                f"{shorten_value(str(problem))} in {shorten_value(decoded.value)}",
             )
-        return one
+        return decoded
 
-    def _tally(self, found: list[DecodedValue], seen: BatchDrift) -> list[tuple[str, int]]:
-        told: Counter[str] = Counter({ROWS: len(found)})
-        told.update(f"{DEAD}{one.reason}" for one in found if one.reason is not None)
-        told.update(f"{REFUSED}{one.schema_id} {one.reason}" for one in found if one.reason in OF_SCHEMAS)
-        told.update(f"{HAS_FIELD}{path}" for path in seen.has)
-        for what, count in seen.differs.most_common():
-            name = shorten_difference(_utf8_text(what), self._told)
-            self._told.add(name)
-            told[DRIFT + name] += count
-        return list(told.items())
+    def _tally(self, values: list[DecodedValue], seen: BatchDrift) -> list[tuple[str, int]]:
+        tally: Counter[str] = Counter({ROWS: len(values)})
+        tally.update(f"{DEAD}{decoded.reason}" for decoded in values if decoded.reason is not None)
+        tally.update(
+            f"{REFUSED}{decoded.schema_id} {decoded.reason}" for decoded in values if decoded.reason in OF_SCHEMAS
+        )
+        tally.update(f"{HAS_FIELD}{path}" for path in seen.has)
+        for difference, count in seen.differs.most_common():
+            name = shorten_difference(_utf8_text(difference), self._reported)
+            self._reported.add(name)
+            tally[DRIFT + name] += count
+        return list(tally.items())
 
 
 def _refused_letter(schema_id: int, reason: str) -> DeadLetterError:

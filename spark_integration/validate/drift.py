@@ -39,7 +39,7 @@ class BatchDrift:
             self.has |= drift.has
             self.differs.update(drift.differs)
         else:
-            self.differs.update(what for what in drift.differs if not what.startswith(MISSING))
+            self.differs.update(difference for difference in drift.differs if not difference.startswith(MISSING))
 
 
 def list_differences(writer: DataType, reader: DataType, path: str = "value") -> Iterator[str]:
@@ -65,22 +65,24 @@ def _field_differences(writer: StructType, reader: StructType, path: str) -> Ite
 
 def compare_types(writer: DataType, reader: DataType) -> RecordDrift:
     """Return the differences of records that were written with the type *writer*."""
-    found = set(list_differences(writer, reader))
-    has = {what for what in found if what.startswith(f"{HAS} ")}
-    return RecordDrift(found - has, {what.removeprefix(f"{HAS} ") for what in has})
+    differences = set(list_differences(writer, reader))
+    has = {difference for difference in differences if difference.startswith(f"{HAS} ")}
+    return RecordDrift(differences - has, {difference.removeprefix(f"{HAS} ") for difference in has})
 
 
-def drop_optional_fields(found: Mapping[str, int], has: set[str]) -> dict[str, int]:
+def drop_optional_fields(counts: Mapping[str, int], has: set[str]) -> dict[str, int]:
     """Leave out missing fields that other records have: they are optional."""
-    return {what: count for what, count in found.items() if what.removeprefix(f"{MISSING} ") not in has}
+    return {
+        difference: count for difference, count in counts.items() if difference.removeprefix(f"{MISSING} ") not in has
+    }
 
 
-def shorten_difference(what: str, known: set[str]) -> str:
+def shorten_difference(difference: str, known: set[str]) -> str:
     """Return the name under which a difference is reported.
 
     A long name of a new field is cut off. If *known* names are many, a further new field is reported as OTHERS.
     """
-    if not what.startswith(NEW):
-        return what
-    short = what if len(what) <= MOST_CHARACTERS else f"{what[:MOST_CHARACTERS]}..."
+    if not difference.startswith(NEW):
+        return difference
+    short = difference if len(difference) <= MOST_CHARACTERS else f"{difference[:MOST_CHARACTERS]}..."
     return short if short in known or len(known) < MOST_DIFFERENCES else OTHERS

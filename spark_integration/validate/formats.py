@@ -91,7 +91,7 @@ class JsonFormat:
         self._judge.check(value)
         read = self._read(value, drift)
         # A column of text may stand for several types that the schema allows.
-        drift.differs = {what for what in drift.differs if not what.startswith(CHANGED)}
+        drift.differs = {difference for difference in drift.differs if not difference.startswith(CHANGED)}
         return read
 
 
@@ -121,9 +121,9 @@ def _refuse_twins(kind: DataType, path: str) -> None:
     if isinstance(kind, StructType):
         seen: dict[str, str] = {}
         for field in kind.fields:
-            if (other := seen.setdefault(field.name.lower(), field.name)) is not field.name:
+            if (first := seen.setdefault(field.name.lower(), field.name)) is not field.name:
                 raise PipelineError(
-                    f"{path} has {other} and {field.name}, which Spark takes for one: rename one of them"
+                    f"{path} has {first} and {field.name}, which Spark takes for one: rename one of them"
                 )
             _refuse_twins(field.dataType, f"{path}.{field.name}")
     elif isinstance(kind, ArrayType):

@@ -32,7 +32,7 @@ def split_message_indexes(payload: bytes) -> tuple[tuple[int, ...], bytes]:
     """
     count, position = _read_zigzag(payload, 0)
     if not 0 <= count <= MOST_INDEXES:
-        raise DeadLetterError("malformed", f"tells of {count} message indexes")
+        raise DeadLetterError("malformed", f"has {count} message indexes")
     indexes = []
     for _ in range(count):
         index, position = _read_zigzag(payload, position)

@@ -46,9 +46,9 @@ class JsonSchemaValidator:
             references = {name: json.loads(text) for name, text in schema.references}
             self._validator = jsonschema_rs.validator_for(document, retriever=_local_retriever(references))
         except (ValueError, jsonschema_rs.ValidationError) as problem:
-            told = str(problem).splitlines()[0]
+            reason = str(problem).splitlines()[0]
             raise PipelineError(
-                f"the JSON Schema {shorten_value(schema.text)} cannot be used ({told}): correct it"
+                f"the JSON Schema {shorten_value(schema.text)} cannot be used ({reason}): correct it"
             ) from problem
         self.type = _JsonSchemaTypes(document, references).of(document)
 
@@ -63,16 +63,16 @@ def _local_retriever(references: Mapping[str, Any]) -> Any:
     """Return a function that resolves the registry's references; nothing is fetched from elsewhere."""
 
     def retrieve(uri: str) -> Any:
-        if (found := _find_reference(references, uri)) is None:
+        if (document := _find_reference(references, uri)) is None:
             raise ValueError(f"{uri} is not among the schema's references")
-        return found
+        return document
 
     return retrieve
 
 
 def _find_reference(references: Mapping[str, Any], uri: str) -> Any:
-    found = (document for name, document in references.items() if uri == name or uri.endswith(f"/{name}"))
-    return next(found, None)
+    matching = (document for name, document in references.items() if uri == name or uri.endswith(f"/{name}"))
+    return next(matching, None)
 
 
 class _JsonSchemaTypes:
@@ -93,16 +93,16 @@ class _JsonSchemaTypes:
             return self._alone(schema)
         own = {word: value for word, value in schema.items() if word not in ("$ref", "allOf")}
         referred = [self._referred(schema["$ref"])] if "$ref" in schema else []
-        return _merge_types(referred + [self.of(one) for one in [*schema.get("allOf", ()), own] if _says_type(one)])
+        return _merge_types(referred + [self.of(part) for part in [*schema.get("allOf", ()), own] if _says_type(part)])
 
     def _alone(self, schema: Mapping[str, Any]) -> DataType:
-        choices = [one for word in CHOICES for one in schema.get(word, ()) if _says_type(one)]
+        choices = [choice for word in CHOICES for choice in schema.get(word, ()) if _says_type(choice)]
         properties = schema.get("properties", {})
         if choices and not properties:
             return self._one_of(choices)
         choices += [schema[word] for word in ("then", "else") if _says_type(schema.get(word))]
         # A column for each property of each branch would say less than the object as it is.
-        return StringType() if any(_adds_fields(one, properties) for one in choices) else self._typed(schema)
+        return StringType() if any(_adds_fields(choice, properties) for choice in choices) else self._typed(schema)
 
     def _typed(self, schema: Mapping[str, Any]) -> DataType:
         kinds = schema.get("type", "object" if "properties" in schema else [])
@@ -125,7 +125,7 @@ class _JsonSchemaTypes:
         return StringType()
 
     def _one_of(self, branches: list[Any]) -> DataType:
-        inner = [one for one in branches if not (isinstance(one, dict) and one.get("type") == "null")]
+        inner = [branch for branch in branches if not (isinstance(branch, dict) and branch.get("type") == "null")]
         return self.of(inner[0]) if len(inner) == 1 else StringType()
 
     def _referred(self, reference: str) -> DataType:
@@ -134,31 +134,31 @@ class _JsonSchemaTypes:
         place = id(document), pointer.strip("/")
         if place in self._within or document is None:
             return StringType()
-        found = _resolve_pointer(document, unquote(place[1]))
-        return _JsonSchemaTypes(document, self._references, [*self._within, place]).of(found)
+        target = _resolve_pointer(document, unquote(place[1]))
+        return _JsonSchemaTypes(document, self._references, [*self._within, place]).of(target)
 
     def _called(self, name: str) -> Any:
         """Return the document of a name: this one, a part of it that has an id of its own, or another one."""
         own = str(self._document.get("$id", "")) if isinstance(self._document, dict) else ""
         uri = urljoin(own, name)
-        found = (
-            one for one in _walk_objects(self._document) if urljoin(own, str(one.get("$id", ""))).rstrip("#") == uri
+        matching = (
+            part for part in _walk_objects(self._document) if urljoin(own, str(part.get("$id", ""))).rstrip("#") == uri
         )
-        mine = next(found, None) if own else None
-        return mine if mine is not None else _find_reference(self._references, uri)
+        local = next(matching, None) if own else None
+        return local if local is not None else _find_reference(self._references, uri)
 
 
 def _resolve_pointer(document: Any, pointer: str) -> Any:
     """Return the target of a JSON pointer or an anchor; None if there is none."""
-    anchored = next((one for one in _walk_objects(document) if pointer and one.get("$anchor") == pointer), None)
-    found = document if anchored is None else anchored
+    anchored = next((part for part in _walk_objects(document) if pointer and part.get("$anchor") == pointer), None)
+    target = document if anchored is None else anchored
     for step in pointer.split("/") if pointer and anchored is None else ():
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            found = found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+        if isinstance(target, list):
+            target = target[int(name)] if name.isdecimal() and int(name) < len(target) else None
         else:
-            found = found.get(name) if isinstance(found, dict) else None
-    return found
+            target = target.get(name) if isinstance(target, dict) else None
+    return target
 
 
 def _walk_objects(schema: Any) -> Iterator[Mapping[str, Any]]:

@@ -92,8 +92,10 @@ def _plain_number(value: Any) -> Any:
 
 
 def _make_struct_reader(kind: StructType, path: str) -> Read:
-    fields = [(one.name, make_reader(one.dataType, f"{path}.{one.name}"), one.nullable) for one in kind.fields]
-    names = {one.name for one in kind.fields}
+    fields = [
+        (field.name, make_reader(field.dataType, f"{path}.{field.name}"), field.nullable) for field in kind.fields
+    ]
+    names = {field.name for field in kind.fields}
     paths = {f"{path}.{name}" for name in names}
 
     def read(value: Any, drift: RecordDrift) -> Any:
@@ -105,14 +107,14 @@ def _make_struct_reader(kind: StructType, path: str) -> Read:
             drift.has.update(f"{path}.{name}" for name in names & value.keys())
             drift.differs.update(f"{NEW} {path}.{name}" for name in value.keys() - names)
             drift.differs.update(f"{MISSING} {path}.{name}" for name in names - value.keys())
-        found = {}
+        fields_read = {}
         for name, read_field, nullable in fields:
             item = value.get(name)
             if item is not None:
-                found[name] = read_field(item, drift)
+                fields_read[name] = read_field(item, drift)
             elif not nullable:
                 raise DeadLetterError("does-not-fit", f"{path}.{name} is missing, and must not be null")
-        return found
+        return fields_read
 
     return read
 
@@ -121,7 +123,7 @@ def _make_array_reader(element: Read, path: str) -> Read:
     def read(value: Any, drift: RecordDrift) -> Any:
         if type(value) is not list:
             raise _note_mismatch(path, "an array", value, drift)
-        return [None if one is None else element(one, drift) for one in value]
+        return [None if item is None else element(item, drift) for item in value]
 
     return read
 
@@ -130,7 +132,7 @@ def _make_map_reader(content: Read, path: str) -> Read:
     def read(value: Any, drift: RecordDrift) -> Any:
         if type(value) is not dict:
             raise _note_mismatch(path, "an object", value, drift)
-        return [(key, None if one is None else content(one, drift)) for key, one in value.items()]
+        return [(key, None if item is None else content(item, drift)) for key, item in value.items()]
 
     return read
 
@@ -173,7 +175,9 @@ def _format_json(value: Any) -> str:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_format_json(name)}: {_format_json(one)}" for name, one in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_format_json(name)}: {_format_json(content)}" for name, content in value.items()) + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(_format_json, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

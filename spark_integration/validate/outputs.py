@@ -76,13 +76,13 @@ def write_topic(
     write_batch(records.select("key", "value", "headers", sql.lit(topic).alias("topic")), target)
 
 
-def select_lacking(records: DataFrame, there: DataFrame) -> DataFrame:
-    """Return the records whose place is not in *there*, and all later ones of their keys, in order.
+def select_lacking(records: DataFrame, written: DataFrame) -> DataFrame:
+    """Return the records whose place is not in *written*, and all later ones of their keys, in order.
 
     A producer that gives up on a record may have written the key's next ones. A reader that keeps the last value must
     find those after it.
     """
-    marked = records.join(there.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
+    marked = records.join(written.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
     key = Window.partitionBy("topic", "partition", "key").orderBy("offset")
     behind = sql.max(sql.col("there").isNull()).over(key) & sql.col("key").isNotNull()
     kept = marked.withColumn("behind", behind).where("there is null or behind").drop("there", "behind")
@@ -93,11 +93,11 @@ def _find_written_places(
     records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets, now: Offsets, query_id: str
 ) -> DataFrame:
     """Return the places of the records that this query has written to the topic from *before* on."""
-    end = {one: offset for one, offset in now.items() if one.topic == topic}
-    begin = {one: before.get(one, 0) for one in end}
-    found = add_origin_columns(read_between(records.sparkSession, target, begin, end).select("headers"))
+    end = {partition: offset for partition, offset in now.items() if partition.topic == topic}
+    begin = {partition: before.get(partition, 0) for partition in end}
+    records_written = add_origin_columns(read_between(records.sparkSession, target, begin, end).select("headers"))
     ours = sql.exists("headers", _is_header(QUERY, query_id))
-    return found.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
+    return records_written.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
 
 
 def _is_header(name: str, text: str) -> Callable[[Column], Column]:

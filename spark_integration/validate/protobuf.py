@@ -153,7 +153,7 @@ class ProtobufDecoder:
 
     def _check_message(self, writer: Schema | None, indexes: tuple[int, ...]) -> None:
         file = schema_descriptors(writer) if writer is not None else self._file
-        names = [str(one.full_name) for one in messages_at(file, indexes)]
+        names = [str(message.full_name) for message in messages_at(file, indexes)]
         if not names:
             raise DeadLetterError("malformed", f"names message {list(indexes)}, which its schema lacks")
         if self._message.full_name not in names:
@@ -167,7 +167,7 @@ def _find_message(file: FileDescriptor, name: str | None) -> Descriptor:
     try:
         return file.pool.FindMessageTypeByName(name or "")
     except KeyError:
-        names = ", ".join(str(one.full_name) for one in known) or "none"
+        names = ", ".join(str(message.full_name) for message in known) or "none"
         raise PipelineError(f"the Protobuf schema has no message {name}: choose from {names}") from None
 
 
@@ -203,17 +203,19 @@ class _ProtobufShapes:
         if field.is_repeated:
             if convert is None:
                 return ArrayType(shape.type), lambda value: list(getattr(value, name))
-            return ArrayType(shape.type), lambda value: [convert(one) for one in getattr(value, name)]
-        made = convert or (lambda one: one)
+            return ArrayType(shape.type), lambda value: [convert(item) for item in getattr(value, name)]
+        made = convert or (lambda content: content)
         if field.has_presence:
             return shape.type, lambda value: made(getattr(value, name)) if value.HasField(name) else None
         return shape.type, lambda value: made(getattr(value, name))
 
     def _map(self, name: str, entry: Descriptor) -> tuple[DataType, Read]:
         key, content = (self._single(entry.fields_by_name[part]) for part in ("key", "value"))
-        made_key, made = (shape.convert or (lambda one: one) for shape in (key, content))
+        made_key, made = (shape.convert or (lambda content: content) for shape in (key, content))
         kind = MapType(key.type, content.type)
-        return kind, lambda value: [(made_key(one), made(two)) for one, two in getattr(value, name).items()]
+        return kind, lambda value: [
+            (made_key(entry_key), made(entry_value)) for entry_key, entry_value in getattr(value, name).items()
+        ]
 
     def _single(self, field: FieldDescriptor) -> Shape:
         if field.message_type is not None:

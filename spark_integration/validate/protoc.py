@@ -51,8 +51,8 @@ def messages_at(file: FileDescriptor, indexes: tuple[int, ...]) -> list[Descript
     Confluent's Java serializer counts the messages that the .proto declares. Those for Python and Go also count the
     entries of maps.
     """
-    found = (_follow_indexes(top_level_messages(file), indexes, entries) for entries in (False, True))
-    return [one for one in found if one is not None]
+    messages = (_follow_indexes(top_level_messages(file), indexes, entries) for entries in (False, True))
+    return [message for message in messages if message is not None]
 
 
 def _follow_indexes(among: list[Descriptor], indexes: tuple[int, ...], entries: bool) -> Descriptor | None:
@@ -61,7 +61,7 @@ def _follow_indexes(among: list[Descriptor], indexes: tuple[int, ...], entries: 
         if not 0 <= index < len(among):
             return None
         message = among[index]
-        among = [one for one in message.nested_types if entries or not one.GetOptions().map_entry]
+        among = [nested for nested in message.nested_types if entries or not nested.GetOptions().map_entry]
     return message
 
 
@@ -80,18 +80,18 @@ def _run_protoc(folder: Path, name: str) -> bytes:
     command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     if done.returncode:
-        told = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"])[0]
-        raise PipelineError(f"a Protobuf schema cannot be compiled ({told}): correct it")
+        reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"])[0]
+        raise PipelineError(f"a Protobuf schema cannot be compiled ({reason}): correct it")
     return done.stdout
 
 
 def _load_file(descriptors: bytes) -> FileDescriptor:
-    found, pool = FileDescriptorSet(), DescriptorPool()
+    files, pool = FileDescriptorSet(), DescriptorPool()
     try:
-        found.ParseFromString(descriptors)
-        for file in found.file:
+        files.ParseFromString(descriptors)
+        for file in files.file:
             pool.Add(file)
-        return pool.FindFileByName(found.file[-1].name)
+        return pool.FindFileByName(files.file[-1].name)
     except (DecodeError, TypeError, KeyError, IndexError) as problem:
         raise PipelineError(
             f"Protobuf descriptors cannot be read ({problem}): make them by protoc --include_imports --descriptor_set_out"

@@ -76,7 +76,8 @@ def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOp
         raise PipelineError(f"{url!r} is no address of a schema registry: give one like http://127.0.0.1:8081")
     if parts.username is not None:
         raise PipelineError(
-            "the registry's address holds a password: put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
+            "the registry's address holds a password: "
+            "put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
         )
     if unknown := [name for name in properties if name not in PROPERTIES]:
         raise PipelineError(f"{unknown[0]!r} is no property of a schema registry: choose from {', '.join(PROPERTIES)}")
@@ -118,12 +119,12 @@ class SchemaRegistry:
         self._follow(answer, references)
         return Schema(answer.get("schemaType", "AVRO"), answer["schema"], tuple(references.items()))
 
-    def _follow(self, answer: Any, found: dict[str, str]) -> None:
+    def _follow(self, answer: Any, references: dict[str, str]) -> None:
         for reference in answer.get("references") or ():
-            if reference["name"] not in found:
-                other = self._version(reference["subject"], reference["version"])
-                self._follow(other, found)
-                found[reference["name"]] = other["schema"]
+            if reference["name"] not in references:
+                referred = self._version(reference["subject"], reference["version"])
+                self._follow(referred, references)
+                references[reference["name"]] = referred["schema"]
 
     def _immutable(self, path: str) -> Any:
         key = self.url, path
@@ -143,7 +144,8 @@ class SchemaRegistry:
             except (OSError, ValueError, http.client.HTTPException) as problem:
                 failure = problem
         raise RegistryError(
-            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): see that it runs, then run this again"
+            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): "
+            "see that it runs, then run this again"
         )
 
     def _answer(self, path: str) -> Any:
@@ -156,9 +158,9 @@ class SchemaRegistry:
             raise UnknownSchemaError(f"the schema registry {self.url} has no {path}: register it, or name another")
         if problem.code in PASSING or problem.code == HTTPStatus.NOT_FOUND:
             return
-        told = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
+        reason = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
         raise RegistryError(
-            f"the schema registry {self.url} does not answer {path} ({told}): look at --schema-registry-config"
+            f"the schema registry {self.url} does not answer {path} ({reason}): check --schema-registry-config"
         )
 
 
@@ -185,7 +187,8 @@ def _make_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
             context.load_cert_chain(certificate, properties.get("ssl.key.location"), properties.get("ssl.key.password"))
     except OSError as problem:
         raise RegistryError(
-            f"the certificates for the schema registry cannot be read ({problem}): look at ssl.* in the file of --schema-registry-config"
+            f"the certificates for the schema registry cannot be read ({problem}): "
+            "check ssl.* in the file of --schema-registry-config"
         ) from problem
     return context
 

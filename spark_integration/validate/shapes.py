@@ -50,9 +50,9 @@ def json_text() -> Shape:
 def _drop_names(value: Any) -> Any:
     """Remove the names that fastavro puts before values."""
     if isinstance(value, dict):
-        return {name: _drop_names(one) for name, one in value.items()}
+        return {name: _drop_names(content) for name, content in value.items()}
     if isinstance(value, list):
-        return [_drop_names(one) for one in value]
+        return [_drop_names(item) for item in value]
     return _drop_names(value[1]) if isinstance(value, tuple) else value
 
 

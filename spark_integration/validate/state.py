@@ -76,9 +76,9 @@ class ValidateState:
     def begin(self, number: int, begun: BegunBatch) -> None:
         """Record that the batch begins to write; earlier batches are over."""
         self._files.write_new(f"{BATCHES}/{number}", begun.as_json())
-        for other in self._files.numbers(BATCHES):
-            if other < number:
-                self._files.remove(f"{BATCHES}/{other}")
+        for begun_number in self._files.numbers(BATCHES):
+            if begun_number < number:
+                self._files.remove(f"{BATCHES}/{begun_number}")
 
     def forget(self, number: int) -> None:
         """Record that the batch has written nothing, so that it may be read in another way."""

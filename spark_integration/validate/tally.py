@@ -30,14 +30,14 @@ class BatchCounts:
         """Rows that fit the schema."""
         return self.rows - self.dead.total()
 
-    def add(self, other: BatchCounts) -> list[str]:
+    def add(self, batch: BatchCounts) -> list[str]:
         """Add another batch; return the differences that are new. In total there are not many."""
         before = set(self.drift)
-        self.rows += other.rows
-        self.dead.update(other.dead)
-        for what, count in other.drift.most_common():
-            self.drift[shorten_difference(what, set(self.drift))] += count
-        return [what for what in self.drift if what not in before]
+        self.rows += batch.rows
+        self.dead.update(batch.dead)
+        for difference, count in batch.drift.most_common():
+            self.drift[shorten_difference(difference, set(self.drift))] += count
+        return [difference for difference in self.drift if difference not in before]
 
 
 def sum_tallies(decoded: DataFrame) -> BatchCounts:
@@ -50,7 +50,7 @@ def sum_tallies(decoded: DataFrame) -> BatchCounts:
 def parse_tally(tally: Mapping[str, int]) -> BatchCounts:
     """Parse the keys of a tally."""
     dead, drift, has, refused = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT, HAS_FIELD, REFUSED))
-    reasons = dict(one.split(" ") for one in refused)
+    reasons = dict(entry.split(" ") for entry in refused)
     return BatchCounts(
         tally.get(ROWS, 0),
         Counter(dead),
@@ -60,4 +60,4 @@ def parse_tally(tally: Mapping[str, int]) -> BatchCounts:
 
 
 def _with_prefix(tally: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {what.removeprefix(prefix): count for what, count in tally.items() if what.startswith(prefix)}
+    return {key.removeprefix(prefix): count for key, count in tally.items() if key.startswith(prefix)}

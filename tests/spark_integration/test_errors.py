@@ -1,4 +1,4 @@
-"""What is said of failures of Spark's and Kafka's."""
+"""Explanations of Spark's and Kafka's failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
     [
         (
             "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
-            "look at --driver-memory",
+            "check --driver-memory",
         ),
         (
             "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext",

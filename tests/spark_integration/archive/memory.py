@@ -1,4 +1,4 @@
-"""A folder in memory in the place of Hadoop's, which can be killed at any change, and stores over it."""
+"""A folder in memory instead of Hadoop's, which can be killed at any change, and stores on top of it."""
 
 from __future__ import annotations
 
@@ -84,23 +84,23 @@ class Memory:
 
 
 def manifest_of(memory: Memory) -> ArchiveManifest:
-    """Read the manifest as `read_manifest` does."""
+    """Read the manifest like `read_manifest`."""
     commits = [parse_commit(memory.read(f"{COMMITS}/{name}")) for name in memory.names(COMMITS)]
     return ArchiveManifest(ArchiveDescription("parquet", ("topic",), "x"), order_commits(commits, memory.uri))
 
 
 def seen(memory: Memory) -> dict[str, list[int]]:
-    """Return what readers of the folder see, by file."""
+    """Return the offsets that readers of the folder see, by file."""
     return {name: offsets for name, offsets in memory.held.items() if not name.startswith(FOLDER)}
 
 
 def named(memory: Memory) -> list[int]:
-    """Return the offsets in the files that the manifest names; KeyError where one is missing."""
+    """Return the offsets in the files that the manifest names; KeyError if one is missing."""
     return sorted(offset for file in manifest_of(memory).files for offset in memory.held[file.path])
 
 
 class Folder(ParquetStore):
-    """Parquet whose files are lists of offsets; two files for each commit, in a folder that is emptied before."""
+    """Parquet files that are lists of offsets; a commit has two files, in a folder that is emptied first."""
 
     numbers = itertools.count()
 
@@ -123,7 +123,7 @@ class Folder(ParquetStore):
 
 
 class Rows(TableStore):
-    """A table whose rows are in memory, as one file for each append."""
+    """A table with its rows in memory, as one file for each append."""
 
     def __init__(self, memory: Memory) -> None:
         self._files = cast(HadoopFiles, memory)
@@ -150,14 +150,14 @@ class Rows(TableStore):
 
 
 class Forgetful(Rows):
-    """A table whose history somebody has deleted."""
+    """A table without its history."""
 
     def has(self, mark: str) -> bool:
         return False
 
 
 class Merge(FileMerge):
-    """Merges what a folder in memory holds."""
+    """Merges the files of a folder in memory."""
 
     def __init__(self, memory: Memory, ledger: ArchiveLedger) -> None:
         super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger, 4, 1000)
@@ -191,7 +191,7 @@ def begun(memory: Memory, store: Any) -> ArchiveLedger:
 
 
 def live(memory: Memory, store: Any, ledger: ArchiveLedger | None = None) -> Iterator[None]:
-    """Archive the topic from where the archive ends, and merge; stop after each commit."""
+    """Archive the topic from the archive's end, and merge; stop after each commit."""
     ledger = ledger or begun(memory, store)
     merge, shorten = Merge(memory, ledger), Shorten(memory, ledger)
     while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:

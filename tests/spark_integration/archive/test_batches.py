@@ -1,4 +1,4 @@
-"""What a batch commits: a range for each interval that the archive lacks, by as many tasks as there are by then."""
+"""What a batch commits: a range for each interval that the archive lacks, by as many tasks as there are cores then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Frame:
-    """A frame that notes into how many tasks it is brought."""
+    """A frame that records the number of tasks it is brought into."""
 
     def __init__(self) -> None:
         self.tasks: list[int] = []
@@ -28,7 +28,7 @@ class Frame:
 
 
 class Committed:
-    """A ledger that takes all."""
+    """A ledger that accepts everything."""
 
     topic_ids: dict[str, str] = {}
 
@@ -49,7 +49,7 @@ def batches(tasks: int = 0) -> tuple[ArchiveBatchWriter, Any]:
 
 
 def test_as_many_tasks_as_there_are_cores_when_a_batch_is_written() -> None:
-    """Executors of a cluster register when the query runs already."""
+    """Executors of a cluster register after the query has started."""
     some, context = batches()
     frame = Frame()
     some._commit(cast(Any, frame), "query", 0, ())
@@ -75,7 +75,7 @@ def test_a_range_for_each_interval_that_is_missing() -> None:
 
 def test_a_topic_made_anew_is_refused() -> None:
     check_topic_ids({"t": "a"}, {"t": "a", "new": "b"})
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         check_topic_ids({"t": "a"}, {"t": "b"})
 
 

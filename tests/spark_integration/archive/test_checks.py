@@ -1,4 +1,4 @@
-"""Where a run begins that has no checkpoint, and what it tells before it begins."""
+"""Where a run without a checkpoint begins, and its warnings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ EARLIEST = {"startingOffsets": "earliest", "subscribe": "t"}
     [(0, -2), (9, -2), (10, 20), (19, 20), (20, -2), (25, -2), (30, 40), (40, -2)],
 )
 def test_the_earliest_offset_that_the_archive_lacks(earliest: int, first: int) -> None:
-    """What lies between the intervals is read, and nothing before the interval that has the earliest offset."""
+    """Gaps between the intervals are read, and nothing before the interval that holds the earliest offset."""
     archived = manifest((ONE, 10, 20), (ONE, 30, 40), (OTHER, 0, 7))
     assert starting(EARLIEST, archived, {ONE: earliest}) == {"0": first, "1": 7, "2": -2}
 
@@ -62,7 +62,7 @@ def test_the_latest_offset_is_where_the_archive_ends() -> None:
 
 @pytest.mark.parametrize(("offsets", "first"), [("latest", 40), ("earliest", 40)])
 def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) -> None:
-    """Spark refuses offsets that name others."""
+    """Spark rejects offsets that name other partitions."""
     source = {"assign": '{"t": [0]}', "startingOffsets": offsets}
     assert starting(source, manifest((ONE, 0, 40), (OTHER, 0, 5)), {}) == {"0": first}
 

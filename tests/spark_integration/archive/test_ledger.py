@@ -1,4 +1,4 @@
-"""An archive killed at each change of its folder, or overtaken there by another run, has each offset once."""
+"""An archive that is killed or overtaken at each change of its folder has each offset once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STORES = [Folder, Rows, Forgetful]
 
 
 def at_change(number: int, what: Callable[[], None]) -> Callable[[], None]:
-    """Do *what* before the change of that number, once."""
+    """Call *what* once, before the change of that number."""
     left = [number]
 
     def before_change() -> None:
@@ -54,7 +54,7 @@ def run(memory: Memory, store: Any, before_change: Callable[[], None] = lambda: 
 
 
 def changes(store: Any) -> int:
-    """Count the changes of a run that nothing happens to."""
+    """Return the number of changes of an undisturbed run."""
     counted: list[None] = []
     run(Memory(), store, lambda: counted.append(None))
     return len(counted)
@@ -115,7 +115,7 @@ def test_files_that_were_not_committed_are_seen_by_nobody_who_reads_the_manifest
 
 
 def test_overtaken_at_each_change() -> None:
-    """Another run archives all that is left; the first may commit no more, and leaves nothing of its own."""
+    """Another run archives the rest; the first may commit no more, and leaves nothing behind."""
     refused = 0
     for number in range(changes(Folder)):
         memory = Memory()
@@ -156,7 +156,7 @@ def nothing() -> None:
 
 
 def test_two_idle_runs_write_at_the_same_time() -> None:
-    """Both want the same number, as neither had begun to write when the other started; one of them is killed."""
+    """Both want the same number, since neither had written when the other started; one of them is killed."""
     refused = 0
     for number in range(12):
         for other in range(12):
@@ -181,7 +181,7 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
 
 
 def overwrite(memory: Memory, name: str) -> None:
-    """Put another run's commit there, as a rename does on a local disk that has just found the name free."""
+    """Put another run's commit there, like a rename on a local disk that has just found the name free."""
     there = parse_commit(memory.read(name))
     memory.held[name] = replace(there, run_id="other", files=()).as_json()
 
@@ -218,7 +218,7 @@ def test_a_long_manifest_is_made_short(store: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -> None:
-    """Both had planned offsets from 0 on; the table knows the second, and has nothing of what the first had more."""
+    """Both had planned offsets from 0 on; the table has the mark of the second, and nothing more of the first."""
     memory = Memory()
     store = Rows(memory)
     longer, shorter = (
@@ -240,8 +240,8 @@ def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> Non
 
     def check(_: Any) -> None:
         if seen(memory):
-            raise PipelineError("made anew")
+            raise PipelineError("recreated")
 
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         ledger.commit(cast(Any, [0, 1, 2]), draft, check)
     assert not memory.exists(commit_path(draft))

@@ -1,4 +1,4 @@
-"""What an archive works out: what of a batch is missing, which files are due to be merged, sizes."""
+"""The computations of an archive: missing parts of a batch, files to merge, sizes."""
 
 from __future__ import annotations
 

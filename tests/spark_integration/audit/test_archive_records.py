@@ -1,4 +1,4 @@
-"""What an archive's manifest says that there should be, and when it came."""
+"""The records and times that an archive's manifest names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_integration.topics.offsets import RecordSpan
 
 
 def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
-    """A commit of a partition's ranges, written at its number times 1,000."""
+    """A commit of a partition's ranges; its time is its number times 1,000."""
     told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
     return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=told)
 
@@ -31,7 +31,7 @@ def files(number: int, *names: str) -> ArchiveManifest:
 
 
 def test_what_a_commit_has_added_to_what_was_there() -> None:
-    """The second reads from the beginning on, and the third reads everything once more."""
+    """The second commit reads from the beginning on, and the third reads everything again."""
     manifest = table(commit(1, (100, 500)), commit(2, (0, 600)), commit(3, (0, 600)))
     edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
     assert sorted(edges) == [(0, 1, 2_000), (100, 0, 1_000), (500, 1, 2_000)]
@@ -47,7 +47,7 @@ def test_a_merge_no_longer_tells_when() -> None:
 def seen(
     monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], there: dict[str, int]
 ) -> tuple[ArchiveManifest, dict[str, Any]]:
-    """Look for the files of an archive whose manifest is another one each time that it is read."""
+    """Look for the files of an archive whose manifest changes with each read."""
     left = list(manifests)
     monkeypatch.setattr(archives, "read_manifest", lambda *_: left.pop(0) if len(left) > 1 else left[0])
     monkeypatch.setattr(archives, "data_file_sizes", lambda *_: there)
@@ -61,7 +61,7 @@ def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.Monke
 
 
 def test_files_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a batch was added meanwhile, and where others were merged."""
+    """Even if a batch is added meanwhile, or other files are merged."""
     before, after = files(1, "a", "b"), files(2, "a", "b", "c")
     manifest, gone = seen(monkeypatch, [before, after], {"b": 9, "c": 10})
     assert manifest is before

@@ -1,4 +1,4 @@
-"""Why offsets have no record: by the batches that a broker's log holds there."""
+"""Offsets without a record, explained by the batches in a broker's log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLA
 from spark_integration.audit.log_batches import LogBatch, parse_batches
 from spark_integration.topics.offsets import TopicPartition
 
-# Records 0-9 of which 4 is gone, a marker at 10, records 11-12, nothing at 13-15, a marker at 16, records 17-20.
+# Records 0-9 without 4, a marker at 10, records 11-12, nothing at 13-15, a marker at 16, records 17-20.
 LOG = [
     LogBatch(0, 9, False),
     LogBatch(10, 10, True),
@@ -22,7 +22,7 @@ LOG = [
 
 
 class Log:
-    """A log that answers with so many batches at once, and counts how often it was asked."""
+    """A log that returns this many batches at once, and counts the requests."""
 
     def __init__(self, batches: Collection[LogBatch] | None, at_once: int) -> None:
         self.batches = batches
@@ -71,7 +71,7 @@ def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
 
 
 def test_headers_of_batches() -> None:
-    """Two batches of records, a control batch, and one that was cut off behind its header."""
+    """Two batches of records, a control batch, and one that is cut off after its header."""
     first, second = build([b"a", b"b", b"c"]), patched(build([b"d"]), 0, "q", 3)
     control = patched(patched(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
     cut_off = patched(build([b"f", b"g"]), 0, "q", 5)[:40]

@@ -1,4 +1,4 @@
-"""What is said where a broker, or Kafka's client, cannot be asked for batches."""
+"""Messages if a broker, or Kafka's client, does not return batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_integration.topics.offsets import TopicPartition
 
 
 class Anything:
-    """Stands for a JVM and a cluster: has every name, and is of release 0.8 and at h:1."""
+    """Stands for a JVM and a cluster: has every attribute, is of release 0.8 and at h:1."""
 
     bootstrap = "h:1"
 
@@ -32,7 +32,7 @@ class JavaError(Py4JJavaError):  # type: ignore[misc]
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
-    """Ask where this failure comes of it."""
+    """Fetch with this failure as the result."""
     anything: Any = Anything()
 
     def fail(*_: object) -> None:
@@ -53,6 +53,6 @@ def test_a_broker_that_refuses_the_credentials(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_client_that_cannot_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What py4j says of a method that is not there is no exception of Java's."""
+    """py4j's exception for a missing method is none of Java's."""
     with pytest.raises(PipelineError, match=r"^Kafka's client 0\.8 cannot ask for batches.*give --examine 0"):
         asked(monkeypatch, Py4JError("org.apache.kafka.clients.X.y does not exist in the JVM"))

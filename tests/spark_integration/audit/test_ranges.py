@@ -1,4 +1,4 @@
-"""Which offsets an audit reads, by what a cluster answers."""
+"""The offsets that an audit reads, from a cluster's responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 class Answers(Cluster):
-    """Two partitions with records from offset 5 to 40, of which the committed go to 20 in the first."""
+    """Two partitions with records from offset 5 to 40; in the first one they are committed up to 20."""
 
     bootstrap = "h:1"
 
@@ -66,12 +66,12 @@ def test_offsets_that_are_said() -> None:
 
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets", "endingOffsetsByTimestamp"])
 def test_a_partition_of_which_nothing_is_said(option: str) -> None:
-    with pytest.raises(PipelineError, match=f"--{option} says nothing of partition 1 of t: add it"):
+    with pytest.raises(PipelineError, match=f"--{option} lacks partition 1 of t: add it"):
         resolve_ranges(Answers({9: {}}), {**COMMITTED, option: '{"t":{"0":9}}'})
 
 
 def test_what_lies_beyond_a_range() -> None:
-    """The first goes on behind what is committed, the second begins with its first record and ends with its last."""
+    """The first partition continues after the committed records; the second is read from its first to its last record."""
     assert find_cuts(Answers(), {ZERO: ReadRange(5, 20), ONE: ReadRange(0, 40)}) == PlaceCuts(
         before={ZERO}, behind={ZERO}
     )

@@ -1,4 +1,4 @@
-"""What goes wrong in the demo ends it with a sentence: a member that fails, a topic that is there, a broker that is not."""
+"""Failures of the demo end it with a sentence: a member that fails, an existing topic, a missing broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_integration.errors import PipelineError
 
 
 class Member:
-    """A consumer that never gets anything; the second one fails where *fails* says."""
+    """A consumer that receives nothing; the second one fails at the step *fails*."""
 
     fails = "poll"
     made = 0
@@ -47,7 +47,7 @@ class Member:
 
 @pytest.mark.parametrize("step", ["subscribe", "poll", "commit"])
 def test_a_member_that_fails_ends_all(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """The others waited for it to commit, for ever."""
+    """The other members would wait for its commit for ever."""
     monkeypatch.setattr(Member, "fails", step)
     monkeypatch.setattr(Member, "made", 0)
     monkeypatch.setattr(consume, "KafkaConsumer", Member)
@@ -57,7 +57,7 @@ def test_a_member_that_fails_ends_all(monkeypatch: pytest.MonkeyPatch, step: str
 
 
 class Admin:
-    """Answers with a failure, or leaves open."""
+    """Responds with a failure, or not at all."""
 
     failure: Exception
 

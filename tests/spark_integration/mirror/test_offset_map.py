@@ -1,4 +1,4 @@
-"""What the offset map of a mirror says of where a source's offset is."""
+"""The offset map of a mirror, and the bounds of a source's offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mirror does of topics that come, go, or were made anew: it refuses before anything would be left out."""
+"""A mirror of topics that are added, removed, or recreated rejects whatever would lose records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDERS = TopicPartition("orders", 0)
 
 
 class FakeCluster:
-    """An Admin client over topics of one partition; the first *late* descriptions know none of them."""
+    """An Admin client over topics of one partition; the first *late* descriptions lack them all."""
 
     def __init__(self, bootstrap: str, *topics: TopicDescription) -> None:
         self.bootstrap = bootstrap
@@ -54,7 +54,7 @@ class FakeCluster:
 
 
 class FakeMap:
-    """An offset map; *written* are the pairs that were."""
+    """An offset map; *written* are its pairs."""
 
     topic = "map"
 
@@ -96,7 +96,7 @@ def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
         # The map may be lost, and the target full.
         ([], EARLIEST),
         ([link(target_id="old")], EARLIEST),
-        # What the target has is an earlier topic's.
+        # The target's records are an earlier topic's.
         ([link("old")], LATEST),
     ],
 )
@@ -111,9 +111,9 @@ def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
     [(link("old"), "topic orders on a:1"), (link(target_id="old"), "topic orders on b:1")],
 )
 def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
-    """Its records before the checkpoint's offset would never come."""
+    """Its records before the checkpoint's offset would never be mirrored."""
     scene = Scene(before)
-    with pytest.raises(PipelineError, match=rf"^{told} was deleted and made anew, .* give a new --checkpointLocation$"):
+    with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
         scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
     # A new checkpoint.
@@ -123,11 +123,12 @@ def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) ->
 
 
 def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
-    """What the target lacks would never come; where only the map is lost, there is something."""
+    """The target would never get what it lacks; if only the map is lost, it has records."""
     scene = Scene()
     scene.there.latest = 0
     with pytest.raises(
-        PipelineError, match=r"^topic orders on b:1 has nothing of what the checkpoint says was mirrored"
+        PipelineError,
+        match=r"^topic orders on b:1 holds no records, though the checkpoint says that some were mirrored",
     ):
         scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
@@ -144,7 +145,7 @@ def test_a_known_topic_is_gone_on_with() -> None:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Let a batch move `orders` from 0 to 5; what is written of it is told."""
+    """Let a batch move `orders` from 0 to 5; return what it writes."""
     monkeypatch.setattr(batches, "read_planned_batch", lambda *_: PlannedBatch({ORDERS: -2}, {ORDERS: 5}, 0, 0))
     monkeypatch.setattr(batches, "POLL_S", 0)
     ends: list[Any] = []
@@ -179,14 +180,14 @@ def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
 
 
 def test_what_a_mirror_made_is_refused_by_name() -> None:
-    told = r"^orders is what a mirror made of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
+    told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
     with pytest.raises(PipelineError, match=told):
         Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 
 
 @pytest.mark.parametrize(("back", "names"), [(BACK._replace(target_id="old"), {}), (BACK, {"orders": "goods"})])
 def test_what_is_mirrored_though_a_mirror_made_its_like(back: MirrorLink, names: dict[str, str]) -> None:
-    """A topic of the same name that was made anew; one that goes back to its own name."""
+    """A recreated topic of the same name, and a mirror that goes back to its own name."""
     scene = Scene(back=[back], names=TargetNames("", names))
     scene.batches.learn_topics(["orders"], {})
     assert {one.topic for one in scene.map.written} == {"orders"}
@@ -204,7 +205,7 @@ def test_a_topic_that_forgets_is_no_offset_map() -> None:
 
 
 def test_nothing_splits_a_partition() -> None:
-    """Neither is it offered, nor taken in another case, as Spark would."""
+    """The option is not offered, and rejected in any case, since Spark ignores case."""
     assert "minPartitions" not in {parameter.name for parameter in command.params}
     nothing: Any = None
     with pytest.raises(PipelineError, match=r"^minpartitions would mix up the order of a partition"):

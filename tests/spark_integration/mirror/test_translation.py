@@ -1,4 +1,4 @@
-"""Where a consumer group goes on in a mirror, as far as no record has to be read for it."""
+"""The offsets at which a consumer group continues in a mirror, as far as no record has to be read for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_group_with_members_is_refused_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "Cluster", Busy)
     spark: Any = None
     with pytest.raises(
-        PipelineError, match=r"^group g has 2 members on b:1, whose offsets they commit: end them first"
+        PipelineError, match=r"^group g has 2 members on b:1, and only they may commit its offsets: end them first"
     ):
         translate(spark, {}, {}, "g")
     with pytest.raises(PipelineError, match=r"^group g has committed nothing"):

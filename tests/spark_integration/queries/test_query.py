@@ -1,4 +1,4 @@
-"""Triggers, and how a query that runs on is ended."""
+"""Triggers, and the end of a query that runs on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose dead letters a ledger is of."""
+"""The topic of a ledger, and the letters of killed runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_integration.topics.offsets import Offsets, TopicPartition
 
 
 class Memory:
-    """A folder in the place of Hadoop's."""
+    """A folder in memory instead of Hadoop's."""
 
     uri = "memory:/ledger"
 
@@ -54,7 +54,7 @@ def test_a_ledger_is_of_one_topic_whatever_its_name(monkeypatch: pytest.MonkeyPa
 
 
 class Frame:
-    """A frame in the place of Spark's, of which nothing is asked here."""
+    """A frame that is never computed."""
 
     def unionByName(self, _: Frame) -> Frame:
         return self

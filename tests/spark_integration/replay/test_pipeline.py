@@ -1,4 +1,4 @@
-"""What a replay is asked for, and its pace."""
+"""The selection of a replay, and its pace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_integration.topics.offsets import TopicPartition
 
 
 class Clock:
-    """Time that passes where somebody waits, and in the work between."""
+    """A clock that advances while somebody waits, and in the work between."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""What a rollup's options mean, and which are refused."""
+"""The meaning of a rollup's options, and the rejected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file of classes a session is told of."""
+"""The file of classes that a session uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How jars are fetched: the files for Maven and Ivy, Java's releases, and what is said when it fails."""
+"""Fetching of jars: the files for Maven and Ivy, Java's releases, and messages of failures."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_complaint_is_the_first_line_that_complains(output: str, told: str) -> N
 
 
 def fetch_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str) -> Sequence[Path]:
-    """Fetch with a programme mvn that runs *script*, in which FOLDER is where the jars belong."""
+    """Fetch with a program mvn that runs *script*, in which FOLDER stands for the folder of the jars."""
     find = 'for each in "$@"; do case $each in -DoutputDirectory=*) FOLDER=${each#*=};; esac; done; '
     mvn = make_program(tmp_path / "bin", "mvn", find + script)
     monkeypatch.setenv("PATH", f"{mvn.parent}:/usr/bin:/bin")

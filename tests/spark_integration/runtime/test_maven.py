@@ -1,4 +1,4 @@
-"""A folder that is built once: whole or not at all."""
+"""Folders that are built once, completely or not at all, and jars fetched by Maven."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_missing_program_is_named_with_what_to_install(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A Maven that prints control sequences, as the real one does where it is told to be quiet."""
+    """A Maven that prints control sequences, like the real one even when it is told to be quiet."""
     script = tmp_path / "bin" / "mvn"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\nprintf '\\033[0m\\033[0m'\n")

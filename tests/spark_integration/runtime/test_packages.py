@@ -1,4 +1,4 @@
-"""Which jars go with which Spark, and what is said where none do."""
+"""The jars of each release of Spark, and the messages if there are none."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_spark_without_a_kafka_source_is_told_which_have_one(spark: str) -> None
 def test_spark_of_another_scala_is_told_both() -> None:
     with pytest.raises(PipelineError) as told:
         package_coordinates(of("3.5.1", "2.13"), "kafka")
-    assert "Spark 3.5.1 was made with Scala 2.13" in str(told.value)
+    assert "Spark 3.5.1 was built with Scala 2.13" in str(told.value)
     assert "Scala 2.12" in str(told.value)
 
 
@@ -100,7 +100,7 @@ def test_spark_is_known_by_the_jar_of_its_core(tmp_path: Path) -> None:
 
 
 def test_folder_without_spark_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match=f"{tmp_path} holds no jars of Spark: install pyspark anew, or unset SP"):
+    with pytest.raises(PipelineError, match=f"{tmp_path} holds no jars of Spark: reinstall pyspark, or unset SP"):
         read_installation(tmp_path)
 
 

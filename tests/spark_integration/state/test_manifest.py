@@ -1,4 +1,4 @@
-"""Offset ranges joined and taken from each other, commits written and read back, commits that are missing."""
+"""Ranges joined and subtracted, commits written and read back, and missing commits."""
 
 from __future__ import annotations
 

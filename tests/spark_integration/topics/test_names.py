@@ -1,4 +1,4 @@
-"""What a topic is called in a target."""
+"""Names of topics in a target."""
 
 from __future__ import annotations
 

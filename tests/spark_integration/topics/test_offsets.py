@@ -1,4 +1,4 @@
-"""Offsets as Spark writes them."""
+"""Offsets in Spark's JSON, and their differences."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def test_what_are_no_offsets(text: str) -> None:
 def test_distance() -> None:
     assert count_offsets_between({A0: 3, A1: 5}, {A0: 10, A1: 5}) == 7
     assert count_offsets_between({A0: 3}, {A0: 3, B0: 4}) == 4
-    # One that went back, as its topic was made anew, makes up for no other.
+    # A partition whose topic was recreated went back, and does not offset another one.
     assert count_offsets_between({A0: 9, A1: 0}, {A0: 1, A1: 2}) == 2

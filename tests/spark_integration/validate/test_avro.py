@@ -1,4 +1,4 @@
-"""Avro's types as Spark's, read back from what fastavro writes, under schema resolution."""
+"""Avro's types as Spark's, read back from fastavro's encoding, under schema resolution."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def written(kind: Any, value: Any) -> bytes:
 
 
 def round_trip(kind: Any, value: Any) -> tuple[str, Any]:
-    """Write and read a value; return its type in Spark and what pyarrow holds of it."""
+    """Write and read a value; return its type in Spark and the value that pyarrow holds."""
     avro = AvroDecoder(schema(record(a=kind)))
     decoded = avro.decode(written(record(a=kind), {"a": value}), None)
     held = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
@@ -183,7 +183,7 @@ def test_what_cannot_be_read(payload: bytes, writer: Schema | None, reason: str)
 
 
 def test_types_of_other_schemas() -> None:
-    """What a registry's references name, itself named by others."""
+    """Types from a registry's references, which other schemas name."""
     middle = json.dumps({"type": "record", "name": "Middle", "fields": [{"name": "p", "type": "Point"}]})
     top = Schema("AVRO", json.dumps(record(m="Middle")), (("Point", json.dumps(POINT)), ("Middle", middle)))
     avro = AvroDecoder(top)

@@ -1,4 +1,4 @@
-"""Avro's bytes read under schema resolution: unions, defaults, logical types, types of other schemas, and what no writer writes."""
+"""Avro's bytes under schema resolution: unions, defaults, logical types, types of other schemas, damaged bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NUMBERS = ["null", "int", "long", "float", "double", "string", "boolean"]
     [(2, 5), (2, 2**40), (4, 0.5), (4, 3.141592653589793), (5, "x"), (6, True)],
 )
 def test_a_branch_of_a_union_is_the_one_that_was_written(branch: int, value: Any) -> None:
-    """Of int and long it is the long, as Python does not tell them apart."""
+    """Of int and long it is the long, since Python has one type for both."""
     kind = record(a=NUMBERS)
     payload = bytes([branch * 2]) + written(NUMBERS[branch], value)
     found = AvroDecoder(schema(kind)).decode(payload, None)["a"]
@@ -122,7 +122,7 @@ def test_defaults(kind: Any, default: Any, held: Any) -> None:
 
 
 def test_several_types_of_other_schemas_in_one_topic() -> None:
-    """What a registry calls an event of several kinds: a union of references alone."""
+    """A registry's form of several kinds of events in one topic: a union of references."""
     one, two = ({"type": "record", "name": f"com.x.{name}", "fields": POINT["fields"]} for name in "AB")
     references = (("a", json.dumps(one)), ("b", json.dumps(two)))
     union = Schema("AVRO", '["com.x.A", "com.x.B"]', references)

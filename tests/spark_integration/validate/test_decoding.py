@@ -1,4 +1,4 @@
-"""What one value does to its batch: it is decoded or a dead letter, and what it differs in is told once and not without bound."""
+"""The effect of one value on its batch: it is decoded or a dead letter, and its differences are reported once."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def json_plan(kind: StructType) -> DecodingPlan:
 
 
 def tallied(decoder: BatchDecoder, *values: bytes | None) -> tuple[list[Any], BatchCounts]:
-    """Return the reasons of an Arrow batch of values, and what it comes to."""
-    batch = decoder.batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
+    """Return the reasons of an Arrow batch of values, and its counts."""
+    batch = decoder.decode_batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
     return batch.column("reason").to_pylist(), parse_tally(dict(batch.column("tally")[0].as_py()))
 
 
 def reasons_of(decoder: BatchDecoder, *values: bytes | None) -> list[Any]:
-    return [decoder.value(value, BatchDrift()).reason for value in values]
+    return [decoder.decode_value(value, BatchDrift()).reason for value in values]
 
 
 def test_a_value_that_a_library_fails_on_is_malformed() -> None:
-    """Each of them raised something of its own, and stopped the query for ever."""
+    """Each of these values made a library raise something of its own, which would stop the query for ever."""
     properties = {name: {"type": "integer"} for name in "abc"}
     judge = BatchDecoder(DecodingPlan("json", "plain", Schema("JSON", json.dumps({"properties": properties}))), {})
     assert reasons_of(judge, b'{"a": 1, "\\ud83d": 1}', b'{"a": 1}') == ["malformed", None]
@@ -60,12 +60,12 @@ def test_numbers_that_no_column_holds() -> None:
 
 
 def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What speaks of the registry or of memory ends the batch."""
+    """A failure of the registry, or of memory, ends the batch."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     for problem in (PipelineError("no"), MemoryError()):
         monkeypatch.setattr(decoder._format, "decode", raising(problem))
         with pytest.raises(type(problem)):
-            decoder.value(b"{}", BatchDrift())
+            decoder.decode_value(b"{}", BatchDrift())
 
 
 def raising(problem: Exception) -> Callable[..., Any]:
@@ -76,7 +76,7 @@ def raising(problem: Exception) -> Callable[..., Any]:
 
 
 def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
-    """Objects that are keyed by ids bring new paths with each record; a key may be long."""
+    """Objects that are keyed by ids have new paths in each record, and a key may be long."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     total = BatchCounts()
     told: list[str] = []
@@ -107,7 +107,7 @@ def framed(schema_id: int, payload: bytes) -> bytes:
 
 
 def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Registered between a kill and the restart it would make a good record of what has a dead letter already."""
+    """A schema that is registered between a kill and a restart makes no dead letter a good record as well."""
     known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
     monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: registered(known, number))
     plan = DecodingPlan("avro", "confluent", AVRO, None, REGISTRY)
@@ -118,10 +118,10 @@ def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monke
     known[77] = known[78] = known[4_000_000_000] = AVRO
     assert reasons_of(BatchDecoder(plan, {77: AVRO}, begun.refused), *values) == reasons
     assert reasons_of(BatchDecoder(plan, {}), *values) == [None, None, None, "malformed"]
-    # And what was known is no dead letter the second time.
+    # A schema that was known is no dead letter the second time.
     del known[1]
     with pytest.raises(RegistryError, match="has no schema 1 any more"):
-        BatchDecoder(plan, {}, begun.refused).value(values[0], BatchDrift())
+        BatchDecoder(plan, {}, begun.refused).decode_value(values[0], BatchDrift())
 
 
 def registered(known: Mapping[int, Schema], number: int) -> Schema:
@@ -133,7 +133,7 @@ def registered(known: Mapping[int, Schema], number: int) -> Schema:
 def test_a_key_in_brackets_is_told_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rich took it for the end of a style that never began, and the query stopped for ever."""
+    """As markup it would be the end of a style that never began, which Rich rejects."""
     from spark_integration.queries.console import say
 
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
@@ -151,7 +151,7 @@ def test_a_key_in_brackets_is_told_as_it_is(
 
 
 class Checkpointed:
-    """A frame of which nothing is asked."""
+    """A frame that is never computed."""
 
     def select(self, *_: Any) -> Checkpointed:
         return self

@@ -1,4 +1,4 @@
-"""JSON Schema: types, and values that are against it."""
+"""JSON Schema: types, and values that violate it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON read as Spark's types: what fits, what does not and why, and what differs from the schema."""
+"""JSON read as Spark's types: values that fit, values that do not and why, and differences from the schema."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 def drift_of_values(kind: DataType, *values: Any) -> dict[str, int]:
-    """Return what is told of values, of which those that are no value of the type are dead letters."""
+    """Return the differences of values, some of which are dead letters."""
     seen = BatchDrift()
     for value in values:
         drift, good = RecordDrift(), True
@@ -157,14 +157,14 @@ LONG = LongType()
         (struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
         (struct(a=LONG), [{}, {}], {"missing value.a": 2}),
         (struct(a=LONG), [{}, {"a": None}], {}),
-        # In records that are dead letters fields may be missing as they are broken.
+        # In records that are dead letters, fields may be missing because the record is damaged.
         (struct(x=LONG, n=LONG), [{"n": "no"}, {"n": "no"}, {"x": 1, "n": 1}], {"changed value.n": 2}),
         (struct(x=LONG, n=LONG), [{"n": 1}, {"x": 1, "n": "no"}], {"missing value.x": 1, "changed value.n": 1}),
         # Once for a record, however many items it has.
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, *[{"i": [{"b": 1}]}] * 50], {}),
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, {"i": [{}]}], {"missing value.i[].b": 2}),
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{"b": 1}, {}]}], {}),
-        # Where the parent is not there nothing can be in it.
+        # A missing object has no fields that could be missing.
         (struct(o=struct(b=LONG)), [{"o": None}, {"o": {}}, {"o": None}], {"missing value.o.b": 1}),
         (struct(o=struct(b=LONG)), [{"o": None}], {}),
         (

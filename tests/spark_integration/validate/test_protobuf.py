@@ -1,4 +1,4 @@
-"""Protobuf's types as Spark's, read back from what the protobuf package writes, framed and plain."""
+"""Protobuf's types as Spark's, read back from the protobuf package's encoding, framed and plain."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_types() -> None:
 
 
 def test_what_was_not_set() -> None:
-    """Without presence there is the default of the type; with it, null."""
+    """Without presence a field has the default of its type; with presence it is null."""
     found = held(ProtobufDecoder(proto(ALL), None, framed=False), b"")
     nulls = {name for name, value in found.items() if value is None}
     assert nulls == set("kopqrstuw")
@@ -106,7 +106,7 @@ def test_another_version_is_read_by_numbers() -> None:
     [(b"\0", "shop.Event"), (b"\2\0", "shop.Event"), (b"\2\2", "shop.Second"), (b"\4\2\0", "shop.Second.Deep")],
 )
 def test_message_indexes(indexes: bytes, name: str) -> None:
-    """Zigzag varints, 0 alone for the first message."""
+    """Zigzag varints; 0 alone stands for the first message."""
     value, _ = ProtobufDecoder(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
     assert value is not None
     other = ProtobufDecoder(proto(NEW), None, framed=True)
@@ -210,7 +210,7 @@ def test_any_of_an_unknown_message() -> None:
 
 @pytest.mark.parametrize("inner", [False, True])
 def test_a_message_that_json_cannot_hold(inner: bool) -> None:
-    """NaN in a Struct, and a time that is none within a type within itself."""
+    """NaN in a Struct, and an invalid time within a recursive type."""
     descriptor = schema_descriptors(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
     if inner:

@@ -1,4 +1,4 @@
-"""What is told of an audit: the verdict, the table, the report, and which places in a record there are."""
+"""The output of an audit: verdict, table, report, and places in a record."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
 
 
 def test_the_table() -> None:
-    """The verdict first; of 30 gaps three are told, and that they are not all."""
+    """The verdict comes first; three of 30 gaps are listed, and the table says that there are more."""
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(render_summary(summary(failed_on=["gap: 30"])))
     lines = [line.rstrip() for line in console.export_text().splitlines()]
@@ -111,7 +111,7 @@ def test_a_report_of_nothing() -> None:
 
 @pytest.mark.parametrize("strange_ms", [START_MS * 1_000, 2**63 - 1, -1, -(2**63)])
 def test_a_time_that_is_none(strange_ms: int) -> None:
-    """It is shown as a number, and neither has a place in a plot nor makes its windows wider."""
+    """It is shown as a number, has no place in a plot, and does not widen its windows."""
     row = {**TOPICS[0], "last_ms": strange_ms}
     window = {"place": "topic", "topic": "flights", "producer": "UA", "start_ms": strange_ms, "records": 1}
     strange = summary(topics=[row], windows=[*summary().windows, window], latency_windows=[])
