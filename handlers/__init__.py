@@ -1,7 +1,7 @@
-"""The one table of what is served: API -> in which versions; `handlers/<name>.py` answers it with ``handle_<name>``.
+"""The one table of served APIs and their versions; `handlers/<name>.py` answers it with ``handle_<name>``.
 
-What ApiVersions says, what the connection parses and what the dispatcher calls all come from here. A handler and its
-messages are imported when the first request for them comes.
+ApiVersions, the connection's parser and the dispatcher all read this table. A handler and its messages are imported when
+the first request for them arrives.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafkacompat.wire.schema import Request, Response, Versions
 
 
 class Handler:
-    """How one API is served."""
+    """One API: its versions, its messages and its handler."""
 
     def __init__(self, api_key: int, versions: Versions) -> None:
         self.api_key = api_key
@@ -25,23 +25,23 @@ class Handler:
 
     @cached_property
     def handle(self) -> Callable[..., Any]:
-        """The function that answers a request."""
+        """The function that answers a request, imported at first use."""
         name = API_NAMES[self.api_key]
         function: Callable[..., Any] = getattr(import_module(f"kafkacompat.handlers.{name}"), f"handle_{name}")
         return function
 
     @cached_property
     def request(self) -> type[Request]:
-        """The class of its requests."""
+        """The API's request class."""
         return api(self.api_key).request
 
     @cached_property
     def response(self) -> type[Response]:
-        """The class of its responses."""
+        """The API's response class."""
         return api(self.api_key).response
 
     def load(self) -> None:
-        """Import, and compile for the newest version, what the first request would."""
+        """Import the handler and compile its messages for the newest version, as the first request would."""
         _ = self.handle
         reader(self.request, self.versions.last)
         steps_of_writing(self.response, self.versions.last)
@@ -114,11 +114,11 @@ HANDLERS = {key: Handler(key, Versions.parse(versions)) for key, versions in SER
 """By API key, in ascending order."""
 
 ASKED_FIRST = (3, 10, 11, 14, 12, 9, 2, 1, 8)
-"""What a consumer asks for from its start on, in that order."""
+"""The APIs that a starting consumer calls, in that order."""
 
 
-def load_ahead() -> Iterator[None]:
-    """Load that, an API a step: the first consumer would wait for it."""
+def load_consumer_apis() -> Iterator[None]:
+    """Load these APIs, one a step, so that the first consumer does not wait for imports."""
     for api_key in ASKED_FIRST:
         HANDLERS[api_key].load()
         yield

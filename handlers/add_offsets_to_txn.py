@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.fencing import in_words_of
+from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -31,9 +31,9 @@ def handle_add_offsets_to_txn(
         request.transactional_id, producer, [partition], client_version=0
     )
     if isinstance(code, Deferred):
-        return Pending(code.addCallback(_response, context.api_version), in_order=True)
-    return _response(code, context.api_version)
+        return Pending(code.addCallback(_build_response, context.api_version), in_order=True)
+    return _build_response(code, context.api_version)
 
 
-def _response(code: ErrorCode, version: int) -> AddOffsetsToTxnResponse:
-    return AddOffsetsToTxnResponse(error_code=in_words_of(code, version, PRODUCER_FENCED_VERSION))
+def _build_response(code: ErrorCode, version: int) -> AddOffsetsToTxnResponse:
+    return AddOffsetsToTxnResponse(error_code=as_fencing_code(code, version, PRODUCER_FENCED_VERSION))

@@ -2,7 +2,7 @@
 
 v2     PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
 v3     flexible
-v4     sent by brokers, for several transactions: add, or only tell what is in them (KIP-890)
+v4     sent by brokers, for several transactions: add partitions, or only verify them (KIP-890)
 v5     as v4; the broker knows TRANSACTION_ABORTABLE
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.fencing import in_words_of
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.fencing import as_fencing_code
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.topic_names import is_internal
 from kafkacompat.timers import in_turns
 from kafkacompat.transactions.answers import PartitionCodes
@@ -38,23 +38,23 @@ SEVERAL_TRANSACTIONS_VERSION = 4
 def handle_add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext, services: Services
 ) -> Pending[AddPartitionsToTxnResponse]:
-    """Add all partitions of a transaction or, if one of them cannot be, none."""
+    """Add all partitions of a transaction, or none if one of them is refused."""
     if context.api_version < SEVERAL_TRANSACTIONS_VERSION:
-        return in_order(_answer_one(_only(request), context.api_version, services))
-    return in_order(_answer(request.transactions, context.api_version, services))
+        return answer_in_order(_answer_single(_as_transaction(request), context.api_version, services))
+    return answer_in_order(_answer_several(request.transactions, context.api_version, services))
 
 
-async def _answer_one(
+async def _answer_single(
     wanted: AddPartitionsToTxnTransaction, version: int, services: Services
 ) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _added(wanted, version, services))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _add_and_report(wanted, version, services))
 
 
-async def _answer(
+async def _answer_several(
     transactions: Sequence[AddPartitionsToTxnTransaction], version: int, services: Services
 ) -> AddPartitionsToTxnResponse:
     in_turn = in_turns(services.clock, transactions)
-    adding = [Deferred.fromCoroutine(_added(each, version, services)) async for each in in_turn]
+    adding = [Deferred.fromCoroutine(_add_and_report(each, version, services)) async for each in in_turn]
     results = [
         AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=await added)
         for each, added in zip(transactions, adding, strict=True)
@@ -62,7 +62,7 @@ async def _answer(
     return AddPartitionsToTxnResponse(results_by_transaction=results)
 
 
-def _only(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+def _as_transaction(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -71,7 +71,7 @@ def _only(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
     )
 
 
-async def _added(
+async def _add_and_report(
     wanted: AddPartitionsToTxnTransaction, version: int, services: Services
 ) -> list[AddPartitionsToTxnTopicResult]:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
@@ -83,9 +83,9 @@ async def _added(
 
 
 async def _add(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:
-    partitions = _partitions(wanted.topics)
+    partitions = _list_partitions(wanted.topics)
     judged = in_turns(services.clock, partitions)
-    refused = {each: code async for each in judged if (code := _objection(each, version, services))}
+    refused = {each: code async for each in judged if (code := _check_partition(each, version, services))}
     if refused:
         return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
     producer = Producer(wanted.producer_id, wanted.producer_epoch)
@@ -96,15 +96,15 @@ async def _add(wanted: AddPartitionsToTxnTransaction, version: int, services: Se
     client_version = EPOCH_BUMP_VERSION if version >= SEVERAL_TRANSACTIONS_VERSION else 0
     added = services.coordinators.transactions.add_partitions(name, producer, partitions, client_version)
     code = await added if isinstance(added, Deferred) else added
-    return dict.fromkeys(partitions, in_words_of(code, version, PRODUCER_FENCED_VERSION))
+    return dict.fromkeys(partitions, as_fencing_code(code, version, PRODUCER_FENCED_VERSION))
 
 
-def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> dict[TopicPartition, None]:
-    """Each partition once, in the order of the request."""
+def _list_partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> dict[TopicPartition, None]:
+    """Return each partition once, in the order of the request."""
     return {(topic.name, partition): None for topic in topics for partition in topic.partitions}
 
 
-def _objection(partition: TopicPartition, version: int, services: Services) -> ErrorCode:
+def _check_partition(partition: TopicPartition, version: int, services: Services) -> ErrorCode:
     if version < SEVERAL_TRANSACTIONS_VERSION and is_internal(partition[0]):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # A client names a group instead.
     is_there = services.metadata.image.partition(*partition) is not None

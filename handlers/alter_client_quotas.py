@@ -2,13 +2,13 @@
 
 v1     flexible
 
-Quotas are stored and described; nothing is throttled yet. One bad quota leaves its entity alone, and no other.
+Quotas are stored and described; nothing is throttled yet. One invalid quota rejects its whole entity, and no other entity.
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.client_entities import Entity, make_entity
 from kafkacompat.metadata.quota_changes import QuotaAlteration
 from kafkacompat.wire.apis.alter_client_quotas import (
@@ -24,26 +24,26 @@ from kafkacompat.wire.errors import KafkaError
 def handle_alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext, services: Services
 ) -> Pending[AlterClientQuotasResponse]:
-    """Change the quotas of every entity that is well described."""
-    return in_order(_alter(request, services))
+    """Change the quotas of every valid entity."""
+    return answer_in_order(_alter_quotas(request, services))
 
 
-async def _alter(request: AlterClientQuotasRequest, services: Services) -> AlterClientQuotasResponse:
-    alterations = [_alteration(entry) for entry in request.entries]
+async def _alter_quotas(request: AlterClientQuotasRequest, services: Services) -> AlterClientQuotasResponse:
+    alterations = [_parse_alteration(entry) for entry in request.entries]
     outcomes: dict[Entity, KafkaError | None]
     try:
         outcomes = await services.controller.alter_client_quotas(alterations, validate_only=request.validate_only)
     except KafkaError as problem:
         outcomes = {alteration.entity: problem for alteration in alterations}
-    return AlterClientQuotasResponse(entries=[_entry(entity, problem) for entity, problem in outcomes.items()])
+    return AlterClientQuotasResponse(entries=[_build_result(entity, problem) for entity, problem in outcomes.items()])
 
 
-def _alteration(entry: EntryData) -> QuotaAlteration:
+def _parse_alteration(entry: EntryData) -> QuotaAlteration:
     entity = make_entity((part.entity_type, part.entity_name) for part in entry.entity)
     return QuotaAlteration(entity, [(op.key, None if op.remove else op.value) for op in entry.ops])
 
 
-def _entry(entity: Entity, problem: KafkaError | None) -> EntryResult:
+def _build_result(entity: Entity, problem: KafkaError | None) -> EntryResult:
     entry = EntryResult(
         error_message=None, entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
     )

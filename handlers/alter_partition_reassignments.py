@@ -1,9 +1,9 @@
 """AlterPartitionReassignments (key 45), v0-1: give partitions to other nodes (KIP-455).
 
-v1     whether the number of replicas may change (KIP-860)
+v1     says whether the number of replicas may change (KIP-860)
 
-With one node a partition can only be given to the node that has it, which changes nothing; so none is ever on its
-way, and there is nothing to cancel. The request's timeout has no effect.
+On a single node a partition can only be assigned to the node that has it, which changes nothing. No reassignment is ever
+in progress, so there is none to cancel. The request's timeout has no effect.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 def handle_alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, services: Services
 ) -> AlterPartitionReassignmentsResponse:
-    """Judge each reassignment."""
+    """Accept or reject each reassignment."""
     image = services.metadata.image
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_reassign(topic, wanted, image) for wanted in topic.partitions]
+                name=topic.name, partitions=[_reassign_partition(topic, wanted, image) for wanted in topic.partitions]
             )
             for topic in request.topics
         ],
     )
 
 
-def _reassign(
+def _reassign_partition(
     topic: ReassignableTopic, wanted: ReassignablePartition, image: MetadataImage
 ) -> ReassignablePartitionResponse:
     response = ReassignablePartitionResponse(partition_index=wanted.partition_index, error_message=None)
@@ -49,15 +49,17 @@ def _reassign(
         if partition is None:
             reason = f"there is no partition {topic.name}-{wanted.partition_index}"
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, reason)
-        _check(partition, wanted.replicas, image)
+        _check_reassignment(partition, wanted.replicas, image)
     except KafkaError as problem:
         response.error_code, response.error_message = problem.code, problem.detail
     return response
 
 
-def _check(partition: PartitionImage, replicas: Sequence[int] | None, image: MetadataImage) -> None:
+def _check_reassignment(partition: PartitionImage, replicas: Sequence[int] | None, image: MetadataImage) -> None:
     if replicas is None:
-        raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment is under way that could be cancelled")
+        raise KafkaError(
+            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment is in progress that could be cancelled"
+        )
     check_assignment(replicas, image.brokers.keys(), None)
     if tuple(replicas) != partition.replicas:
         reason = f"the partition is on {list(partition.replicas)} and cannot be moved to {replicas} by a single node"

@@ -1,11 +1,11 @@
-"""ApiVersions (key 18), v0-4: what is served here, in which versions.
+"""ApiVersions (key 18), v0-4: the served APIs and their versions.
 
-v3     flexible body, but always response header v0; the client says its name and version; features
+v3     flexible body, but always response header v0; the client names itself and its version; features
 v4     features whose minimum is 0 may be listed
 
-A version that we do not know is answered in the layout of v0 with error 35 and this API's own range,
-so that the client can ask again (KIP-511); the request then comes here without a body. Brokers before 2.4 name no
-range, and those of 0.9, which know no ApiVersions, leave its client without an answer.
+A request in an unknown version is answered in the layout of v0, with error 35 and this API's own range, so that the
+client can ask again (KIP-511); such a request arrives here without a body. Brokers before 2.4 name no range. Brokers of 0.9
+do not know ApiVersions and never answer.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ OWN_RANGE_RELEASE = "2.4"
 def handle_api_versions(
     request: ApiVersionsRequest | None, context: RequestContext, services: Services
 ) -> ApiVersionsResponse | None:
-    """List what is served."""
+    """List the served APIs and the supported features."""
     if request is None:
-        return _unknown_version(services)
+        return _answer_unknown_version(services)
     if context.api_version >= CLIENT_NAME_VERSION and not _is_valid(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
@@ -43,7 +43,7 @@ def handle_api_versions(
             ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
             for key, versions in sorted(services.served.items())
         ],
-        supported_features=_supported(context.api_version, services),
+        supported_features=_list_features(context.api_version, services),
         finalized_features_epoch=services.metadata.image.version if services.features else -1,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
@@ -53,8 +53,8 @@ def handle_api_versions(
     )
 
 
-def _supported(version: int, services: Services) -> list[SupportedFeatureKey]:
-    """Older clients cannot read of a feature that may be at level 0 (KAFKA-17492)."""
+def _list_features(version: int, services: Services) -> list[SupportedFeatureKey]:
+    """List features, without those whose minimum is 0 for clients that cannot parse them (KAFKA-17492)."""
     return [
         SupportedFeatureKey(name=name, min_version=SUPPORTED[name].first, max_version=SUPPORTED[name].last)
         for name in services.features
@@ -62,7 +62,7 @@ def _supported(version: int, services: Services) -> list[SupportedFeatureKey]:
     ]
 
 
-def _unknown_version(services: Services) -> ApiVersionsResponse | None:
+def _answer_unknown_version(services: Services) -> ApiVersionsResponse | None:
     if API_VERSIONS_KEY not in services.served:
         return None
     versions = services.served[API_VERSIONS_KEY]

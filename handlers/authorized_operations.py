@@ -1,6 +1,6 @@
-"""The operations a client is told it may do: all of them, while nothing is forbidden.
+"""The operations that a client is authorized for: all of them, as there is no authorizer.
 
-A set is a number with one bit an operation, by the codes of AclOperation.
+A set is a number with one bit for each operation, by the codes of AclOperation.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _CODES = {
 }
 
 
-def _bits(names: str) -> int:
+def _as_bits(names: str) -> int:
     return sum(1 << _CODES[name] for name in names.split())
 
 
-TOPIC_OPERATIONS = _bits("READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")
-CLUSTER_OPERATIONS = _bits("CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE")
-GROUP_OPERATIONS = _bits("READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")
+TOPIC_OPERATIONS = _as_bits("READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")
+CLUSTER_OPERATIONS = _as_bits("CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE")
+GROUP_OPERATIONS = _as_bits("READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")

@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: each resource by itself, as a whole or not at all."""
+"""What AlterConfigs and IncrementalAlterConfigs share: each resource changes as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Outcome = KafkaError | None
 
 
 class Resource(Protocol):
-    """A resource of either request."""
+    """A resource in either request."""
 
     resource_type: int
     resource_name: str
 
 
 class Result(Protocol):
-    """A resource's answer in either response."""
+    """A resource's result in either response."""
 
     error_code: int
     error_message: str | None
@@ -40,9 +40,9 @@ async def alter_resources(
     *,
     validate_only: bool,
 ) -> list[Outcome]:
-    """Change every resource that is named once; return what is wrong with each, in the order of the request.
+    """Change every resource that is named once; return the error of each, or None, in the order of the request.
 
-    *plan* says what to change; it raises KafkaError, and returns None for what it has done itself.
+    *plan* returns the change of a resource, or None if it has already made the change; it raises KafkaError.
     """
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     outcomes: list[Outcome] = [None] * len(resources)
@@ -50,19 +50,21 @@ async def alter_resources(
     for index, resource in enumerate(resources):
         try:
             if times[resource.resource_type, resource.resource_name] > 1:
-                reason = f"{resource.resource_name!r} is named more than once: give all its changes in one place"
+                reason = f"{resource.resource_name!r} is named more than once; send all its changes in one entry"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
             if (change := plan(resource)) is not None:
                 changes[index] = change
         except KafkaError as problem:
             outcomes[index] = problem.with_traceback(None)
-    results = await _commit(list(changes.values()), services, validate_only)
+    results = await _commit_changes(list(changes.values()), services, validate_only)
     for index, outcome in zip(changes, results, strict=True):
         outcomes[index] = outcome
     return outcomes
 
 
-async def _commit(changes: Sequence[ResourceChange], services: Services, validate_only: bool) -> Sequence[Outcome]:
+async def _commit_changes(
+    changes: Sequence[ResourceChange], services: Services, validate_only: bool
+) -> Sequence[Outcome]:
     try:
         return await services.controller.alter_configs(changes, validate_only=validate_only)
     except KafkaError as problem:
@@ -70,15 +72,15 @@ async def _commit(changes: Sequence[ResourceChange], services: Services, validat
 
 
 def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:
-    """Refuse keys that are named twice or lack the value they need; raises KafkaError INVALID_REQUEST."""
+    """Reject keys that are named twice or lack a value; raises KafkaError INVALID_REQUEST."""
     if twice := ", ".join(name for name, times in Counter(names).items() if times > 1):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs are named more than once: {twice}")
     if missing := ", ".join(without_value):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs need a value: {missing}")
 
 
-def stored_type(resource: Resource) -> ResourceType:
-    """The type of a resource whose configuration is kept; raises KafkaError INVALID_REQUEST for others."""
+def as_stored_type(resource: Resource) -> ResourceType:
+    """Return the type of a resource whose configuration is stored; raises KafkaError INVALID_REQUEST for others."""
     if resource.resource_type not in _STORED:
         known = ", ".join(f"{each.name} ({each:d})" for each in _STORED)
         reason = f"resources of type {resource.resource_type} cannot be changed here, only {known}"
@@ -86,8 +88,8 @@ def stored_type(resource: Resource) -> ResourceType:
     return ResourceType(resource.resource_type)
 
 
-def fill(results: Iterable[Result], outcomes: Iterable[Outcome]) -> None:
-    """Write what is wrong with each resource into its answer."""
+def fill_results(results: Iterable[Result], outcomes: Iterable[Outcome]) -> None:
+    """Write each resource's error into its result."""
     for result, outcome in zip(results, outcomes, strict=True):
         result.error_message = None
         if outcome is not None:

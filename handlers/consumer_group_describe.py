@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe (key 69), v0-1: consumer groups with their members (KIP-848).
 
-v1 says which protocol each member speaks. A group named several times is answered once.
+v1 names the protocol of each member. A group that the request names several times is described once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every handler is given besides its request, and what it may answer with."""
+"""What every handler receives besides its request, and the ways it may answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UnanswerableError(Exception):
-    """A request failed in a way that its response cannot say; the connection is closed."""
+    """A request failed in a way that its response cannot express; the connection is closed."""
 
 
 ResponseType_co = TypeVar("ResponseType_co", bound="Response | None", covariant=True)
@@ -33,7 +33,7 @@ ResponseType_co = TypeVar("ResponseType_co", bound="Response | None", covariant=
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The two ends of a client's connection and the listener it came in by."""
+    """Both ends of a client's connection, and its listener."""
 
     listener_name: str
     host: str
@@ -43,7 +43,7 @@ class Peer:
 
 
 class RequestContext(NamedTuple):
-    """Where a request came from and in which dialect it was asked."""
+    """The request's connection, API version and client id."""
 
     api_version: int
     client_id: str
@@ -52,10 +52,10 @@ class RequestContext(NamedTuple):
 
 @dataclass(slots=True)
 class Services:
-    """Everything a handler may ask; built once by `kafkacompat.broker`.
+    """The services that handlers call; built once by `kafkacompat.broker`.
 
-    ``served`` is what ApiVersions lists, ``features`` the levels that features are at; a listener that looks like another
-    broker has its own, and names the release.
+    ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
+    has its own, and names the release.
     """
 
     node_id: int
@@ -72,7 +72,7 @@ class Services:
     emulated: Release | None = None
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, by the clock that was passed in."""
+        """Return the milliseconds since the epoch, by the given clock."""
         return now_ms(self.clock)
 
 
@@ -80,9 +80,9 @@ class Services:
 class Pending(Generic[ResponseType_co]):
     """An answer that comes later.
 
-    The connection starts its next request at once, or behind an answer ``in_order`` when that is there, for requests whose
-    effects the next one must see; when ``settled`` fires, if that is earlier. When the client leaves, an ``abandonable``
-    answer is cancelled; everything else goes on to its end, for others depend on it.
+    The connection starts its next request at once. If the answer is ``in_order``, because the next request must see its
+    effects, the connection waits for the answer, or for ``settled`` if that fires earlier. When the client disconnects, an
+    ``abandonable`` answer is cancelled; all others complete, as other requests depend on them.
     """
 
     response: Deferred[ResponseType_co]
@@ -90,8 +90,8 @@ class Pending(Generic[ResponseType_co]):
     abandonable: bool = False
     settled: Deferred[None] | None = None
 
-    def at_once(self) -> ResponseType_co | Pending[ResponseType_co]:
-        """The answer, if it did not have to wait after all."""
+    def unwrap_if_ready(self) -> ResponseType_co | Pending[ResponseType_co]:
+        """Return the answer itself if it is already there."""
         response = self.response
         if not response.called or response.paused or isinstance(response.result, Failure):
             return self

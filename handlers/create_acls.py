@@ -1,4 +1,4 @@
-"""CreateAcls (key 30), v0-3: SECURITY_DISABLED for each, as from every Kafka without an authorizer.
+"""CreateAcls (key 30), v0-3: SECURITY_DISABLED for each, as Kafka returns without an authorizer.
 
 v1     prefixed patterns (KIP-290)
 v2     flexible
@@ -14,6 +14,6 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 def handle_create_acls(request: CreateAclsRequest, context: RequestContext, services: Services) -> CreateAclsResponse:
-    """Refuse to keep ACLs that nobody would ask."""
+    """Reject every ACL, as no authorizer would check it."""
     refusal = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
     return CreateAclsResponse(results=[refusal] * len(request.creations))

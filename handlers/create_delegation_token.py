@@ -15,7 +15,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_create_delegation_token(
     request: CreateDelegationTokenRequest, context: RequestContext, services: Services
 ) -> CreateDelegationTokenResponse:
-    """Refuse, naming the owner asked for, or the asker where none is."""
+    """Reject the request, naming the requested owner, or the requester if there is none."""
     named = bool(request.owner_principal_name)
     return CreateDelegationTokenResponse(
         error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,

@@ -3,7 +3,7 @@
 v2     flexible
 v3     quota violations are answered before they are enforced
 
-A topic is answered once its new partitions take writes; the request's timeout has no effect.
+The answer comes once the new partitions accept writes; the request's timeout has no effect.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.named_once import NAMED_TWICE, named_once
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.topic_changes import MorePartitions
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsRequest,
@@ -26,35 +26,35 @@ from kafkacompat.wire.errors import KafkaError
 def handle_create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, services: Services
 ) -> Pending[CreatePartitionsResponse]:
-    """Let every topic grow that is named once."""
-    return in_order(_create(request, services))
+    """Add partitions to every topic that the request names once."""
+    return answer_in_order(_create_partitions(request, services))
 
 
-async def _create(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
-    wanted, named_twice = named_once(request.topics)
+async def _create_partitions(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
+    wanted, named_twice = split_duplicates(request.topics)
     results: Sequence[KafkaError | None]
     try:
-        # What is not there takes no room.
+        # Partitions that already exist need no room.
         if any(topic.name in services.metadata.image.topics for topic in wanted):
             services.replica_manager.directories.check_room()
-        more = [_more(topic) for topic in wanted]
+        more = [_parse_growth(topic) for topic in wanted]
         results = await services.controller.create_partitions(more, validate_only=request.validate_only)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)
     return CreatePartitionsResponse(
         results=[
-            *(_result(topic.name, problem) for topic, problem in zip(wanted, results, strict=True)),
-            *(_result(name, NAMED_TWICE) for name in named_twice),
+            *(_build_result(topic.name, problem) for topic, problem in zip(wanted, results, strict=True)),
+            *(_build_result(name, NAMED_TWICE) for name in named_twice),
         ]
     )
 
 
-def _more(topic: CreatePartitionsTopic) -> MorePartitions:
+def _parse_growth(topic: CreatePartitionsTopic) -> MorePartitions:
     assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
     return MorePartitions(topic.name, topic.count, assignments)
 
 
-def _result(name: str, problem: KafkaError | None) -> CreatePartitionsTopicResult:
+def _build_result(name: str, problem: KafkaError | None) -> CreatePartitionsTopicResult:
     if problem is None:
         return CreatePartitionsTopicResult(name=name)
     return CreatePartitionsTopicResult(name=name, error_code=problem.code, error_message=problem.detail or None)

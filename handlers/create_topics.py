@@ -1,12 +1,12 @@
-"""CreateTopics (key 19), v0-7: make topics.
+"""CreateTopics (key 19), v0-7: create topics.
 
 v1     validate_only; error messages
 v4     counts of -1 stand for the broker's defaults
-v5     flexible; the answer tells the topic's size and configuration
+v5     flexible; the answer has the topic's size and configuration
 v6     quota violations are answered before they are enforced
-v7     the answer tells the topic's id
+v7     the answer has the topic's id
 
-A topic is answered once its leaders take writes; the request's timeout has no effect.
+The answer comes once the leaders accept writes; the request's timeout has no effect.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.named_once import NAMED_TWICE, named_once
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.apis.create_topics import (
@@ -32,30 +32,30 @@ from kafkacompat.wire.errors import KafkaError
 def handle_create_topics(
     request: CreateTopicsRequest, context: RequestContext, services: Services
 ) -> Pending[CreateTopicsResponse]:
-    """Make every topic that is named once."""
-    return in_order(_create(request, services))
+    """Create every topic that the request names once."""
+    return answer_in_order(_create_topics(request, services))
 
 
-async def _create(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
-    wanted, named_twice = named_once(request.topics)
+async def _create_topics(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
+    wanted, named_twice = split_duplicates(request.topics)
     results: Sequence[TopicImage | KafkaError]
     try:
         if any(topic.name not in services.metadata.image.topics for topic in wanted):
             services.replica_manager.directories.check_room()
-        new = [_new(topic) for topic in wanted]
+        new = [_parse_topic(topic) for topic in wanted]
         results = await services.controller.create_topics(new, validate_only=request.validate_only)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)
     entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
     return CreateTopicsResponse(
         topics=[
-            *(_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),
-            *(_failed(name, NAMED_TWICE) for name in named_twice),
+            *(_build_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),
+            *(_build_error(name, NAMED_TWICE) for name in named_twice),
         ]
     )
 
 
-def _new(topic: CreatableTopic) -> NewTopic:
+def _parse_topic(topic: CreatableTopic) -> NewTopic:
     return NewTopic(
         topic.name,
         topic.num_partitions,
@@ -65,13 +65,15 @@ def _new(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _failed(name: str, problem: KafkaError) -> CreatableTopicResult:
+def _build_error(name: str, problem: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=problem.code, error_message=problem.detail or None)
 
 
-def _result(wanted: CreatableTopic, made: TopicImage | KafkaError, entries: ConfigEntries) -> CreatableTopicResult:
+def _build_result(
+    wanted: CreatableTopic, made: TopicImage | KafkaError, entries: ConfigEntries
+) -> CreatableTopicResult:
     if isinstance(made, KafkaError):
-        return _failed(wanted.name, made)
+        return _build_error(wanted.name, made)
     overrides = {config.name: config.value for config in wanted.configs if config.value is not None}
     return CreatableTopicResult(
         name=made.name,
@@ -87,6 +89,6 @@ def _result(wanted: CreatableTopic, made: TopicImage | KafkaError, entries: Conf
                 config_source=entry.config_source,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in entries.topic(overrides)
+            for entry in entries.describe_topic(overrides)
         ],
     )

@@ -1,4 +1,4 @@
-"""DeleteAcls (key 31), v0-3: SECURITY_DISABLED for each filter, as from every Kafka without an authorizer.
+"""DeleteAcls (key 31), v0-3: SECURITY_DISABLED for each filter, as Kafka returns without an authorizer.
 
 v1     prefixed patterns (KIP-290)
 v2     flexible
@@ -14,6 +14,6 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 def handle_delete_acls(request: DeleteAclsRequest, context: RequestContext, services: Services) -> DeleteAclsResponse:
-    """Say for each filter that there are no ACLs to delete."""
+    """Return for each filter that there are no ACLs to delete."""
     refusal = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
     return DeleteAclsResponse(filter_results=[refusal] * len(request.filters))

@@ -1,10 +1,10 @@
-"""DeleteRecords (key 21), v0-2: make a partition begin later.
+"""DeleteRecords (key 21), v0-2: advance a partition's log start offset.
 
 v1     quota violations are answered before they are enforced
 v2     flexible
 
-Offset -1 stands for the high watermark. Only topics whose cleanup.policy contains "delete" may be cut.
-Of a partition named several times the last one counts.
+Offset -1 stands for the high watermark. Only topics whose cleanup.policy contains "delete" are accepted. If a partition is
+named several times, the last one counts.
 """
 
 from __future__ import annotations
@@ -27,17 +27,21 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 def handle_delete_records(
     request: DeleteRecordsRequest, context: RequestContext, services: Services
 ) -> Pending[DeleteRecordsResponse]:
-    """Move every log start offset; answer when the new ones would survive a crash."""
+    """Advance every log start offset; answer when the new ones would survive a crash."""
     wanted = {
         (topic.name, partition.partition_index): partition.offset
         for topic in request.topics
         for partition in topic.partitions
     }
-    results = [_delete(services, *name, offset) for name, offset in wanted.items()]
-    return Pending(gatherResults(results).addCallback(lambda found: _response([name for name, _ in wanted], found)))
+    results = [_delete_from_partition(services, *name, offset) for name, offset in wanted.items()]
+    return Pending(
+        gatherResults(results).addCallback(lambda found: _build_response([name for name, _ in wanted], found))
+    )
 
 
-def _delete(services: Services, topic: str, index: int, offset: int) -> Deferred[DeleteRecordsPartitionResult]:
+def _delete_from_partition(
+    services: Services, topic: str, index: int, offset: int
+) -> Deferred[DeleteRecordsPartitionResult]:
     def delete() -> Deferred[int]:
         partition = services.replica_manager.find(topic, index)
         if partition.is_internal:
@@ -52,7 +56,7 @@ def _delete(services: Services, topic: str, index: int, offset: int) -> Deferred
     )
 
 
-def _response(names: Sequence[str], results: Sequence[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+def _build_response(names: Sequence[str], results: Sequence[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
     topics: dict[str, list[DeleteRecordsPartitionResult]] = {}
     for name, result in zip(names, results, strict=True):
         topics.setdefault(name, []).append(result)

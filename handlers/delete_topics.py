@@ -1,11 +1,11 @@
 """DeleteTopics (key 20), v0-6: delete topics by name, from v6 also by id.
 
-v3     a broker that does not delete topics says so (TOPIC_DELETION_DISABLED)
+v3     a broker that does not delete topics returns TOPIC_DELETION_DISABLED
 v4     flexible
 v5     error messages; quota violations are answered before they are enforced
 v6     topics by id
 
-A topic is answered once one of its name may be made again; the request's timeout has no effect.
+The answer comes once a topic of the same name can be created again; the request's timeout has no effect.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.wire.apis.delete_topics import (
@@ -32,29 +32,29 @@ DISABLED_VERSION = 3
 def handle_delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, services: Services
 ) -> Pending[DeleteTopicsResponse] | DeleteTopicsResponse:
-    """Delete every topic that is named once and exists."""
+    """Delete every existing topic that the request names once."""
     wanted = [*(DeleteTopicState(name=name) for name in request.topic_names), *request.topics]
     if not services.config.bool("delete.topic.enable"):
         disabled = context.api_version >= DISABLED_VERSION
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
-        problem = KafkaError(code, "delete.topic.enable is false: topics are not deleted")
-        return DeleteTopicsResponse(responses=[_result(topic.name, topic.topic_id, problem) for topic in wanted])
-    return in_order(_delete(wanted, services))
+        problem = KafkaError(code, "topics cannot be deleted, as delete.topic.enable is false")
+        return DeleteTopicsResponse(responses=[_build_result(topic.name, topic.topic_id, problem) for topic in wanted])
+    return answer_in_order(_delete_topics(wanted, services))
 
 
-async def _delete(wanted: list[DeleteTopicState], services: Services) -> DeleteTopicsResponse:
-    chosen, refused = _choose(wanted, services.metadata.image)
+async def _delete_topics(wanted: list[DeleteTopicState], services: Services) -> DeleteTopicsResponse:
+    chosen, refused = _resolve_topics(wanted, services.metadata.image)
     results: Sequence[KafkaError | None]
     try:
         results = await services.controller.delete_topics(list(chosen))
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(chosen)
     pairs = zip(chosen.items(), results, strict=True)
-    deleted = [_result(name, topic_id, problem) for (topic_id, name), problem in pairs]
+    deleted = [_build_result(name, topic_id, problem) for (topic_id, name), problem in pairs]
     return DeleteTopicsResponse(responses=[*deleted, *refused])
 
 
-def _result(name: str | None, topic_id: bytes, problem: KafkaError | None) -> DeletableTopicResult:
+def _build_result(name: str | None, topic_id: bytes, problem: KafkaError | None) -> DeletableTopicResult:
     if problem is None:
         return DeletableTopicResult(name=name, topic_id=topic_id)
     return DeletableTopicResult(
@@ -62,27 +62,27 @@ def _result(name: str | None, topic_id: bytes, problem: KafkaError | None) -> De
     )
 
 
-def _choose(
+def _resolve_topics(
     wanted: list[DeleteTopicState], image: MetadataImage
 ) -> tuple[dict[bytes, str], list[DeletableTopicResult]]:
-    """Split what is wanted into topics to delete (their names by id) and refusals, one for each thing named."""
+    """Return the topics to delete (names by topic id), and an error result for every other name or id."""
     times = Counter((topic.name, topic.topic_id) for topic in wanted)
     chosen: dict[bytes, str] = {}
     refused = []
     for name, topic_id in times:
         try:
-            found = _find(name, topic_id, image, times[name, topic_id])
+            found = _resolve_topic(name, topic_id, image, times[name, topic_id])
             other = chosen.setdefault(found, image.topics_by_id[found].name)
             if times.get((None, found)) and times.get((other, ZERO_UUID)):
                 del chosen[found]
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is given by its name and by its id.")
         except KafkaError as problem:
-            refused.append(_result(name, topic_id, problem))
+            refused.append(_build_result(name, topic_id, problem))
     return chosen, refused
 
 
-def _find(name: str | None, topic_id: bytes, image: MetadataImage, times: int) -> bytes:
-    """The id of the topic that is meant."""
+def _resolve_topic(name: str | None, topic_id: bytes, image: MetadataImage, times: int) -> bytes:
+    """Return the id of the requested topic; raises KafkaError."""
     if times > 1 or (name is None) == (topic_id == ZERO_UUID):
         reason = "Each topic must be given once, by its name or by its id."
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -1,4 +1,4 @@
-"""DescribeAcls (key 29), v0-3: SECURITY_DISABLED, as from every Kafka without an authorizer.
+"""DescribeAcls (key 29), v0-3: SECURITY_DISABLED, as Kafka returns without an authorizer.
 
 v1     prefixed patterns (KIP-290)
 v2     flexible
@@ -16,5 +16,5 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_describe_acls(
     request: DescribeAclsRequest, context: RequestContext, services: Services
 ) -> DescribeAclsResponse:
-    """Say that there are no ACLs to describe."""
+    """Return that there are no ACLs to describe."""
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

@@ -1,8 +1,8 @@
-"""DescribeClientQuotas (key 48), v0-1: the quotas of the entities that a filter lets through.
+"""DescribeClientQuotas (key 48), v0-1: the quotas of the entities that match a filter.
 
 v1     flexible
 
-Each component of the filter asks for one type of entity; with `strict` an entity has no further types.
+Each component of the filter selects one type of entity; with `strict` a matching entity has no further types.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
 class MatchType(IntEnum):
-    """How a component's `match` is to be taken."""
+    """How a component's `match` applies."""
 
     EXACT = 0
     DEFAULT = 1
     ANY = 2
 
 
-class _Filter(NamedTuple):
-    """The types asked for: with the name (None is the default) that it shall have, or with any."""
+class _QuotaFilter(NamedTuple):
+    """The selected entity types, each with a required name (None is the default entity) or with any name."""
 
     named: dict[str, str | None]
     any_name: set[str]
     strict: bool
 
-    def lets_through(self, entity: Entity) -> bool:
+    def matches(self, entity: Entity) -> bool:
         names = dict(entity)
         if not self.any_name <= names.keys() or not self.named.items() <= names.items():
             return False
@@ -49,60 +49,64 @@ class _Filter(NamedTuple):
 def handle_describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext, services: Services
 ) -> DescribeClientQuotasResponse:
-    """Describe what the filter lets through, or say what is wrong with the filter."""
+    """Describe the matching entities, or return the filter's error."""
     try:
-        wanted = _filter(request)
+        wanted = _parse_filter(request)
     except KafkaError as problem:
         return DescribeClientQuotasResponse(error_code=problem.code, error_message=problem.detail, entries=None)
     clients = services.metadata.image.clients.items()
     return DescribeClientQuotasResponse(
         entries=[
-            _entry(entity, config.quotas) for entity, config in clients if config.quotas and wanted.lets_through(entity)
+            _build_entry(entity, config.quotas)
+            for entity, config in clients
+            if config.quotas and wanted.matches(entity)
         ]
     )
 
 
-def _entry(entity: Entity, quotas: Mapping[str, float]) -> EntryData:
+def _build_entry(entity: Entity, quotas: Mapping[str, float]) -> EntryData:
     return EntryData(
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
         values=[ValueData(key=key, value=value) for key, value in sorted(quotas.items())],
     )
 
 
-def _filter(request: DescribeClientQuotasRequest) -> _Filter:
-    """Read the components; raises KafkaError (INVALID_REQUEST, UNSUPPORTED_VERSION for a type that is not known)."""
-    wanted = _Filter({}, set(), request.strict)
+def _parse_filter(request: DescribeClientQuotasRequest) -> _QuotaFilter:
+    """Parse the components; raises KafkaError INVALID_REQUEST, or UNSUPPORTED_VERSION for an unknown type."""
+    wanted = _QuotaFilter({}, set(), request.strict)
     for component in request.components:
         _check_type(component, wanted)
-        if _match_type(component) == MatchType.ANY:
+        if _parse_match_type(component) == MatchType.ANY:
             wanted.any_name.add(component.entity_type)
         else:
             wanted.named[component.entity_type] = component.match
     kinds = wanted.named.keys() | wanted.any_name
     if IP in kinds and len(kinds) > 1:
-        raise _refusal(f"a filter by {IP} cannot be combined with one by {USER} or {CLIENT_ID}")
+        raise _build_error(f"a filter by {IP} cannot be combined with one by {USER} or {CLIENT_ID}")
     return wanted
 
 
-def _check_type(component: ComponentData, wanted: _Filter) -> None:
+def _check_type(component: ComponentData, wanted: _QuotaFilter) -> None:
     kind = component.entity_type
     if not kind:
-        raise _refusal("a component of the filter has an empty type")
+        raise _build_error("a component of the filter has an empty type")
     if kind in wanted.named or kind in wanted.any_name:
-        raise _refusal(f"the filter has two components for the type {kind}")
+        raise _build_error(f"the filter has two components for the type {kind}")
     if kind not in (USER, CLIENT_ID, IP):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"'{kind}' is not one of {USER}, {CLIENT_ID} and {IP}")
 
 
-def _match_type(component: ComponentData) -> MatchType:
+def _parse_match_type(component: ComponentData) -> MatchType:
     if component.match_type not in set(MatchType):
-        raise _refusal(f"{component.match_type} is no match type: {', '.join(f'{m:d} is {m.name}' for m in MatchType)}")
+        raise _build_error(
+            f"{component.match_type} is no match type: {', '.join(f'{m:d} is {m.name}' for m in MatchType)}"
+        )
     kind = MatchType(component.match_type)
     if (kind == MatchType.EXACT) == (component.match is None):
         needs = "needs a name" if kind == MatchType.EXACT else f"cannot have the name '{component.match}'"
-        raise _refusal(f"a filter for {component.entity_type} that matches {kind.name} {needs}")
+        raise _build_error(f"a filter for {component.entity_type} that matches {kind.name} {needs}")
     return kind
 
 
-def _refusal(reason: str) -> KafkaError:
+def _build_error(reason: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -1,6 +1,6 @@
 """DescribeCluster (key 60), v0-2: the cluster's id, its controller and its brokers.
 
-v1     the client says whether it wants brokers or controllers (KIP-919); ours are not reached by clients
+v1     the client requests brokers or controllers (KIP-919); clients cannot reach controllers here
 v2     fenced brokers on request; there are none
 """
 
@@ -23,12 +23,14 @@ CONTROLLERS = 2
 def handle_describe_cluster(
     request: DescribeClusterRequest, context: RequestContext, services: Services
 ) -> DescribeClusterResponse:
-    """Describe the brokers; refuse to describe anything else."""
+    """Describe the brokers; reject requests for other endpoints."""
     if request.endpoint_type == CONTROLLERS:
-        return _refuse(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's listener: ask it for brokers")
+        return _build_error(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this listener belongs to a broker and describes brokers only"
+        )
     if request.endpoint_type != BROKERS:
         reason = f"there are no endpoints of type {request.endpoint_type}"
-        return _refuse(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, reason)
+        return _build_error(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, reason)
     image = services.metadata.image
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id, controller_id=image.controller_id, endpoint_type=BROKERS
@@ -41,5 +43,5 @@ def handle_describe_cluster(
     return response
 
 
-def _refuse(code: ErrorCode, message: str) -> DescribeClusterResponse:
+def _build_error(code: ErrorCode, message: str) -> DescribeClusterResponse:
     return DescribeClusterResponse(error_code=code, error_message=message)

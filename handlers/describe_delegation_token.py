@@ -1,7 +1,7 @@
 """DescribeDelegationToken (key 41), v0-3: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, as on every PLAINTEXT listener.
 
 v2     flexible
-v3     who asked for a token (KIP-373)
+v3     the requester of a token (KIP-373)
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_describe_delegation_token(
     request: DescribeDelegationTokenRequest, context: RequestContext, services: Services
 ) -> DescribeDelegationTokenResponse:
-    """Refuse: nobody can have a token."""
+    """Reject the request: there are no tokens."""
     return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)

@@ -1,9 +1,9 @@
 """DescribeGroups (key 15), v0-6: groups with their members.
 
-v1 adds the throttle time, v3 what the client may do to a group (KIP-430), v4 instance ids (KIP-345), v5 is
-flexible. From v6 on a group that does not exist is an error (KIP-1043); before, it was only called Dead.
+v1 adds the throttle time, v3 the authorized operations (KIP-430), v4 instance ids (KIP-345); v5 is flexible. From v6 on
+an unknown group is an error (KIP-1043); earlier versions report it as Dead.
 
-A group named several times is answered once.
+A group that the request names several times is described once.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def handle_describe_groups(
     """Describe each group."""
     groups = [services.coordinators.groups.describe(group_id) for group_id in dict.fromkeys(request.groups)]
     for group in groups:
-        _in_version(group, request, context.api_version)
+        _adapt_to_version(group, request, context.api_version)
     return DescribeGroupsResponse(groups=groups)
 
 
-def _in_version(group: DescribedGroup, request: DescribeGroupsRequest, version: int) -> None:
+def _adapt_to_version(group: DescribedGroup, request: DescribeGroupsRequest, version: int) -> None:
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND and version < NOT_FOUND_VERSION:
         group.error_code = ErrorCode.NONE
     if request.include_authorized_operations and not group.error_code:

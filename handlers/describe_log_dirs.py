@@ -31,39 +31,42 @@ Wanted = Mapping[str, frozenset[int]]
 def handle_describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeLogDirsResponse]:
-    """Describe every directory, with the partitions that were asked for."""
+    """Describe every directory with the requested partitions."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     results = [
-        Deferred.fromCoroutine(_describe(each, wanted, services)) for each in services.replica_manager.directories
+        Deferred.fromCoroutine(_describe_directory(each, wanted, services))
+        for each in services.replica_manager.directories
     ]
     return Pending(gatherResults(results).addCallback(lambda found: DescribeLogDirsResponse(results=found)))
 
 
-async def _describe(directory: Directory, wanted: Wanted | None, services: Services) -> DescribeLogDirsResult:
+async def _describe_directory(directory: Directory, wanted: Wanted | None, services: Services) -> DescribeLogDirsResult:
     result = DescribeLogDirsResult(log_dir=directory.path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     if directory.offline:
         return result
     try:
         usage = await directory.disk.run(directory.storage.disk_usage)
     except Exception:
-        # A disk that cannot even be measured is told as one that failed.
+        # A disk whose size cannot be read is reported as failed.
         return result
     result.error_code = ErrorCode.NONE
     result.total_bytes, result.usable_bytes = usage
     result.is_cordoned = services.replica_manager.directories.is_cordoned(directory)
-    result.topics = await _topics(directory, wanted, services)
+    result.topics = await _describe_topics(directory, wanted, services)
     return result
 
 
-async def _topics(directory: Directory, wanted: Wanted | None, services: Services) -> list[DescribeLogDirsTopic]:
+async def _describe_topics(
+    directory: Directory, wanted: Wanted | None, services: Services
+) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    async for topic, partition in in_turns(services.clock, _partitions(directory, services)):
+    async for topic, partition in in_turns(services.clock, _describe_partitions(directory, services)):
         if wanted is None or partition.partition_index in wanted.get(topic, ()):
             topics.setdefault(topic, []).append(partition)
     return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
 
 
-def _partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
+def _describe_partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
     replicas = services.replica_manager
     for home, logs in replicas.by_directory():
         if home is directory:

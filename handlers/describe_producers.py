@@ -6,10 +6,10 @@ A partition named several times is answered once.
 from __future__ import annotations
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import check_topic_name
-from kafkacompat.storage.producers.state import Producer
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,
@@ -25,7 +25,7 @@ def handle_describe_producers(
     request: DescribeProducersRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeProducersResponse]:
     """Describe the producers of each partition, of which there may be a million."""
-    return in_order(_describe(request, services))
+    return answer_in_order(_describe(request, services))
 
 
 async def _describe(request: DescribeProducersRequest, services: Services) -> DescribeProducersResponse:

@@ -1,10 +1,10 @@
-"""DescribeQuorum (key 55), v0-2: who votes on the metadata, and how far they are (KIP-595).
+"""DescribeQuorum (key 55), v0-2: the voters of the metadata quorum and their progress (KIP-595).
 
-v1     when each replica fetched last (KIP-836)
+v1     the time of each replica's last fetch (KIP-836)
 v2     directory ids, listeners and messages (KIP-853)
 
-The metadata is no replicated log here but a store of this node's own. It is told as a quorum of this node alone: its
-"offsets" are how often the metadata was published since the start.
+Here the metadata is a store on this node, not a replicated log. The response describes a quorum of this node alone; its
+"offsets" count how often the metadata was published since the start.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kafkacompat.wire.apis.describe_quorum import (
 from kafkacompat.wire.errors import ErrorCode
 
 CONTROLLER_EPOCH = 1
-"""There has been one controller only; the metadata store names the same epoch."""
+"""There has been one controller only; the metadata store has the same epoch."""
 
 
 def handle_describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext, services: Services
 ) -> DescribeQuorumResponse:
-    """Describe the quorum, provided that it alone is asked for."""
+    """Describe the quorum, if the request names only that."""
     asked = [
         (topic.topic_name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     ]
@@ -37,7 +37,9 @@ def handle_describe_quorum(
         TopicDataResponse(
             topic_name=topic.topic_name,
             partitions=[
-                _quorum(services) if is_known else _unknown(topic.topic_name, partition.partition_index)
+                _describe_quorum(services)
+                if is_known
+                else _build_unknown_partition(topic.topic_name, partition.partition_index)
                 for partition in topic.partitions
             ],
         )
@@ -47,7 +49,7 @@ def handle_describe_quorum(
     return DescribeQuorumResponse(error_message=None, topics=topics, nodes=nodes)
 
 
-def _quorum(services: Services) -> PartitionDataResponse:
+def _describe_quorum(services: Services) -> PartitionDataResponse:
     end_offset, now_ms = services.metadata.image.version, services.now_ms()
     voter = ReplicaState(
         replica_id=services.node_id,
@@ -64,7 +66,7 @@ def _quorum(services: Services) -> PartitionDataResponse:
     )
 
 
-def _unknown(topic: str, index: int) -> PartitionDataResponse:
+def _build_unknown_partition(topic: str, index: int) -> PartitionDataResponse:
     return PartitionDataResponse(
         partition_index=index,
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -1,13 +1,13 @@
 """DescribeTopicPartitions (key 75), v0: topics in the order of their names, page by page (KIP-966).
 
-Eligible leader replicas are those outside the in-sync set that have lost nothing; there are none so far.
+Eligible leader replicas are replicas outside the ISR that have lost nothing; on a single node there are none.
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
 from kafkacompat.timers import in_turns
@@ -24,17 +24,19 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeTopicPartitionsResponse]:
-    """Describe topics from the cursor on until the page is full."""
-    return in_order(_describe(request, services))
+    """Describe topics from the cursor on, until the page is full."""
+    return answer_in_order(_describe_topics(request, services))
 
 
-async def _describe(request: DescribeTopicPartitionsRequest, services: Services) -> DescribeTopicPartitionsResponse:
+async def _describe_topics(
+    request: DescribeTopicPartitionsRequest, services: Services
+) -> DescribeTopicPartitionsResponse:
     names = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
-        return _refuse(request)
+        return _build_error(request)
     limit = max(min(services.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1)
-    page = _Page(services.metadata.image, limit, skip_unknown=not names)
+    page = _TopicPage(services.metadata.image, limit, skip_unknown=not names)
     async for name in in_turns(services.clock, sorted(names or services.metadata.image.topics)):
         if cursor is None or name >= cursor.topic_name:
             page.add(name, cursor.partition_index if cursor is not None and name == cursor.topic_name else 0)
@@ -43,14 +45,14 @@ async def _describe(request: DescribeTopicPartitionsRequest, services: Services)
     return page.response
 
 
-def _refuse(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def _build_error(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     code = ErrorCode.INVALID_REQUEST
     topics = [DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name) for topic in request.topics]
     return DescribeTopicPartitionsResponse(topics=topics)
 
 
-class _Page:
-    """An answer that takes ``limit`` partitions; ``next_cursor`` tells what did not fit."""
+class _TopicPage:
+    """A response of at most ``limit`` partitions; ``next_cursor`` is the first that did not fit."""
 
     def __init__(self, image: MetadataImage, limit: int, *, skip_unknown: bool) -> None:
         self.response = DescribeTopicPartitionsResponse()
@@ -59,14 +61,14 @@ class _Page:
         self._skip_unknown = skip_unknown
 
     def add(self, name: str, first: int) -> None:
-        """Add a topic's partitions from *first* on, as many as there is room for."""
+        """Add a topic's partitions from *first* on, as far as the page has room."""
         if self._left == 0:
             self.response.next_cursor = Cursor(topic_name=name, partition_index=0)
             return
         topic = self._image.topics.get(name)
         if topic is None:
             if not self._skip_unknown:
-                self.response.topics.append(_unknown(name))
+                self.response.topics.append(_build_unknown_topic(name))
             return
         partitions = topic.partitions[first : first + self._left]
         self._left -= len(partitions)
@@ -96,7 +98,7 @@ class _Page:
         )
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _build_unknown_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=error_of_missing(name),
         name=name,

@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65), v0: what becomes of some transactions (KIP-664)."""
+"""DescribeTransactions (key 65), v0: the states of some transactions (KIP-664)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequ
 def handle_describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeTransactionsResponse]:
-    """Describe each transactional id, and once: a transaction may be much larger than its name."""
-    return Pending(Deferred.fromCoroutine(_describe(request, services)))
+    """Describe each transactional id once, as a transaction may be much larger than its name."""
+    return Pending(Deferred.fromCoroutine(_describe_transactions(request, services)))
 
 
-async def _describe(request: DescribeTransactionsRequest, services: Services) -> DescribeTransactionsResponse:
+async def _describe_transactions(
+    request: DescribeTransactionsRequest, services: Services
+) -> DescribeTransactionsResponse:
     names = dict.fromkeys(request.transactional_ids)
     described = [services.coordinators.transactions.describe(name) async for name in in_turns(services.clock, names)]
     return DescribeTransactionsResponse(transaction_states=described)

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50), v0: which users have a password, by which mechanism; never the secrets."""
+"""DescribeUserScramCredentials (key 50), v0: the users that have a SCRAM password and its mechanisms; never the secrets."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext, services: Services
 ) -> DescribeUserScramCredentialsResponse:
-    """Describe the users asked for, or all when none is named."""
+    """Describe the requested users, or all if the request names none."""
     image = services.metadata.image
-    times = Counter(user.name for user in request.users) if request.users else dict.fromkeys(_users(image), 1)
-    return DescribeUserScramCredentialsResponse(results=[_result(image, user, times[user]) for user in times])
+    times = Counter(user.name for user in request.users) if request.users else dict.fromkeys(_list_users(image), 1)
+    return DescribeUserScramCredentialsResponse(results=[_describe_user(image, user, times[user]) for user in times])
 
 
-def _users(image: MetadataImage) -> list[str]:
-    """Everybody who has a credential."""
+def _list_users(image: MetadataImage) -> list[str]:
+    """List every user that has a credential."""
     return [dict(entity)[USER] or "" for entity, config in image.clients.items() if config.credentials]
 
 
-def _result(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:
+def _describe_user(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:
     result = DescribeUserScramCredentialsResult(user=user)
     credentials = image.clients.get(user_entity(user), ClientConfig()).credentials
     if times > 1:

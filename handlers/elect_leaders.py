@@ -3,8 +3,8 @@
 v1     unclean elections (KIP-460), and an error for the whole request
 v2     flexible
 
-With one node there is nobody else to elect: the leader is the right one, or the partition has none at all. The
-request's timeout has no effect.
+On a single node there is no other replica to elect: either the leader is the preferred one, or the partition has no
+leader at all. The request's timeout has no effect.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from kafkacompat.wire.apis.elect_leaders import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-# By election type: what a partition is told whose leader cannot be replaced by anybody.
+# By election type: the error for a partition whose leader no replica can replace.
 NOBODY_TO_ELECT = {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 1: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
 
 
 def handle_elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, services: Services
 ) -> ElectLeadersResponse:
-    """Tell of each partition why nobody is elected; of all partitions only those are told that lack a leader."""
+    """Return for each partition why no leader is elected; a request for all partitions returns only those without one."""
     image, kind = services.metadata.image, request.election_type
     everything, known = request.topic_partitions is None, kind in NOBODY_TO_ELECT
     wanted = request.topic_partitions
     if wanted is None:
-        wanted = _all(image) if known else []
+        wanted = _list_leaderless_candidates(image) if known else []
     results = [
         ReplicaElectionResult(
-            topic=topic.topic, partition_result=list(_results(topic, kind, image, skip_led=everything))
+            topic=topic.topic, partition_result=list(_report_partitions(topic, kind, image, skip_led=everything))
         )
         for topic in wanted
     ]
@@ -45,21 +45,23 @@ def handle_elect_leaders(
     return ElectLeadersResponse(error_code=code, replica_election_results=results)
 
 
-def _all(image: MetadataImage) -> list[TopicPartitions]:
+def _list_leaderless_candidates(image: MetadataImage) -> list[TopicPartitions]:
     return [
         TopicPartitions(topic=topic.name, partitions=[each.partition for each in topic.partitions])
         for topic in image.topics.values()
     ]
 
 
-def _results(topic: TopicPartitions, kind: int, image: MetadataImage, *, skip_led: bool) -> Iterable[PartitionResult]:
+def _report_partitions(
+    topic: TopicPartitions, kind: int, image: MetadataImage, *, skip_led: bool
+) -> Iterable[PartitionResult]:
     for index in topic.partitions:
-        problem = _problem(topic.topic, index, kind, image)
+        problem = _explain_refusal(topic.topic, index, kind, image)
         if not (skip_led and problem.code == ErrorCode.ELECTION_NOT_NEEDED):
             yield PartitionResult(partition_id=index, error_code=problem.code, error_message=problem.detail)
 
 
-def _problem(name: str, index: int, kind: int, image: MetadataImage) -> KafkaError:
+def _explain_refusal(name: str, index: int, kind: int, image: MetadataImage) -> KafkaError:
     if kind not in NOBODY_TO_ELECT:
         return KafkaError(ErrorCode.INVALID_REQUEST, f"there are no elections of type {kind}")
     partition = image.partition(name, index)

@@ -3,13 +3,13 @@
 v2     PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
 v3     flexible
 v4     as v3; the client knows TRANSACTION_ABORTABLE (KIP-890)
-v5     transaction version 2: every transaction has an epoch of its own, and the answer names the next one
+v5     transaction version 2: every transaction has its own epoch, and the response has the next one
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.fencing import in_words_of
+from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
 from kafkacompat.transactions.transaction import Producer
@@ -20,17 +20,17 @@ OWN_EPOCHS_VERSION = 5
 
 
 def handle_end_txn(request: EndTxnRequest, context: RequestContext, services: Services) -> Pending[EndTxnResponse]:
-    """End the transaction; the answer comes when it is durable how it ends."""
+    """End the transaction; answer when its outcome is durable."""
     ended = services.coordinators.transactions.end(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
         Ending.COMMIT if request.committed else Ending.ABORT,
         EPOCH_BUMP_VERSION if context.api_version >= OWN_EPOCHS_VERSION else 0,
     )
-    return Pending(ended.addCallback(_response, context.api_version), in_order=True)
+    return Pending(ended.addCallback(_build_response, context.api_version), in_order=True)
 
 
-def _response(answer: ProducerAnswer, version: int) -> EndTxnResponse:
+def _build_response(answer: ProducerAnswer, version: int) -> EndTxnResponse:
     producer_id, producer_epoch = answer.producer
-    code = in_words_of(answer.error_code, version, PRODUCER_FENCED_VERSION)
+    code = as_fencing_code(answer.error_code, version, PRODUCER_FENCED_VERSION)
     return EndTxnResponse(error_code=code, producer_id=producer_id, producer_epoch=producer_epoch)

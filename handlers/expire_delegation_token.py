@@ -14,7 +14,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_expire_delegation_token(
     request: ExpireDelegationTokenRequest, context: RequestContext, services: Services
 ) -> ExpireDelegationTokenResponse:
-    """Refuse: nobody can have a token."""
+    """Reject the request: there are no tokens."""
     return ExpireDelegationTokenResponse(
         error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP_MS
     )

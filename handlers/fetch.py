@@ -26,7 +26,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
 from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
@@ -113,7 +113,7 @@ def _one_at_a_time(
         response = answer(await reading)
         return await response if isinstance(response, Deferred) else response
 
-    pending = in_order(answering())
+    pending = answer_in_order(answering())
     pending.abandonable = True
     return pending
 

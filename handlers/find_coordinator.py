@@ -6,10 +6,9 @@ v4     several keys of one type (KIP-699)
 v5     transactions may answer TRANSACTION_ABORTABLE
 v6     key type 2: share groups (KIP-932)
 
-A coordinator's topic is created when it is first asked for. The answer waits for it, so that a client's first request
-does not have to come back after a pause; Kafka answers COORDINATOR_NOT_AVAILABLE instead.
-Key type 2 is not served: like a type that Kafka does not know it is an INVALID_REQUEST, which clients report instead of
-asking again for ever.
+The first request creates a coordinator's topic and waits for it, so that the client need not retry after a pause; Kafka
+returns COORDINATOR_NOT_AVAILABLE instead. Key type 2 is not served: it is an INVALID_REQUEST, like a type that Kafka
+does not know, as clients report that error instead of retrying for ever.
 """
 
 from __future__ import annotations
@@ -35,61 +34,63 @@ NOT_SERVED = {2: "share groups are not served"}
 NO_NODE = -1
 
 
-class _Kind(NamedTuple):
-    """Where the keys of one type are kept: a topic, how it is made, and a key's partition of it."""
+class _CoordinatorTopic(NamedTuple):
+    """The internal topic of one key type: its name, how to create it, and the partition of a key."""
 
     topic: str
-    ensure: Callable[[], Deferred[None]]
+    ensure_topic: Callable[[], Deferred[None]]
     partition_for: Callable[[str], int]
 
 
-def _kind(key_type: int, services: Services) -> _Kind | None:
+def _find_coordinator_topic(key_type: int, services: Services) -> _CoordinatorTopic | None:
     if key_type == 0:
         groups = services.coordinators.groups
-        return _Kind(OFFSETS_TOPIC, groups.ensure_offsets_topic, groups.partition_for)
+        return _CoordinatorTopic(OFFSETS_TOPIC, groups.ensure_offsets_topic, groups.partition_for)
     if key_type == 1:
         transactions = services.coordinators.transactions
-        return _Kind(TRANSACTION_TOPIC, transactions.ensure_topic, transactions.partition_for)
+        return _CoordinatorTopic(TRANSACTION_TOPIC, transactions.ensure_topic, transactions.partition_for)
     return None
 
 
 def handle_find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, services: Services
 ) -> FindCoordinatorResponse | Pending[FindCoordinatorResponse]:
-    """Name the leader of the partition that each key belongs to."""
+    """Return the leader of the partition that each key belongs to."""
     keys = request.coordinator_keys if context.api_version >= SEVERAL_KEYS_VERSION else [request.key]
-    kind = _kind(request.key_type, services)
+    kind = _find_coordinator_topic(request.key_type, services)
     if kind is None:
         message = NOT_SERVED.get(request.key_type, f"there is no coordinator of type {request.key_type}")
-        return _response([_nobody(key, ErrorCode.INVALID_REQUEST, message) for key in keys], context)
+        return _build_response([_build_error(key, ErrorCode.INVALID_REQUEST, message) for key in keys], context)
     if kind.topic in services.metadata.image.topics:
-        return _find(keys, kind, context, services)
-    created = kind.ensure().addErrback(_not_created, kind.topic)
-    return Pending(created.addCallback(lambda _: _find(keys, kind, context, services)))
+        return _find_coordinators(keys, kind, context, services)
+    created = kind.ensure_topic().addErrback(_log_failed_creation, kind.topic)
+    return Pending(created.addCallback(lambda _: _find_coordinators(keys, kind, context, services)))
 
 
-def _not_created(failure: Failure, topic: str) -> None:
-    log.error("the topic %s cannot be created: %s", topic, failure.getErrorMessage())
+def _log_failed_creation(failure: Failure, topic: str) -> None:
+    log.error("Cannot create topic %s: %s", topic, failure.value)
 
 
-def _find(keys: list[str], kind: _Kind, context: RequestContext, services: Services) -> FindCoordinatorResponse:
-    return _response([_coordinator(key, kind, context, services) for key in keys], context)
+def _find_coordinators(
+    keys: list[str], kind: _CoordinatorTopic, context: RequestContext, services: Services
+) -> FindCoordinatorResponse:
+    return _build_response([_find_coordinator(key, kind, context, services) for key in keys], context)
 
 
-def _coordinator(key: str, kind: _Kind, context: RequestContext, services: Services) -> Coordinator:
+def _find_coordinator(key: str, kind: _CoordinatorTopic, context: RequestContext, services: Services) -> Coordinator:
     partition = services.metadata.image.partition(kind.topic, kind.partition_for(key))
     broker = services.metadata.image.brokers.get(partition.leader) if partition is not None else None
     if partition is None or broker is None:
-        return _nobody(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _build_error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     host, port = address(broker, context.peer)
     return Coordinator(key=key, node_id=partition.leader, host=host, port=port)
 
 
-def _nobody(key: str, code: ErrorCode, message: str = "") -> Coordinator:
+def _build_error(key: str, code: ErrorCode, message: str = "") -> Coordinator:
     return Coordinator(key=key, node_id=NO_NODE, port=-1, error_code=code, error_message=message)
 
 
-def _response(found: list[Coordinator], context: RequestContext) -> FindCoordinatorResponse:
+def _build_response(found: list[Coordinator], context: RequestContext) -> FindCoordinatorResponse:
     if context.api_version >= SEVERAL_KEYS_VERSION:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12), v0-4: I am still here.
+"""Heartbeat (key 12), v0-4: keep a member in its group.
 
 v1 adds the throttle time, v3 the instance id of static members (KIP-345), v4 is flexible.
 """
@@ -11,6 +11,6 @@ from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle_heartbeat(request: HeartbeatRequest, context: RequestContext, services: Services) -> HeartbeatResponse:
-    """Keep the member's session."""
+    """Extend the member's session."""
     identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
     return HeartbeatResponse(error_code=services.coordinators.groups.heartbeat(request.group_id, identity))

@@ -2,16 +2,16 @@
 
 v1     flexible
 
-A resource is changed as a whole or not at all, whatever becomes of the others.
+Each resource changes as a whole or not at all, independently of the others.
 """
 
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_alteration import alter_resources, check_keys, fill, stored_type
+from kafkacompat.handlers.config_alteration import alter_resources, as_stored_type, check_keys, fill_results
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.logger_levels import change_levels
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
@@ -26,35 +26,37 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 def handle_incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, services: Services
 ) -> Pending[IncrementalAlterConfigsResponse]:
-    """Change every resource that is well described."""
-    return in_order(_alter(request, services))
+    """Change every valid resource."""
+    return answer_in_order(_alter_configs(request, services))
 
 
-async def _alter(request: IncrementalAlterConfigsRequest, services: Services) -> IncrementalAlterConfigsResponse:
+async def _alter_configs(
+    request: IncrementalAlterConfigsRequest, services: Services
+) -> IncrementalAlterConfigsResponse:
     def plan(resource: AlterConfigsResource) -> ResourceChange | None:
-        operations = _operations(resource)
+        operations = _parse_operations(resource)
         if resource.resource_type == ResourceType.BROKER_LOGGER:
             change_levels(resource.resource_name, operations, services.node_id, validate_only=request.validate_only)
             return None
-        return ResourceChange(stored_type(resource), resource.resource_name, operations)
+        return ResourceChange(as_stored_type(resource), resource.resource_name, operations)
 
     outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
     responses = [
         AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
         for resource in request.resources
     ]
-    fill(responses, outcomes)
+    fill_results(responses, outcomes)
     return IncrementalAlterConfigsResponse(responses=responses)
 
 
-def _operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
+def _parse_operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
     configs = resource.configs
     missing = (each.name for each in configs if each.value is None and each.config_operation != Operation.DELETE)
     check_keys([config.name for config in configs], missing)
-    return [ConfigOperation(config.name, _operation(config), config.value) for config in configs]
+    return [ConfigOperation(config.name, _parse_operation(config), config.value) for config in configs]
 
 
-def _operation(config: AlterableConfig) -> Operation:
+def _parse_operation(config: AlterableConfig) -> Operation:
     if config.config_operation not in set(Operation):
         reason = f"operation {config.config_operation} on {config.name} is not known"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.fencing import in_words_of
+from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.transactions.answers import NOBODY, ProducerAnswer
 from kafkacompat.transactions.transaction import Producer
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -51,5 +51,5 @@ async def _allocate(services: Services) -> InitProducerIdResponse:
 
 def _response(answer: ProducerAnswer, version: int = PRODUCER_FENCED_VERSION) -> InitProducerIdResponse:
     producer_id, producer_epoch = answer.producer
-    code = in_words_of(answer.error_code, version, PRODUCER_FENCED_VERSION)
+    code = as_fencing_code(answer.error_code, version, PRODUCER_FENCED_VERSION)
     return InitProducerIdResponse(error_code=code, producer_id=producer_id, producer_epoch=producer_epoch)

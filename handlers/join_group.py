@@ -1,19 +1,19 @@
 """JoinGroup (key 11), v0-9: become a member of the next generation.
 
-v1     a rebalance timeout of its own (KIP-62); before, the session timeout counts
-v4     a new dynamic member is given an id first: MEMBER_ID_REQUIRED, then it joins with it (KIP-394)
+v1     a separate rebalance timeout (KIP-62); before, the session timeout counts
+v4     a new dynamic member first receives an id with MEMBER_ID_REQUIRED, then joins with it (KIP-394)
 v5     static members (KIP-345)
 v6     flexible
-v7     the protocol type is told, and the protocol name may be null
+v7     the response has the protocol type, and the protocol name may be null
 v8     a reason, for the log
-v9     a static leader that comes back is told to leave the assignment alone (KIP-814)
+v9     a returning static leader is asked to skip the assignment (KIP-814)
 """
 
 from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.classic.joining import Joiner
+from kafkacompat.groups.classic_protocol import Joiner
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -26,24 +26,24 @@ SKIP_ASSIGNMENT_VERSION = 9
 def handle_join_group(
     request: JoinGroupRequest, context: RequestContext, services: Services
 ) -> JoinGroupResponse | Pending[JoinGroupResponse]:
-    """Join; the answer comes when the generation begins."""
+    """Join the group; answer when the generation begins."""
     version = context.api_version
     if version < REBALANCE_TIMEOUT_VERSION:
         request.rebalance_timeout_ms = request.session_timeout_ms
     joiner = Joiner(
         client_id=context.client_id,
-        # As Kafka prints an address without a host name; tools show it.
+        # Kafka prints an address without a host name this way, and tools show it.
         client_host=f"/{context.peer.host}",
         requires_member_id=version >= MEMBER_ID_REQUIRED_VERSION,
         can_skip_assignment=version >= SKIP_ASSIGNMENT_VERSION,
     )
     answer = services.coordinators.groups.join(request, joiner)
     if isinstance(answer, Deferred):
-        return Pending(answer.addCallback(_in_version, version))
-    return _in_version(answer, version)
+        return Pending(answer.addCallback(_adapt_to_version, version))
+    return _adapt_to_version(answer, version)
 
 
-def _in_version(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
+def _adapt_to_version(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
     nothing = None if version >= NULL_PROTOCOL_NAME_VERSION else ""
     response.protocol_name = response.protocol_name or nothing
     return response

@@ -1,7 +1,7 @@
-"""LeaveGroup (key 13), v0-5: take members out of their group.
+"""LeaveGroup (key 13), v0-5: remove members from their group.
 
-v1 adds the throttle time. v3 takes several members out, also by instance id (KIP-345); before, it was the one
-member named. v4 is flexible, v5 gives a reason for the log.
+v1 adds the throttle time. v3 removes several members, also by instance id (KIP-345); earlier versions remove one. v4 is
+flexible, v5 gives a reason for the log.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ SEVERAL_MEMBERS_VERSION = 3
 def handle_leave_group(
     request: LeaveGroupRequest, context: RequestContext, services: Services
 ) -> LeaveGroupResponse | Pending[LeaveGroupResponse]:
-    """Take the members out; of a consumer group they are out when that is in the log."""
+    """Remove the members; for a consumer group, answer when the removal is in the log."""
     is_single = context.api_version < SEVERAL_MEMBERS_VERSION
     members = [MemberIdentity(member_id=request.member_id)] if is_single else request.members
     codes = services.coordinators.groups.leave(request.group_id, members)
     if isinstance(codes, Deferred):
-        return Pending(codes.addCallback(partial(_response, members, is_single)))
-    return _response(members, is_single, codes)
+        return Pending(codes.addCallback(partial(_build_response, members, is_single)))
+    return _build_response(members, is_single, codes)
 
 
-def _response(members: list[MemberIdentity], is_single: bool, codes: ErrorCode | list[ErrorCode]) -> LeaveGroupResponse:
+def _build_response(
+    members: list[MemberIdentity], is_single: bool, codes: ErrorCode | list[ErrorCode]
+) -> LeaveGroupResponse:
     if isinstance(codes, ErrorCode):
         return LeaveGroupResponse(error_code=codes)
     if is_single:

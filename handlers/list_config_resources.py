@@ -1,7 +1,7 @@
-"""ListConfigResources (key 74), v0-1: what may have a configuration.
+"""ListConfigResources (key 74), v0-1: the resources that may have a configuration.
 
 v0     client metrics subscriptions only (then called ListClientMetricsResources)
-v1     resources of the types asked for, or of all
+v1     resources of the requested types, or of all
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext, services: Services
 ) -> ListConfigResourcesResponse:
-    """List topics and brokers, and the groups and subscriptions for which something is set."""
+    """List topics and brokers, and the groups and subscriptions that have a config."""
     allowed = set(ResourceType) if context.api_version > 0 else {ResourceType.CLIENT_METRICS}
     wanted = set(request.resource_types) or allowed
     if not wanted <= allowed:
@@ -31,12 +31,12 @@ def handle_list_config_resources(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in sorted(wanted)
-            for name in sorted(_names(ResourceType(kind), services.metadata.image))
+            for name in sorted(_list_names(ResourceType(kind), services.metadata.image))
         ]
     )
 
 
-def _names(kind: ResourceType, image: MetadataImage) -> Iterable[str]:
+def _list_names(kind: ResourceType, image: MetadataImage) -> Iterable[str]:
     if kind == ResourceType.TOPIC:
         return image.topics
     if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):

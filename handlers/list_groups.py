@@ -1,6 +1,6 @@
 """ListGroups (key 16), v0-5: the groups that this broker coordinates.
 
-v1 adds the throttle time, v3 is flexible, v4 tells states and selects by them (KIP-518), v5 types (KIP-848).
+v1 adds the throttle time, v3 is flexible, v4 adds states and a filter by them (KIP-518), v5 types (KIP-848).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (key 46), v0: which partitions are on their way to other nodes (KIP-455).
+"""ListPartitionReassignments (key 46), v0: the partitions that move to other nodes (KIP-455).
 
-With one node there are none, whatever is asked for.
+On a single node there are none.
 """
 
 from __future__ import annotations
@@ -15,5 +15,5 @@ from kafkacompat.wire.apis.list_partition_reassignments import (
 def handle_list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext, services: Services
 ) -> ListPartitionReassignmentsResponse:
-    """List none."""
+    """Return an empty list."""
     return ListPartitionReassignmentsResponse(error_message=None)

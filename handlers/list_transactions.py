@@ -1,7 +1,7 @@
 """ListTransactions (key 66), v0-2: the transactional ids that this broker coordinates (KIP-664).
 
-v1     only those whose transaction has lasted for some time (KIP-994)
-v2     only those that match a pattern (KIP-1152)
+v1     filters by the duration of the transaction (KIP-994)
+v2     filters by a pattern (KIP-1152)
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ STATES = {name: state for state, name in NAMES.items()}
 def handle_list_transactions(
     request: ListTransactionsRequest, context: RequestContext, services: Services
 ) -> ListTransactionsResponse | Pending[ListTransactionsResponse]:
-    """List those that every filter leaves, and name the states asked for that are no states."""
+    """List the transactions that match every filter, and name the requested states that do not exist."""
     try:
         pattern = Pattern(request.transactional_id_pattern) if request.transactional_id_pattern else None
     except PatternError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     states = {STATES[name] for name in request.state_filters if name in STATES} if request.state_filters else None
     filters = Filters(states, frozenset(request.producer_id_filters), request.duration_filter, pattern)
-    return Pending(Deferred.fromCoroutine(_list(request, filters, services)))
+    return Pending(Deferred.fromCoroutine(_list_transactions(request, filters, services)))
 
 
-async def _list(request: ListTransactionsRequest, filters: Filters, services: Services) -> ListTransactionsResponse:
+async def _list_transactions(
+    request: ListTransactionsRequest, filters: Filters, services: Services
+) -> ListTransactionsResponse:
     found = await services.coordinators.transactions.list(filters)
     if isinstance(found, ErrorCode):
         return ListTransactionsResponse(error_code=found)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from kafkacompat.config import ConfigError
 from kafkacompat.config.loggers import ROOT, check_logger, logger_levels, set_level
 from kafkacompat.config.resources import is_node
-from kafkacompat.handlers.config_entries import Source
+from kafkacompat.handlers.config_entries import ConfigSource
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -17,34 +17,38 @@ log = logging.getLogger(__name__)
 
 
 def describe_levels(name: str, node_id: int) -> list[DescribeConfigsResourceResult]:
-    """Every logger of this broker; raises KafkaError INVALID_REQUEST when *name* is not its id."""
+    """Describe every logger of this broker; raises KafkaError INVALID_REQUEST if *name* is not the broker's id."""
     _check_node(name, node_id)
     return [
-        DescribeConfigsResourceResult(name=logger, value=level, config_source=Source.LOGGER)
+        DescribeConfigsResourceResult(name=logger, value=level, config_source=ConfigSource.LOGGER)
         for logger, level in sorted(logger_levels().items())
     ]
 
 
 def change_levels(name: str, operations: Sequence[ConfigOperation], node_id: int, *, validate_only: bool) -> None:
-    """Set and delete levels, all or none; raises KafkaError INVALID_REQUEST or INVALID_CONFIG."""
+    """Set and delete levels, all or none of them; raises KafkaError INVALID_REQUEST or INVALID_CONFIG."""
     _check_node(name, node_id)
-    _check(operations)
+    _check_operations(operations)
     for operation in () if validate_only else operations:
         level = operation.value if operation.operation == Operation.SET else None
         set_level(operation.name, level)
         log.warning("the log level of %s is now %s", operation.name, level or "that of its parent")
 
 
-def _check(operations: Iterable[ConfigOperation]) -> None:
+def _check_operations(operations: Iterable[ConfigOperation]) -> None:
     for name, operation, value in operations:
         if operation not in (Operation.SET, Operation.DELETE):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{operation.name} of {name}: a level is only set or deleted")
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"{operation.name} of {name}: a level can only be set or deleted"
+            )
         try:
             check_logger(name, value if operation == Operation.SET else None)
         except ConfigError as problem:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(problem)) from problem
         if operation == Operation.DELETE and name == ROOT:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"the level of {ROOT} cannot be deleted: set another")
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"the level of {ROOT} cannot be deleted; set another level instead"
+            )
 
 
 def _check_node(name: str, node_id: int) -> None:

@@ -1,16 +1,16 @@
-"""Metadata (key 3), v0-13: brokers, topics, and who leads which partition.
+"""Metadata (key 3), v0-13: brokers, topics, and the leader of each partition.
 
-v0     an empty list of topics asks for all of them; from v1 null does, and an empty list for none
+v0     an empty list of topics requests all of them; from v1 on null does, and an empty list requests none
 v1     controller, racks, internal topics
-v4     the client says whether topics may be made
+v4     the client says whether topics may be created
 v7     leader epochs
 v8     authorized operations (of the cluster only to v10)
 v9     flexible
 v10    topic ids in answers; v12 in requests
 v13    an error of its own (KIP-1102)
 
-A topic made by being asked for is answered once its leader takes writes. Kafka answers at once that it
-does not know the topic, and names leaders that may still refuse.
+If a request creates a topic, the answer comes once the topic's leader accepts writes. Kafka answers at once that it does
+not know the topic, and names leaders that may still refuse.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 TOPIC_ID_VERSION = 12
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-# Another client may have asked for the topic first; of a full disk the log says once that it is.
+# Another client may have created the topic first; a full disk is logged once elsewhere.
 NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
 
 MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
@@ -50,41 +50,41 @@ Describe: TypeAlias = "Callable[[Any, MetadataImage], MetadataResponseTopic]"
 
 
 def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
-    """Describe the cluster, after making the topics that are to be made."""
+    """Describe the cluster, after creating the topics that the request is allowed to create."""
     if _is_malformed(request, context):
-        return in_order(_refuse(request.topics or [], services))
-    missing = _missing(request, context, services)
+        return answer_in_order(_reject_topics(request.topics or [], services))
+    missing = _list_topics_to_create(request, context, services)
     if missing:
-        return in_order(_make_and_answer(missing, request, context, services))
-    return _answer(request, context, services)
+        return answer_in_order(_create_topics_and_answer(missing, request, context, services))
+    return _build_answer(request, context, services)
 
 
-async def _make_and_answer(
+async def _create_topics_and_answer(
     missing: list[str], request: MetadataRequest, context: RequestContext, services: Services
 ) -> MetadataResponse:
-    # The brokers' own topics are made by who uses them, with what they need.
+    # The coordinators create the internal topics, with the configs that these need.
     wanted = [
         NewTopic(name)
         async for name in in_turns(services.clock, missing)
         if error_of_missing(name) == UNKNOWN and not is_internal(name)
     ]
     if wanted:
-        await _make(wanted, services)
-    answer = _answer(request, context, services)
+        await _create_topics(wanted, services)
+    answer = _build_answer(request, context, services)
     return await answer.response if isinstance(answer, Pending) else answer
 
 
-async def _make(wanted: list[NewTopic], services: Services) -> None:
+async def _create_topics(wanted: list[NewTopic], services: Services) -> None:
     try:
         services.replica_manager.directories.check_room()
         results = await services.controller.create_topics(wanted)
     except KafkaError as problem:
         if problem.code not in NOT_WORTH_A_LINE:
-            log.warning("%d topics were asked for and cannot be made: %s", len(wanted), problem.detail)
+            log.warning("Cannot create %d requested topics: %s", len(wanted), problem.detail)
         return
     for topic, result in zip(wanted, results, strict=True):
         if isinstance(result, KafkaError) and result.code not in NOT_WORTH_A_LINE:
-            log.warning("topic %s was asked for and cannot be made: %s", topic.name, result.detail)
+            log.warning("Cannot create requested topic %s: %s", topic.name, result.detail)
 
 
 def _asks_for_all(request: MetadataRequest, context: RequestContext) -> bool:
@@ -92,14 +92,14 @@ def _asks_for_all(request: MetadataRequest, context: RequestContext) -> bool:
 
 
 def _is_malformed(request: MetadataRequest, context: RequestContext) -> bool:
-    """Whether a topic has no name where it needs one, or an id that its version does not allow."""
+    """Return whether a topic lacks a required name, or has an id that the version does not allow."""
     topics = request.topics or []
     if context.api_version < TOPIC_ID_VERSION:
         return any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics)
     return any(topic.name is None and topic.topic_id == ZERO_UUID for topic in topics)
 
 
-async def _refuse(topics: list[MetadataRequestTopic], services: Services) -> MetadataResponse:
+async def _reject_topics(topics: list[MetadataRequestTopic], services: Services) -> MetadataResponse:
     code = ErrorCode.INVALID_REQUEST
     refused = [
         MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
@@ -108,40 +108,40 @@ async def _refuse(topics: list[MetadataRequestTopic], services: Services) -> Met
     return MetadataResponse(error_code=code, topics=refused)
 
 
-def _ids(request: MetadataRequest) -> list[bytes]:
-    """The topic ids asked for, each once; with any of them, names are not looked at."""
+def _list_topic_ids(request: MetadataRequest) -> list[bytes]:
+    """List the requested topic ids, each once; if there are any, names are ignored."""
     return list(dict.fromkeys(topic.topic_id for topic in request.topics or [] if topic.topic_id != ZERO_UUID))
 
 
-def _names(request: MetadataRequest) -> list[str]:
+def _list_topic_names(request: MetadataRequest) -> list[str]:
     return list(dict.fromkeys(topic.name for topic in request.topics or [] if topic.name is not None))
 
 
-def _missing(request: MetadataRequest, context: RequestContext, services: Services) -> list[str]:
-    """The names asked for that no topic has, should topics be made by being asked for."""
-    if not request.allow_auto_topic_creation or _asks_for_all(request, context) or _ids(request):
+def _list_topics_to_create(request: MetadataRequest, context: RequestContext, services: Services) -> list[str]:
+    """List the requested topics that do not exist, if the request may create them."""
+    if not request.allow_auto_topic_creation or _asks_for_all(request, context) or _list_topic_ids(request):
         return []
     if not services.config.bool("auto.create.topics.enable"):
         return []
     topics = services.metadata.image.topics
-    return [name for name in _names(request) if name not in topics]
+    return [name for name in _list_topic_names(request) if name not in topics]
 
 
-def _answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
+def _build_answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
     image = services.metadata.image
-    describe, wanted = _wanted(request, context, image)
+    describe, wanted = _select_topics(request, context, image)
     response = MetadataResponse(
-        brokers=[_broker(image, node_id, context) for node_id in image.brokers],
+        brokers=[_describe_broker(image, node_id, context) for node_id in image.brokers],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
     later = go_through(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
     if later is None:
-        return _with_operations(response, request)
-    return Pending(later.addCallback(lambda _: _with_operations(response, request)), in_order=True)
+        return _add_authorized_operations(response, request)
+    return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)
 
 
-def _with_operations(response: MetadataResponse, request: MetadataRequest) -> MetadataResponse:
+def _add_authorized_operations(response: MetadataResponse, request: MetadataRequest) -> MetadataResponse:
     if request.include_topic_authorized_operations:
         for topic in response.topics:
             if topic.name is not None:
@@ -151,45 +151,47 @@ def _with_operations(response: MetadataResponse, request: MetadataRequest) -> Me
     return response
 
 
-def _broker(image: MetadataImage, node_id: int, context: RequestContext) -> MetadataResponseBroker:
+def _describe_broker(image: MetadataImage, node_id: int, context: RequestContext) -> MetadataResponseBroker:
     broker = image.brokers[node_id]
     host, port = address(broker, context.peer)
     return MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.rack)
 
 
-def _wanted(request: MetadataRequest, context: RequestContext, image: MetadataImage) -> tuple[Describe, Iterable[Any]]:
-    """What is to be described, and how."""
+def _select_topics(
+    request: MetadataRequest, context: RequestContext, image: MetadataImage
+) -> tuple[Describe, Iterable[Any]]:
+    """Return the function that describes a topic, and its arguments."""
     if _asks_for_all(request, context):
-        return _topic, image.topics.values()
-    if ids := _ids(request):
-        return _topic_by_id, ids
-    return _topic_by_name, _names(request)
+        return _describe_topic, image.topics.values()
+    if ids := _list_topic_ids(request):
+        return _describe_topic_by_id, ids
+    return _describe_topic_by_name, _list_topic_names(request)
 
 
-def _topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResponseTopic:
+def _describe_topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResponseTopic:
     topic = image.topics_by_id.get(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _topic(topic, image)
+    return _describe_topic(topic, image)
 
 
-def _topic_by_name(name: str, image: MetadataImage) -> MetadataResponseTopic:
+def _describe_topic_by_name(name: str, image: MetadataImage) -> MetadataResponseTopic:
     topic = image.topics.get(name)
     if topic is None:
         return MetadataResponseTopic(error_code=error_of_missing(name), name=name, is_internal=is_internal(name))
-    return _topic(topic, image)
+    return _describe_topic(topic, image)
 
 
-def _topic(topic: TopicImage, image: MetadataImage) -> MetadataResponseTopic:
+def _describe_topic(topic: TopicImage, image: MetadataImage) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
-        partitions=[_partition(each, image) for each in topic.partitions],
+        partitions=[_describe_partition(each, image) for each in topic.partitions],
     )
 
 
-def _partition(each: PartitionImage, image: MetadataImage) -> MetadataResponsePartition:
+def _describe_partition(each: PartitionImage, image: MetadataImage) -> MetadataResponsePartition:
     led = each.leader in image.brokers
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,

@@ -1,4 +1,4 @@
-"""Requests about topics in which each may be named once: what stands there more often is refused for every mention."""
+"""For requests that may name each topic once: a topic that is named more often is rejected altogether."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 NAMED_TWICE = KafkaError(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
 
 
-class Named(Protocol):
-    """A topic as a request describes it."""
+class NamedTopic(Protocol):
+    """A topic in a request."""
 
     name: str
 
 
-AnyNamed = TypeVar("AnyNamed", bound=Named)
+AnyNamedTopic = TypeVar("AnyNamedTopic", bound=NamedTopic)
 
 
-def named_once(topics: Sequence[AnyNamed]) -> tuple[list[AnyNamed], list[str]]:
-    """The topics that are named once, and the names of the others, each once."""
+def split_duplicates(topics: Sequence[AnyNamedTopic]) -> tuple[list[AnyNamedTopic], list[str]]:
+    """Return the topics that are named once, and the names of the others, each once."""
     times = Counter(topic.name for topic in topics)
     return [topic for topic in topics if times[topic.name] == 1], [name for name in times if times[name] > 1]

@@ -1,17 +1,17 @@
-"""OffsetCommit (key 8), v0-10: store how far a group has read.
+"""OffsetCommit (key 8), v0-10: store a group's offsets.
 
 v0     names no member; offsets go to the metadata store, where OffsetFetch v0 reads them (`groups/stored_offsets`)
-v1     goes to the coordinator of the group; each offset may say when it was committed
-v2-4   the commit may name a retention time
+v1     goes to the group's coordinator; each offset may carry its commit time
+v2-4   the commit may have a retention time
 v3     throttle time
 v6     leader epochs (KIP-320)
 v7     static members (KIP-345)
 v8     flexible
-v9     a member of a consumer group may send its epoch (KIP-848); an unknown group is GROUP_ID_NOT_FOUND, before, it was
+v9     a member of a consumer group may send its epoch (KIP-848); an unknown group is GROUP_ID_NOT_FOUND instead of
        ILLEGAL_GENERATION
 v10    topics by id (KIP-848)
 
-Partitions that do not exist are refused one by one; what is wrong with the group is said of all the others.
+Each partition that does not exist gets its own error; an error of the group applies to all others.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.offsets import NO_TIMESTAMP
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -47,13 +47,13 @@ TOPIC_ID_VERSION = 10
 def handle_offset_commit(
     request: OffsetCommitRequest, context: RequestContext, services: Services
 ) -> OffsetCommitResponse | Pending[OffsetCommitResponse]:
-    """Commit; the answer comes when the offsets are in the log."""
-    commit = _Commit(request, context, services)
-    response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
+    """Commit the offsets; answer when they are in the log."""
+    commit = _OffsetCommit(request, context, services)
+    response = OffsetCommitResponse(topics=[commit.answer_topic(topic) for topic in request.topics])
     if not commit.offsets:
         return response
     if context.api_version == 0:
-        return in_order(commit.store(response))
+        return answer_in_order(commit.commit_to_metadata_store(response))
     identity = Identity(
         request.member_id,
         request.group_instance_id,
@@ -62,12 +62,12 @@ def handle_offset_commit(
     )
     codes = services.coordinators.groups.commit(request.group_id, identity, commit.offsets, request.retention_time_ms)
     if isinstance(codes, Deferred):
-        return Pending(codes.addCallback(commit.settled, response))
-    return commit.settled(codes, response)
+        return Pending(codes.addCallback(commit.fill_codes, response))
+    return commit.fill_codes(codes, response)
 
 
-class _Commit:
-    """One request on its way; ``offsets`` are those of partitions that exist, ``_answers`` their places."""
+class _OffsetCommit:
+    """One request; ``offsets`` holds the offsets of existing partitions, ``_answers`` their results."""
 
     def __init__(self, request: OffsetCommitRequest, context: RequestContext, services: Services) -> None:
         self.offsets: list[OffsetToCommit] = []
@@ -77,17 +77,17 @@ class _Commit:
         self._version = context.api_version
         self._image = services.metadata.image
 
-    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+    def answer_topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
         by_id = self._version >= TOPIC_ID_VERSION
         image = self._image.topics_by_id.get(topic.topic_id) if by_id else self._image.topics.get(topic.name)
         missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return OffsetCommitResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
-            partitions=[self._partition(image, partition, missing) for partition in topic.partitions],
+            partitions=[self._answer_partition(image, partition, missing) for partition in topic.partitions],
         )
 
-    def _partition(
+    def _answer_partition(
         self, topic: TopicImage | None, partition: OffsetCommitRequestPartition, missing: ErrorCode
     ) -> OffsetCommitResponsePartition:
         index = partition.partition_index
@@ -98,29 +98,29 @@ class _Commit:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             self._answers.append(answer)
-            self.offsets.append(offset_to_commit(topic, partition, partition.commit_timestamp))
+            self.offsets.append(parse_offset(topic, partition, partition.commit_timestamp))
         return answer
 
-    async def store(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
-        return self.settled(await self._stored_offsets.commit(self._group_id, self.offsets), response)
+    async def commit_to_metadata_store(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
+        return self.fill_codes(await self._stored_offsets.commit(self._group_id, self.offsets), response)
 
-    def settled(self, codes: list[ErrorCode], response: OffsetCommitResponse) -> OffsetCommitResponse:
+    def fill_codes(self, codes: list[ErrorCode], response: OffsetCommitResponse) -> OffsetCommitResponse:
         for answer, code in zip(self._answers, codes, strict=True):
-            answer.error_code = self._in_version(code)
+            answer.error_code = self._adapt_to_version(code)
         return response
 
-    def _in_version(self, code: ErrorCode) -> ErrorCode:
+    def _adapt_to_version(self, code: ErrorCode) -> ErrorCode:
         if code is ErrorCode.GROUP_ID_NOT_FOUND and self._version < GROUP_ID_NOT_FOUND_VERSION:
             return ErrorCode.ILLEGAL_GENERATION
         return code
 
 
-def offset_to_commit(
+def parse_offset(
     topic: TopicImage,
     partition: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
     commit_timestamp_ms: int = NO_TIMESTAMP,
 ) -> OffsetToCommit:
-    """Return what a request says of a partition."""
+    """Return the offset that a request commits for a partition."""
     return OffsetToCommit(
         topic=topic.name,
         topic_id=topic.topic_id,

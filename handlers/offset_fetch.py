@@ -1,17 +1,17 @@
-"""OffsetFetch (key 9), v0-10: how far groups have read.
+"""OffsetFetch (key 9), v0-10: the committed offsets of groups.
 
-v0     what OffsetCommit v0 stored, without metadata; error 3 where there is none or no such partition
-v2     null topics: every partition with an offset; errors of the group are told at the top
+v0     offsets that OffsetCommit v0 stored, without metadata; error 3 if there is no offset or no such partition
+v2     null topics: every partition with an offset; a field for the group's error
 v3     throttle time
 v5     leader epochs (KIP-320)
 v6     flexible
-v7     require_stable: UNSTABLE_OFFSET_COMMIT of a partition while a transaction is open that may commit it (KIP-447)
+v7     require_stable: UNSTABLE_OFFSET_COMMIT for a partition while an open transaction may commit it (KIP-447)
 v8     several groups (KIP-709), each with its own error
-v9     member id and epoch, for consumer groups (KIP-848); nothing to a classic group
+v9     member id and epoch, for consumer groups (KIP-848); a classic group ignores them
 v10    topics by id (KIP-848)
 
-From v1 on a partition without an offset, of a known group or not, has offset -1 and no error. Of a group named several
-times the last one counts; a partition named several times is answered once.
+From v1 on a partition without an offset has offset -1 and no error, also in an unknown group. If a group is named several
+times, the last one counts; a partition that is named several times is answered once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from functools import partial
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.commits import FetchedOffsets
-from kafkacompat.groups.offsets import CommittedOffset, OffsetTable
+from kafkacompat.groups.committed_offset import CommittedOffset
+from kafkacompat.groups.offset_table import OffsetTable
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.waiting import respond
+from kafkacompat.handlers.waiting import answer_when_ready
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchRequest,
@@ -51,17 +52,18 @@ NO_OFFSET = CommittedOffset(offset=-1, leader_epoch=-1, metadata="", commit_time
 def handle_offset_fetch(
     request: OffsetFetchRequest, context: RequestContext, services: Services
 ) -> OffsetFetchResponse | Pending[OffsetFetchResponse]:
-    """Read each group's offsets; commits that are on their way are waited for."""
+    """Return each group's offsets, after the commits in progress."""
     if context.api_version == 0:
-        return Pending(Deferred.fromCoroutine(_stored(request, services)))
+        return Pending(Deferred.fromCoroutine(_fetch_from_metadata_store(request, services)))
     groups = [
-        _group(wanted, request.require_stable, context, services) for wanted in _wanted(request, context.api_version)
+        _fetch_group(wanted, request.require_stable, context, services)
+        for wanted in _parse_groups(request, context.api_version)
     ]
-    return respond(groups, partial(_response, context.api_version))
+    return answer_when_ready(groups, partial(_build_response, context.api_version))
 
 
-async def _stored(request: OffsetFetchRequest, services: Services) -> OffsetFetchResponse:
-    """Answer in version 0."""
+async def _fetch_from_metadata_store(request: OffsetFetchRequest, services: Services) -> OffsetFetchResponse:
+    """Answer a request of version 0."""
     image = services.metadata.image
     there = [
         (topic.name, index)
@@ -72,10 +74,10 @@ async def _stored(request: OffsetFetchRequest, services: Services) -> OffsetFetc
     found = await services.coordinators.stored_offsets.fetch(request.group_id, there)
     absent = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if not isinstance(found, ErrorCode) else found
     offsets = {} if isinstance(found, ErrorCode) else found
-    return OffsetFetchResponse(topics=[_stored_topic(topic, offsets, absent) for topic in request.topics or ()])
+    return OffsetFetchResponse(topics=[_answer_stored_topic(topic, offsets, absent) for topic in request.topics or ()])
 
 
-def _stored_topic(
+def _answer_stored_topic(
     wanted: OffsetFetchRequestTopic, offsets: Mapping[tuple[str, int], int], absent: ErrorCode
 ) -> OffsetFetchResponseTopic:
     partitions = []
@@ -90,8 +92,8 @@ def _stored_topic(
     return OffsetFetchResponseTopic(name=wanted.name, partitions=partitions)
 
 
-def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
-    """What is asked for, in the form of version 8."""
+def _parse_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    """Return the requested groups in the form of version 8."""
     if version >= SEVERAL_GROUPS_VERSION:
         return list({group.group_id: group for group in request.groups}.values())
     topics = None
@@ -103,16 +105,16 @@ def _wanted(request: OffsetFetchRequest, version: int) -> list[OffsetFetchReques
     return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
 
 
-def _group(
+def _fetch_group(
     wanted: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext, services: Services
 ) -> OffsetFetchResponseGroup | Deferred[OffsetFetchResponseGroup]:
-    group = _Group(wanted, require_stable, context.api_version, services.metadata)
+    group = _GroupFetch(wanted, require_stable, context.api_version, services.metadata)
     fetched = services.coordinators.groups.fetch_offsets(wanted.group_id, wanted.member_id, wanted.member_epoch)
-    return fetched.addCallback(group.fill) if isinstance(fetched, Deferred) else group.fill(fetched)
+    return fetched.addCallback(group.build_response) if isinstance(fetched, Deferred) else group.build_response(fetched)
 
 
-class _Group:
-    """What is asked of one group; ``_told`` are the partitions in the answer so far."""
+class _GroupFetch:
+    """The request for one group; ``_answered`` holds the partitions in the response so far."""
 
     def __init__(
         self, wanted: OffsetFetchRequestGroup, require_stable: bool, version: int, metadata: ImageHolder
@@ -120,45 +122,45 @@ class _Group:
         self._wanted = wanted
         self._require_stable = require_stable
         self._by_id = version >= TOPIC_ID_VERSION
-        self._is_told_at_top = version >= TOP_LEVEL_ERROR_VERSION
+        self._has_group_error = version >= TOP_LEVEL_ERROR_VERSION
         self._metadata = metadata
-        self._told: set[tuple[str, int]] = set()
+        self._answered: set[tuple[str, int]] = set()
 
-    def fill(self, fetched: FetchedOffsets) -> OffsetFetchResponseGroup:
+    def build_response(self, fetched: FetchedOffsets) -> OffsetFetchResponseGroup:
         wanted = self._wanted
         if fetched.error_code:
-            failed = [_failed(topic, fetched.error_code) for topic in wanted.topics or ()]
+            failed = [_build_error_topic(topic, fetched.error_code) for topic in wanted.topics or ()]
             return OffsetFetchResponseGroup(
                 group_id=wanted.group_id,
                 error_code=fetched.error_code,
-                topics=[] if self._is_told_at_top else failed,
+                topics=[] if self._has_group_error else failed,
             )
         if wanted.topics is None:
-            topics = list(self._all_topics(fetched.offsets))
+            topics = list(self._answer_all_topics(fetched.offsets))
         else:
-            topics = [self._topic(topic, fetched.offsets) for topic in wanted.topics]
+            topics = [self._answer_topic(topic, fetched.offsets) for topic in wanted.topics]
         return OffsetFetchResponseGroup(group_id=wanted.group_id, topics=topics)
 
-    def _topic(self, wanted: OffsetFetchRequestTopics, offsets: OffsetTable) -> OffsetFetchResponseTopics:
+    def _answer_topic(self, wanted: OffsetFetchRequestTopics, offsets: OffsetTable) -> OffsetFetchResponseTopics:
         name = wanted.name
         if self._by_id:
             topic = self._metadata.image.topics_by_id.get(wanted.topic_id)
             if topic is None:
-                return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
+                return _build_error_topic(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
             name = topic.name
         partitions = []
         for index in wanted.partition_indexes:
-            if (name, index) in self._told:
+            if (name, index) in self._answered:
                 continue
-            self._told.add((name, index))
+            self._answered.add((name, index))
             committed = offsets.get(name, index)
             if committed is None or not committed.is_of_topic(wanted.topic_id):
                 committed = NO_OFFSET
-            partitions.append(self._partition(name, index, committed, offsets))
+            partitions.append(self._answer_partition(name, index, committed, offsets))
         return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)
 
-    def _all_topics(self, offsets: OffsetTable) -> Iterator[OffsetFetchResponseTopics]:
-        """Every topic with offsets; asked for by id, a topic that is gone cannot be named and is left out."""
+    def _answer_all_topics(self, offsets: OffsetTable) -> Iterator[OffsetFetchResponseTopics]:
+        """Yield every topic with offsets; if the client uses topic ids, a deleted topic has none and is left out."""
         for name, partitions in offsets.by_topic.items():
             topic = self._metadata.image.topics.get(name)
             if topic is None and self._by_id:
@@ -166,10 +168,10 @@ class _Group:
             yield OffsetFetchResponseTopics(
                 name=name,
                 topic_id=topic.topic_id if topic else ZERO_UUID,
-                partitions=[self._partition(name, *each, offsets) for each in partitions.items()],
+                partitions=[self._answer_partition(name, *each, offsets) for each in partitions.items()],
             )
 
-    def _partition(
+    def _answer_partition(
         self, topic: str, index: int, committed: CommittedOffset, offsets: OffsetTable
     ) -> OffsetFetchResponsePartitions:
         code = ErrorCode.NONE
@@ -184,7 +186,7 @@ class _Group:
         )
 
 
-def _failed(wanted: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+def _build_error_topic(wanted: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
     return OffsetFetchResponseTopics(
         name=wanted.name,
         topic_id=wanted.topic_id,
@@ -195,14 +197,14 @@ def _failed(wanted: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchRes
     )
 
 
-def _response(version: int, groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+def _build_response(version: int, groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
     if version >= SEVERAL_GROUPS_VERSION:
         return OffsetFetchResponse(groups=groups)
     only = groups[0]
-    return OffsetFetchResponse(error_code=only.error_code, topics=[_in_old_form(topic) for topic in only.topics])
+    return OffsetFetchResponse(error_code=only.error_code, topics=[_as_old_topic(topic) for topic in only.topics])
 
 
-def _in_old_form(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+def _as_old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
     return OffsetFetchResponseTopic(
         name=topic.name,
         partitions=[

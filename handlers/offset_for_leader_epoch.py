@@ -1,12 +1,12 @@
-"""OffsetForLeaderEpoch (key 23), v0-4: where an epoch ended, so that a client can see a truncation.
+"""OffsetForLeaderEpoch (key 23), v0-4: the end offset of an epoch, which shows clients a truncation.
 
-v1     the answer names the epoch that ends
+v1     the answer has the epoch that ends there
 v2     current_leader_epoch is checked (KIP-320)
-v3     who asks: a replica's id, or -2
+v3     the requesting replica's id, or -2
 v4     flexible
 
-The answer is the largest epoch not above the one asked for and the offset where the next one begins;
--1, -1 if there is none.
+The answer is the largest epoch up to the requested one, and the offset where the next epoch begins; -1, -1 if there is
+none.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def handle_offset_for_leader_epoch(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_end_offset(topic.topic, wanted, services) for wanted in topic.partitions],
+                partitions=[_find_end_offset(topic.topic, wanted, services) for wanted in topic.partitions],
             )
             for topic in request.topics
         ]
     )
 
 
-def _end_offset(topic: str, wanted: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
+def _find_end_offset(topic: str, wanted: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
     response = EpochEndOffset(partition=wanted.partition)
     try:
         partition = services.replica_manager.find(topic, wanted.partition)

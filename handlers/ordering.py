@@ -13,6 +13,6 @@ from kafkacompat.wire.schema import Response
 ResponseType = TypeVar("ResponseType", bound=Response)
 
 
-def in_order(answering: Coroutine[Deferred[Any], Any, ResponseType]) -> Pending[ResponseType]:
-    """Hold the connection's next request until the answer is there, as Kafka does with every request."""
+def answer_in_order(answering: Coroutine[Deferred[Any], Any, ResponseType]) -> Pending[ResponseType]:
+    """Hold the connection's next request until the answer is complete, as Kafka does for every request."""
     return Pending(Deferred.fromCoroutine(answering), in_order=True)

@@ -1,4 +1,4 @@
-"""Where the failure of one partition becomes its error code; the others of the request go on."""
+"""Turns the failure of one partition into its error code; the other partitions of the request are not affected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 def error_code_of(problem: BaseException) -> ErrorCode:
-    """The code for a failure; what is not a KafkaError is a defect of ours and goes to the log."""
+    """Return the error code for a failure; anything but a KafkaError is a defect and is logged."""
     if isinstance(problem, KafkaError):
         return problem.code
     log.error("a partition's part of a request failed", exc_info=problem)

@@ -14,7 +14,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_renew_delegation_token(
     request: RenewDelegationTokenRequest, context: RequestContext, services: Services
 ) -> RenewDelegationTokenResponse:
-    """Refuse: nobody can have a token."""
+    """Reject the request: there are no tokens."""
     return RenewDelegationTokenResponse(
         error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIMESTAMP_MS
     )

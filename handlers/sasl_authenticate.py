@@ -1,9 +1,9 @@
 """SaslAuthenticate (key 36), v0-2: one step of an authentication that SaslHandshake began.
 
-v1     how long the session lasts (KIP-368)
+v1     the session's lifetime (KIP-368)
 v2     flexible
 
-On a listener without SASL nobody authenticates; there Kafka serves it too, and says so.
+Kafka serves this API also on a listener without SASL, and rejects every request there; so does this broker.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_sasl_authenticate(
     request: SaslAuthenticateRequest, context: RequestContext, services: Services
 ) -> SaslAuthenticateResponse:
-    """Refuse: the listener has no SASL."""
-    message = f"the listener {context.peer.listener_name} has no SASL: send requests without authenticating"
+    """Reject the request: the listener has no SASL."""
+    message = f"the listener {context.peer.listener_name} has no SASL; send requests without authenticating"
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message)

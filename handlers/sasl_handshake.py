@@ -1,9 +1,9 @@
-"""SaslHandshake (key 17), v0-1: choose how to authenticate.
+"""SaslHandshake (key 17), v0-1: choose a SASL mechanism.
 
-v0     what the mechanism exchanges follows without headers
-v1     it follows in SaslAuthenticate (KIP-152)
+v0     the mechanism's messages follow without headers
+v1     they follow in SaslAuthenticate (KIP-152)
 
-On a listener without SASL nobody authenticates; there Kafka serves it too, and says so.
+Kafka serves this API also on a listener without SASL, and rejects every request there; so does this broker.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_sasl_handshake(
     request: SaslHandshakeRequest, context: RequestContext, services: Services
 ) -> SaslHandshakeResponse:
-    """Refuse: the listener has no SASL."""
+    """Reject the request: the listener has no SASL."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

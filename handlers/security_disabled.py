@@ -1,7 +1,7 @@
-"""What is said to those who ask for security that is not there.
+"""The answer to requests for security features that this broker lacks.
 
-`authorizer.class.name` and every protocol but PLAINTEXT are refused at the start, so there are no ACLs and no way
-to get a delegation token, and everybody is ANONYMOUS.
+The broker refuses to start with `authorizer.class.name` or with a protocol other than PLAINTEXT. So there are no ACLs, no
+delegation tokens, and every client is ANONYMOUS.
 """
 
 from __future__ import annotations

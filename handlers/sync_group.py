@@ -1,7 +1,7 @@
-"""SyncGroup (key 14), v0-5: ask for the assignment of this generation; the leader brings it.
+"""SyncGroup (key 14), v0-5: receive this generation's assignment; the leader sends it.
 
-v1 adds the throttle time, v3 the instance id of static members (KIP-345), v4 is flexible. v5 names the protocol,
-so that a member that has missed a rebalance is found out (KIP-559).
+v1 adds the throttle time, v3 the instance id of static members (KIP-345), v4 is flexible. v5 names the protocol, which
+exposes a member that has missed a rebalance (KIP-559).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PROTOCOL_VERSION = 5
 def handle_sync_group(
     request: SyncGroupRequest, context: RequestContext, services: Services
 ) -> SyncGroupResponse | Pending[SyncGroupResponse]:
-    """Give the member its assignment once there is one."""
+    """Return the member's assignment once the leader has sent it."""
     is_unnamed = request.protocol_type is None or request.protocol_name is None
     if is_unnamed and context.api_version >= PROTOCOL_VERSION:
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

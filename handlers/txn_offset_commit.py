@@ -1,11 +1,11 @@
-"""TxnOffsetCommit (key 28), v0-5: store how far a group has read, if a transaction is committed.
+"""TxnOffsetCommit (key 28), v0-5: store a group's offsets if a transaction commits.
 
 v2     leader epochs (KIP-320)
-v3     flexible; the member of the group that commits (KIP-447), which before was not known
+v3     flexible; names the committing member of the group (KIP-447)
 v4     the client knows TRANSACTION_ABORTABLE
-v5     no AddOffsetsToTxn goes before it (KIP-890)
+v5     needs no AddOffsetsToTxn before it (KIP-890)
 
-Partitions that do not exist are refused one by one; what is wrong with the transaction or the group is said of all the others.
+Each partition that does not exist gets its own error; an error of the transaction or the group applies to all others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.offset_commit import offset_to_commit
+from kafkacompat.handlers.offset_commit import parse_offset
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.handlers.produce_verification import VERIFICATION
 from kafkacompat.metadata.image import MetadataImage, TopicImage
@@ -39,38 +39,40 @@ LOAD_IN_PROGRESS_VERSION = 2
 ABORTABLE_VERSION = 4
 ADDING_VERSION = 5
 
-IS_OPEN = Guard(-1, -1, False)
-"""Comes with a commit whose transaction is open where it goes: nobody vouches for it once that has ended."""
+GUARD_OF_OPEN_TRANSACTION = Guard(-1, -1, False)
+"""The guard of a commit whose transaction is already open in that partition; the transaction's end invalidates it."""
 
 
 def handle_txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, services: Services
 ) -> TxnOffsetCommitResponse | Pending[TxnOffsetCommitResponse]:
-    """Commit; the answer comes when the offsets are in the log."""
-    commit = _Commit(services.metadata.image)
-    response = TxnOffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics if topic.partitions])
+    """Commit the offsets; answer when they are in the log."""
+    commit = _TransactionalCommit(services.metadata.image)
+    response = TxnOffsetCommitResponse(
+        topics=[commit.answer_topic(topic) for topic in request.topics if topic.partitions]
+    )
     if not commit.offsets:
         return response
-    transaction = _Transaction(request, context.api_version, services)
+    transaction = _CommittingTransaction(request, context.api_version, services)
     written = Deferred.fromCoroutine(transaction.commit(commit.offsets))
-    # Until the coordinator has vouched for the transaction, the next request's effects would overtake these.
-    return Pending(written.addCallback(commit.settled, response), in_order=transaction.is_asked_for)
+    # Until the coordinator has verified the transaction, the next request would overtake this one.
+    return Pending(written.addCallback(commit.fill_codes, response), in_order=transaction.is_being_verified)
 
 
-class _Commit:
-    """One request's partitions; ``offsets`` are those of partitions that exist, ``_answers`` their places."""
+class _TransactionalCommit:
+    """One request's partitions; ``offsets`` holds the offsets of existing ones, ``_answers`` their results."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.offsets: list[OffsetToCommit] = []
         self._answers: list[TxnOffsetCommitResponsePartition] = []
         self._image = image
 
-    def topic(self, topic: TxnOffsetCommitRequestTopic) -> TxnOffsetCommitResponseTopic:
+    def answer_topic(self, topic: TxnOffsetCommitRequestTopic) -> TxnOffsetCommitResponseTopic:
         image = self._image.topics.get(topic.name)
-        partitions = [self._partition(image, partition) for partition in topic.partitions]
+        partitions = [self._answer_partition(image, partition) for partition in topic.partitions]
         return TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions)
 
-    def _partition(
+    def _answer_partition(
         self, topic: TopicImage | None, partition: TxnOffsetCommitRequestPartition
     ) -> TxnOffsetCommitResponsePartition:
         answer = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
@@ -78,20 +80,20 @@ class _Commit:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             self._answers.append(answer)
-            self.offsets.append(offset_to_commit(topic, partition))
+            self.offsets.append(parse_offset(topic, partition))
         return answer
 
-    def settled(self, codes: Sequence[ErrorCode], response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
+    def fill_codes(self, codes: Sequence[ErrorCode], response: TxnOffsetCommitResponse) -> TxnOffsetCommitResponse:
         for answer, code in zip(self._answers, codes, strict=True):
             answer.error_code = code
         return response
 
 
-class _Transaction:
-    """Whose commit it is; ``is_asked_for`` while the transaction's coordinator has not answered."""
+class _CommittingTransaction:
+    """The transaction of a commit; ``is_being_verified`` until its coordinator has answered."""
 
     def __init__(self, request: TxnOffsetCommitRequest, version: int, services: Services) -> None:
-        self.is_asked_for = False
+        self.is_being_verified = False
         self._request = request
         self._version = version
         self._services = services
@@ -101,16 +103,16 @@ class _Transaction:
         request = self._request
         if not request.group_id:
             return [ErrorCode.INVALID_GROUP_ID] * len(offsets)
-        guard = await self._guard()
+        guard = await self._find_guard()
         if isinstance(guard, ErrorCode):
-            return [self._in_words(guard)] * len(offsets)
+            return [self._adapt_to_version(guard)] * len(offsets)
         producer = LogProducer(request.producer_id, request.producer_epoch, guard)
         identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
         codes = self._services.coordinators.groups.commit_in_transaction(request.group_id, identity, producer, offsets)
-        return [self._in_words(code) for code in (await codes if isinstance(codes, Deferred) else codes)]
+        return [self._adapt_to_version(code) for code in (await codes if isinstance(codes, Deferred) else codes)]
 
-    async def _guard(self) -> Guard | ErrorCode:
-        """What the commit has to come with, or why it may not come."""
+    async def _find_guard(self) -> Guard | ErrorCode:
+        """Return the guard that the commit needs, or the error that rejects it."""
         request = self._request
         if request.producer_id < 0:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -121,25 +123,25 @@ class _Transaction:
         except Exception as problem:
             return error_code_of(problem)
         if guard is None:
-            return IS_OPEN
+            return GUARD_OF_OPEN_TRANSACTION
         if not is_adding and not self._services.controller.config.bool(VERIFICATION):
             return NOT_VERIFIED
-        return await self._ask(is_adding) or guard
+        return await self._verify_or_add(is_adding) or guard
 
-    async def _ask(self, is_adding: bool) -> ErrorCode:
-        """Have the transaction's coordinator vouch for it, or make the partition part of it."""
+    async def _verify_or_add(self, is_adding: bool) -> ErrorCode:
+        """Let the transaction's coordinator verify the partition, or add it to the transaction."""
         request, where = self._request, (OFFSETS_TOPIC, self._partition)
         codes = self._services.coordinators.transactions.verify(
             request.transactional_id, request.producer_id, request.producer_epoch, [where], add=is_adding
         )
         if isinstance(codes, Deferred):
-            self.is_asked_for = True
+            self.is_being_verified = True
             codes = await codes
-            self.is_asked_for = False
+            self.is_being_verified = False
         return codes[where]
 
-    def _in_words(self, code: ErrorCode) -> ErrorCode:
-        """What a code of whichever coordinator is for a client of this version."""
+    def _adapt_to_version(self, code: ErrorCode) -> ErrorCode:
+        """Return the error code that this version's clients know."""
         code = COORDINATOR_ERRORS.get(code, code)
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH

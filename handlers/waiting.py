@@ -1,4 +1,4 @@
-"""One response from several parts, each of which may have to wait."""
+"""Builds one response from several parts that may be ready later."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Part = TypeVar("_Part")
 _ResponseType = TypeVar("_ResponseType", bound=Response)
 
 
-def respond(
+def answer_when_ready(
     parts: Sequence[_Part | Deferred[_Part]], build: Callable[[list[_Part]], _ResponseType]
 ) -> _ResponseType | Pending[_ResponseType]:
-    """Build the response at once if no part has to wait, else when the last one is there."""
+    """Build the response at once if every part is ready, else when the last one is."""
     ready = [part for part in parts if not isinstance(part, Deferred)]
     if len(ready) == len(parts):
         return build(ready)

@@ -1,9 +1,9 @@
-"""WriteTxnMarkers (key 27), v0-2: write the end of transactions to their partitions.
+"""WriteTxnMarkers (key 27), v0-2: write the markers that end transactions.
 
 v1     flexible
-v2     the marker says in which transaction version it was decided (KIP-1228)
+v2     the marker names the transaction version (KIP-1228)
 
-Coordinators send it, and administrators who end a transaction that hangs (`kafka-transactions abort`).
+Transaction coordinators send it, and administrators that abort a hanging transaction (`kafka-transactions abort`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import in_turns
 from kafkacompat.transactions.markers import MarkerCodes
@@ -28,23 +28,23 @@ from kafkacompat.wire.apis.write_txn_markers import (
 def handle_write_txn_markers(
     request: WriteTxnMarkersRequest, context: RequestContext, services: Services
 ) -> Pending[WriteTxnMarkersResponse]:
-    """Write them all; the answer tells what became of each, in one place for each producer id."""
-    return in_order(_write(request, services))
+    """Write all markers; return the result of each, grouped by producer id."""
+    return answer_in_order(_write_markers(request, services))
 
 
-async def _write(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
+async def _write_markers(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
     under_way = []
     async for each in in_turns(services.clock, request.markers):
-        written = services.coordinators.transactions.markers.write(_marker(each), _partitions(each))
+        written = services.coordinators.transactions.markers.write(_parse_marker(each), _list_partitions(each))
         under_way.append((each.producer_id, written))
     by_producer: dict[int, MarkerCodes] = {}
     for producer_id, written in under_way:
         if codes := await written:
             by_producer.setdefault(producer_id, {}).update(codes)
-    return _response(by_producer)
+    return _build_response(by_producer)
 
 
-def _marker(wanted: WritableTxnMarker) -> Marker:
+def _parse_marker(wanted: WritableTxnMarker) -> Marker:
     return Marker(
         wanted.producer_id,
         wanted.producer_epoch,
@@ -54,21 +54,21 @@ def _marker(wanted: WritableTxnMarker) -> Marker:
     )
 
 
-def _partitions(wanted: WritableTxnMarker) -> dict[tuple[str, int], None]:
-    """Each partition once, in the order of the request."""
+def _list_partitions(wanted: WritableTxnMarker) -> dict[tuple[str, int], None]:
+    """Return each partition once, in the order of the request."""
     return {(topic.name, partition): None for topic in wanted.topics for partition in topic.partition_indexes}
 
 
-def _response(by_producer: Mapping[int, MarkerCodes]) -> WriteTxnMarkersResponse:
+def _build_response(by_producer: Mapping[int, MarkerCodes]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[
-            WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(each))
+            WritableTxnMarkerResult(producer_id=producer_id, topics=_build_topics(each))
             for producer_id, each in by_producer.items()
         ]
     )
 
 
-def _topics(codes: MarkerCodes) -> list[WritableTxnMarkerTopicResult]:
+def _build_topics(codes: MarkerCodes) -> list[WritableTxnMarkerTopicResult]:
     topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
     for (topic, partition), code in codes.items():
         result = WritableTxnMarkerPartitionResult(partition_index=partition, error_code=code)

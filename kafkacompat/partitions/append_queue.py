@@ -106,7 +106,7 @@ class AppendQueue:
 
     def _prepare_segment(self) -> None:
         opened = self._state.log
-        preparing = self._state.disk.run(opened.prepare_segment, opened.log_end_offset)
+        preparing = self._state.disk.run(opened.maintenance.prepare_segment, opened.log_end_offset)
         preparing.addCallback(self._use_segment).addErrback(self._roll_failed)
 
     def _use_segment(self, segment: Segment) -> None:
@@ -114,9 +114,9 @@ class AppendQueue:
         if state.refusal is not None:
             segment.unload()
             return
-        sealed = state.log.roll(segment)
+        sealed = state.log.maintenance.roll(segment)
         state.raise_high_watermark(state.high_watermark)
-        state.disk.run(state.log.seal, sealed).addErrback(state.report_disk_failure)
+        state.disk.run(state.log.maintenance.seal, sealed).addErrback(state.report_disk_failure)
         self._drain()
 
     def _roll_failed(self, failure: Failure) -> None:

@@ -121,7 +121,7 @@ class Directory:
             removing = self.disk.run(self.storage.remove_deleted, REMOVED_TOGETHER)
             # An append that needs a new segment must not wait for thousands of folders.
             removing.addCallback(lambda more: self._remove_deleted() if more else None)
-            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))
+            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.value))
 
     @property
     def path(self) -> str:

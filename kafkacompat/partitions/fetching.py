@@ -200,7 +200,7 @@ def _warm(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Fa
     failed: _Failed = {}
 
     def note(failure: Failure, key: PartitionKey) -> None:
-        log.error("%s-%d cannot be read: %s", *key, failure.getErrorMessage())
+        log.error("%s-%d cannot be read: %s", *key, failure.value)
         problem = failure.value
         failed[key] = problem.code if isinstance(problem, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -88,7 +89,7 @@ class FreeSpace:
         """Note a failed write: after one for lack of space, clients cannot write until a measurement finds space."""
         cause = problem.__cause__ if isinstance(problem, KafkaError) else problem
         if isinstance(cause, OSError) and cause.errno in NO_SPACE_ERRORS and not self.is_full:
-            self._fill(f"a write failed: {cause}")
+            self._fill(f"a write failed: {describe_error(cause)}")
 
     def watch(self) -> None:
         """Measure again, unless no decision depends on it; called at intervals."""
@@ -114,7 +115,7 @@ class FreeSpace:
 
     def _not_measured(self, failure: Failure) -> None:
         self._left_before_bytes = None
-        log.error("the free space of %s cannot be measured: %s", self._path, failure.getErrorMessage())
+        log.error("the free space of %s cannot be measured: %s", self._path, failure.value)
 
     def _fill(self, reason: str) -> None:
         self.is_full = True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.storage.log.log import Log, OffsetPosition
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -126,7 +126,7 @@ class GroupCommit:
     def _not_synced(self, failure: Failure) -> None:
         problem = failure.value
         assert problem is not None
-        if not self._finishing and isinstance(problem.__cause__, OSError) and may_pass(problem.__cause__):
+        if not self._finishing and isinstance(problem.__cause__, OSError) and is_transient(problem.__cause__):
             self._postpone(problem)
             return
         self._joined.clear()

@@ -192,7 +192,7 @@ class Partition:
         """Continue with a copy of the log that holds the same, in another log directory; appends are paused."""
         state = self.state
         moved.config = state.log.config
-        moved.advance_log_start_offset(state.log.log_start_offset)
+        moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
         state.host.commit.leave(self._appender)
         state.log, state.host = moved, host
         self._appender.synced(moved.end_position())

@@ -63,7 +63,8 @@ class PartitionAppender:
                 remember_refused(state.log, entry)
             state.report_failure(problem)
             raise
-        if self._waits_for_sync or result.end.offset - state.log.recovery_point >= state.log.config.flush_messages:
+        log_state = state.log.state
+        if self._waits_for_sync or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
             return self._wait_for_sync(result, size_bytes)
         state.high_watermark = result.end
         if is_marker:

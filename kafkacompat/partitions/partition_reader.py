@@ -65,7 +65,7 @@ class PartitionReader:
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for unknown epochs."""
-        largest, end_offset = self._state.log.offset_for_leader_epoch(epoch)
+        largest, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
         return largest, min(end_offset, self._state.high_watermark.offset)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
@@ -131,11 +131,11 @@ class PartitionReader:
     ) -> PartitionRead:
         state = self._state
         end = state.high_watermark.offset
-        stable = end if state.log.producer_state.open.first is None else state.stable_position().offset
-        return PartitionRead(region, end, stable, state.log.log_start_offset, diverging, aborted)
+        stable = end if state.log.state.producer_state.open.first is None else state.stable_position().offset
+        return PartitionRead(region, end, stable, state.log.state.log_start_offset, diverging, aborted)
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
-        ours, end_offset = self._state.log.offset_for_leader_epoch(epoch)
+        ours, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
         if ours < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log no longer has leader epoch {epoch}")
         return (ours, end_offset) if ours < epoch or end_offset < offset else None
@@ -144,8 +144,8 @@ class PartitionReader:
         """Load what a read of *max_bytes* from *offset* needs."""
         state = self._state
         if committed:
-            return self._look_up(state.log.warm_committed, offset, max_bytes, state.high_watermark)
-        return self._look_up(state.log.warm, offset)
+            return self._look_up(state.log.committed.warm, offset, max_bytes, state.high_watermark)
+        return self._look_up(state.log.reader.warm, offset)
 
     def examine(self, offset: int) -> None:
         """Examine the segment that holds *offset* for damage: its contents could not be read there."""
@@ -153,24 +153,24 @@ class PartitionReader:
             return  # a second look finds nothing new: the checksum was right
         self._examined = offset
         segments = self._state.log.segments
-        examining = self._state.disk.run(self._state.log.examine, segments[max(0, segments.floor(offset))])
-        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.getErrorMessage()))
+        examining = self._state.disk.run(self._state.log.examiner.examine, segments[max(0, segments.floor(offset))])
+        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.value))
 
     def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """Find the first record at or after a timestamp (ms); None if consumers may not see it yet."""
-        finding = self._look_up(self._state.log.offset_for_timestamp, timestamp)
+        finding = self._look_up(self._state.log.reader.offset_for_timestamp, timestamp)
         return finding.addCallback(self._if_visible, committed)
 
     def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """Find the record with the largest timestamp; None if consumers may not see it yet."""
-        return self._look_up(self._state.log.max_timestamp).addCallback(self._if_visible, committed)
+        return self._look_up(self._state.log.reader.max_timestamp).addCallback(self._if_visible, committed)
 
     def _if_visible(self, record: FoundRecord | None, committed: bool) -> FoundRecord | None:
         return record if record is not None and record.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """Return (offset, time in ms) of each segment as `Log.segment_starts` does, no offset beyond the high watermark."""
-        starts, end_offset = self._state.log.segment_starts(now_ms), self._state.high_watermark.offset
+        starts, end_offset = self._state.log.reader.segment_starts(now_ms), self._state.high_watermark.offset
         visible = [start for start in starts if start[0] < end_offset]
         return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]
 

@@ -89,5 +89,5 @@ class PartitionState:
         assert failure.value is not None
         if self.refusal is None:
             if not self.host.space.is_full:
-                log.error("%r: %s", self, failure.getErrorMessage())
+                log.error("%r: %s", self, failure.value)
             self.report_failure(failure.value)

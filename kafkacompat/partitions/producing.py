@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.append_queue import fire
-from kafkacompat.storage.intake.produced import take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
 from kafkacompat.storage.intake.validation import TooMuchError, check_batch
 from kafkacompat.timers import TURN_SECONDS, next_turn
 from kafkacompat.wire.conversion import is_message_set
@@ -89,7 +89,7 @@ class RequestAppends:
         return late.result
 
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
-        config, now_ms = partition.state.log.config, self._now_ms
+        config, now_ms = partition.state.log.state.config, self._now_ms
         if self._message_set_bytes and is_message_set(records):
             batch = take_messages_at_once(records, config, now_ms, self._message_set_bytes)
         else:

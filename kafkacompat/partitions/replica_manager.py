@@ -14,8 +14,9 @@ from kafkacompat.disk import nothing
 from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -201,7 +202,7 @@ class ReplicaManager:
         if partition is None:
             # A log that could not be opened is kept for its owner to examine, under a name that no partition has.
             aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
-            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.getErrorMessage()))
+            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.value))
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
@@ -301,7 +302,7 @@ class ReplicaManager:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
         if not 0 <= start_offset <= end_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{start_offset} is not between 0 and {end_offset}")
-        partition.log.advance_log_start_offset(start_offset)
+        partition.log.trimmer.advance_log_start_offset(start_offset)
         directory = self.directories.home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
@@ -312,16 +313,16 @@ class ReplicaManager:
     def _not_saved(self, directory: Directory, problem: BaseException | None) -> NoReturn:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
-        if not may_pass(problem):
+        if not is_transient(problem):
             self.directory_failed(directory, problem)
-        reason = f"the new log start offset could not be written to {directory.storage.path}: {problem}"
+        reason = f"the new log start offset could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
 
 def _make_durable(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
-    return partition.disk.run(partition.log.make_durable).addErrback(partition.disk_failed)
+    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.disk_failed)
 
 
 def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
@@ -335,4 +336,4 @@ def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         directory.failed(failure.value)
         return failure
 
-    return directory.disk.run(opened.flush_recovered).addCallbacks(lambda _: opened, not_synced)
+    return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)

@@ -16,6 +16,7 @@ from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError, cluster_of, read_owners
 from kafkacompat.storage.directory.partition_survey import survey
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class Takeover:
                 partitions += await directory.disk.run(_survey_partitions, self._files, directory.storage)
             kraft = await self._read_cluster_metadata()
         except OSError as problem:
-            raise LogDirectoryError(f"the partitions in log.dirs cannot be read ({problem}); repair that") from problem
+            raise LogDirectoryError(
+                f"the partitions in log.dirs cannot be read ({describe_error(problem)}); repair that"
+            ) from problem
         _check_same_cluster(partitions, kraft)
         self._inheritance = Inheritance(self._config, partitions, kraft, self._rng)
         if partitions:

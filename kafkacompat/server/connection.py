@@ -242,7 +242,7 @@ class KafkaConnection(Protocol):
         context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
-            result = result.at_once()
+            result = result.unwrap_if_ready()
         if isinstance(result, Pending):
             self._wait(incoming, result)
         else:

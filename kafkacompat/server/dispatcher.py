@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.server.portions import in_portions
 from kafkacompat.timers import go_through
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
@@ -42,7 +42,7 @@ class Dispatcher:
         """
         reading = incoming.reading and go_through(self._services.clock, incoming.reading)
         if reading:
-            return in_order(self._handle_when_read(reading, incoming, context))
+            return answer_in_order(self._handle_when_read(reading, incoming, context))
         return self._handle(incoming, context)
 
     async def _handle_when_read(

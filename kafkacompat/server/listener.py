@@ -11,6 +11,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
@@ -132,11 +133,8 @@ class Server:
         try:
             listening.startListening()
         except CannotListenError as problem:
-            where = f"{host or '0.0.0.0'}:{port}"
-            raise ListenError(
-                f"cannot listen on {where} for {listener_name}: {problem.socketError.strerror}; "
-                "stop what uses it, or choose another port in listeners"
-            ) from None
+            reason = explain_bind_failure(host, port, problem.socketError)
+            raise ListenError(f"listener {listener_name}: {reason}") from None
         self._ports[listener_name] = listening
         return int(listening.getHost().port)
 

@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kafkacompat.handlers.context import Pending
-from kafkacompat.handlers.ordering import in_order
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.timers import Clock, in_turns
 from kafkacompat.wire.schema import Request, Response, Struct
 
@@ -80,7 +80,7 @@ def in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Respo
         if _room_behind(request, way.asked, PORTION) < 0:
             parts = (part for part, _ in _parts(request, way.asked))
             asked = parts if way.repeats else _each_once(parts, way.asked)
-            return in_order(_answer(asked, way.answered, handle, clock))
+            return answer_in_order(_answer(asked, way.answered, handle, clock))
     return None
 
 

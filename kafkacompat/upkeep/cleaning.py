@@ -21,7 +21,7 @@ from kafkacompat.storage.compaction import (
     CorruptBatchError,
     Progress,
 )
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.timers import now_ms, unhurried
 from kafkacompat.upkeep.cleaning_run import CleaningRun, log_result
@@ -133,8 +133,8 @@ class LogCleaner:
         async for partition in unhurried(self._clock, list(self._replicas)):
             if not self._may_be_cleaned(partition):
                 continue
-            if unknown := partition.log.unknown_first_timestamps():
-                await partition.disk.run(partition.log.learn_first_timestamps, unknown)
+            if unknown := partition.log.compaction.unknown_first_timestamps():
+                await partition.disk.run(partition.log.compaction.learn_first_timestamps, unknown)
             cleanable = self._due(partition)
             if cleanable is not None and (best is None or cleanable.ratio > best[0]):
                 best = cleanable.ratio, partition
@@ -153,7 +153,9 @@ class LogCleaner:
         )
 
     def _due(self, partition: Partition) -> Cleanable | None:
-        cleanable = partition.log.cleanable(stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock))
+        cleanable = partition.log.compaction.cleanable(
+            stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock)
+        )
         return cleanable if cleanable is not None and cleanable.is_due(partition.log.config) else None
 
     def _home(self, partition: Partition) -> Directory | None:
@@ -173,7 +175,7 @@ class LogCleaner:
             # After a crash the next start would use files that the compaction of a deleted topic of this name left.
             await self._remove_leftovers(partition)
             # The workers read from the index files which transactions were aborted.
-            await partition.disk.run(partition.log.write_transaction_index)
+            await partition.disk.run(partition.log.committed.write_transaction_index)
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset
@@ -200,7 +202,7 @@ class LogCleaner:
 
         def begin(call: Callable[..., Any]) -> Any:
             """Run in a worker's thread."""
-            job = partition.log.cleaning_job(
+            job = partition.log.compaction.cleaning_job(
                 cleaning.cleanable, now_ms=now, map_bytes=map_bytes, load_factor=load_factor
             )
             return None if job is None else call("compact", self._files, job)
@@ -236,9 +238,9 @@ class LogCleaner:
     async def _swap(self, partition: Partition, cleaned: CleanedSegment) -> None:
         compacted = partition.log
         await self._save_first_cleaning(partition)
-        segment = await partition.disk.run(compacted.prepare_swap, cleaned)
-        replaced = compacted.swap_segments(cleaned, segment)
-        await partition.disk.run(compacted.complete_swap, segment, replaced)
+        segment = await partition.disk.run(compacted.compaction.prepare_swap, cleaned)
+        replaced = compacted.compaction.swap_segments(cleaned, segment)
+        await partition.disk.run(compacted.compaction.complete_swap, segment, replaced)
         # Readers may still have the replaced files open.
         self._clock.callLater(compacted.config.file_delete_delay_ms / 1000, self._remove, partition, replaced)
 
@@ -252,12 +254,12 @@ class LogCleaner:
     def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
         # The next start removes the files otherwise.
         if not (partition.closed or self._stopping):
-            partition.disk.run(partition.log.remove_replaced, replaced).addErrback(partition.disk_failed)
+            partition.disk.run(partition.log.compaction.remove_replaced, replaced).addErrback(partition.disk_failed)
 
     async def _remove_leftovers(self, partition: Partition) -> None:
         if not (partition.closed or partition.log.offline):
             try:
-                await partition.disk.run(partition.log.remove_cleaned)
+                await partition.disk.run(partition.log.compaction.remove_cleaned)
             except Exception as problem:
                 self._failed(partition, problem)
 
@@ -270,7 +272,7 @@ class LogCleaner:
         self._postpone(partition)
         if isinstance(problem, ReplacedError):
             self._uncleanable.add(partition)  # the workers have logged why
-        elif isinstance(problem, OSError) and not may_pass(problem):
+        elif isinstance(problem, OSError) and not is_transient(problem):
             home = self._home(partition)
             assert home is not None
             home.failed(problem)

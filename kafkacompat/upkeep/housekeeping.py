@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.timers import Clock, now_ms, unhurried
 from kafkacompat.upkeep.idle_producers import IdleProducers
@@ -100,7 +100,7 @@ class Housekeeping:
         """Remove one partition's expired segments, unless it is being compacted: then the log cleaner calls this afterwards."""
         if self.is_cleaning(partition):
             return
-        expired = partition.log.expired_segments(
+        expired = partition.log.trimmer.expired_segments(
             high_watermark=partition.high_watermark.offset, now_ms=now_ms(self.clock)
         )
         if expired and expired[-1] is partition.log.segments.active:
@@ -109,16 +109,16 @@ class Housekeeping:
             expired.pop()
         if expired:
             log.info("%r: deleting %d expired segments", partition, len(expired))
-            partition.log.detach(expired)
+            partition.log.trimmer.detach(expired)
             # The files are renamed at once, so that a restart ignores them, and removed when no reader has them open.
-            partition.disk.run(partition.log.mark_deleted, expired).addErrback(partition.disk_failed)
+            partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.disk_failed)
             delay_s = partition.log.config.file_delete_delay_ms / 1000
             self.clock.callLater(delay_s, self._delete_files, partition, expired)
 
     def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
         # The next start removes the files otherwise.
         if not (partition.closed or self._stopped):
-            deleting = partition.disk.run(partition.log.delete_segments, segments)
+            deleting = partition.disk.run(partition.log.trimmer.delete_segments, segments)
             deleting.addErrback(partition.disk_failed)
 
     def flush_old_data(self) -> Deferred[None]:
@@ -126,7 +126,7 @@ class Housekeeping:
         return self._with_each(self._flush_overdue)
 
     def _flush_overdue(self, partition: Partition) -> None:
-        if partition.log.flush_is_overdue(now_ms(self.clock)):
+        if partition.log.maintenance.flush_is_overdue(now_ms(self.clock)):
             partition.flush().addErrback(lambda _: None)
 
     def checkpoint(self) -> Deferred[Any]:
@@ -175,6 +175,6 @@ def _write(directory: Directory, checkpoint: _Checkpoint) -> Deferred[Any]:
 def _write_failed(failure: Failure, directory: Directory) -> Failure:
     """Take the directory offline, unless the problem may pass, as lack of space does: then the next checkpoint tries again."""
     problem = failure.value
-    if isinstance(problem, OSError) and not may_pass(problem):
+    if isinstance(problem, OSError) and not is_transient(problem):
         directory.failed(problem)
     return failure

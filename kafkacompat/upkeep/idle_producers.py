@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kafkacompat.storage.producers.state import last_timestamp
+from kafkacompat.storage.producers.producer import last_timestamp
 from kafkacompat.timers import Clock, now_ms, unhurried
 
 if TYPE_CHECKING:

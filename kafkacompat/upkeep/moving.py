@@ -18,8 +18,9 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredList, Defer
 from kafkacompat.disk import nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.copy import SourceError
-from kafkacompat.storage.log.state import may_pass
+from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.timers import Clock
 from kafkacompat.upkeep.pacing import Rest
@@ -97,7 +98,7 @@ class Move:
             self.begun.callback(None)
             if not self.is_over:
                 # The copy takes the transaction indexes as they are, so damaged ones are rebuilt first.
-                await self._in_turn(lambda: self.source.disk.run(self.partition.log.write_transaction_index))
+                await self._in_turn(lambda: self.source.disk.run(self.partition.log.committed.write_transaction_index))
             while not self.is_over:
                 bytes_per_second = max(rate(), 1)
                 moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))
@@ -151,13 +152,13 @@ class Move:
 
     def _failed(self, problem: Exception) -> None:
         if not self.begun.called:
-            self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)))
+            self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, describe_error(problem)))
         if self.partition.closed:
             return  # the partition was deleted, so its files may be gone
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
             self.source.failed(problem)
-        elif isinstance(problem, OSError) and not may_pass(problem):
+        elif isinstance(problem, OSError) and not is_transient(problem):
             self.target.failed(problem)
 
 
@@ -181,7 +182,7 @@ class Moves:
 
     def request(self, partition: Partition, target: Directory) -> None:
         """Begin as `start` does; a failure is logged."""
-        self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.getErrorMessage()))
+        self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.value))
 
     def start(self, partition: Partition, target: Directory) -> Deferred[None]:
         """Move a partition to a directory, instead of any move under way; fires when the copy has begun.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.storage.directory.scrub import Extent, Scrubbed
 from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
+from kafkacompat.storage.segment.scrub import Extent, Scrubbed
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
 from kafkacompat.timers import Clock, now_ms, unhurried
 from kafkacompat.wire.errors import KafkaError
@@ -132,7 +132,9 @@ class Scrubbing:
         self._noted_s, self._is_news = self._clock.seconds(), False
         damaged: list[Place] = []
         async for partition in unhurried(self._clock, list(self._replicas)):
-            damaged += [(partition.topic, partition.index, base_offset) for base_offset in partition.log.corrupt]
+            damaged += [
+                (partition.topic, partition.index, base_offset) for base_offset in partition.log.examiner.corrupt
+            ]
         notes = ScrubNotes(self._begun_ms, self._reached, tuple(damaged))
         try:
             await self._workers.run(lambda _: write_scrub_notes(self._files, self._directory, notes))
@@ -157,7 +159,7 @@ class Scrubbing:
                     return
                 defect = None if isinstance(problem, OSError | KafkaError) else problem
                 if is_last or defect is not None:
-                    path = segment.path(LOG_SUFFIX)
+                    path = segment.files.path(LOG_SUFFIX)
                     log.error("%r: %s cannot be read: %s", partition, path, problem, exc_info=defect)
                     return
             await self._wait(RETRY_S)
@@ -166,7 +168,9 @@ class Scrubbing:
         position, next_offset = 0, segment.base_offset
         while position < segment.size_bytes and _is_rolled(partition, segment):
             piece_bytes = min(self._bytes_per_second, MOST_PIECE_BYTES)
-            extent = Extent(segment.path(LOG_SUFFIX), segment.size_bytes, partition.log.last_offset_of(segment))
+            extent = Extent(
+                segment.files.path(LOG_SUFFIX), segment.size_bytes, partition.log.examiner.last_offset_of(segment)
+            )
             scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
             if scrubbed.bad and _is_rolled(partition, segment):
                 segment.remember_corrupt(scrubbed.bad)

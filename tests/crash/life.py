@@ -226,7 +226,7 @@ class Life(World):
         if offset < log.log_start_offset:
             return
         model.allow_truncation(offset)
-        log.truncate_to(offset)
+        log.trimmer.truncate_to(offset)
         model.truncate(offset)
         home = self.node.replicas.directories.home((partition.topic, partition.index))
         assert home is not None

@@ -102,7 +102,7 @@ def test_a_resource_or_a_config_named_twice() -> None:
     ("kind", "names", "reason"),
     [
         (TOPIC, ["a", "b", "c", "b", "a"], "these configs are named more than once: a, b"),
-        (LOGGER, ["root"], "AlterConfigs changes no levels of loggers: use IncrementalAlterConfigs"),
+        (LOGGER, ["root"], "AlterConfigs cannot change logger levels; use IncrementalAlterConfigs"),
         (
             3,
             ["a"],

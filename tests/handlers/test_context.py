@@ -10,7 +10,7 @@ from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 
 def test_an_answer_that_is_there_does_not_have_to_be_waited_for() -> None:
     response = HeartbeatResponse()
-    assert Pending(succeed(response)).at_once() is response
+    assert Pending(succeed(response)).unwrap_if_ready() is response
 
 
 def test_what_may_still_come_or_has_failed_does() -> None:
@@ -18,5 +18,5 @@ def test_what_may_still_come_or_has_failed_does() -> None:
     behind_another = succeed(None).addCallback(lambda _: Deferred[HeartbeatResponse]())
     for response in (Deferred[HeartbeatResponse](), problem, behind_another):
         pending = Pending(response)
-        assert pending.at_once() is pending
+        assert pending.unwrap_if_ready() is pending
     problem.addErrback(lambda failure: failure.trap(ValueError))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat import handlers
-from kafkacompat.handlers import ASKED_FIRST, Handler, load_ahead
+from kafkacompat.handlers import ASKED_FIRST, Handler, load_consumer_apis
 
 
 def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,7 +14,7 @@ def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.Mo
     compiled: list[tuple[str, int]] = []
     for compiler in ("reader", "steps_of_writing"):
         monkeypatch.setattr(handlers, compiler, lambda message, version: compiled.append((message.__name__, version)))
-    loaded = [[key for key, handler in table.items() if "handle" in vars(handler)] for _ in load_ahead()]
+    loaded = [[key for key, handler in table.items() if "handle" in vars(handler)] for _ in load_consumer_apis()]
     assert [len(keys) for keys in loaded] == list(range(1, len(ASKED_FIRST) + 1))
     assert loaded[-1] == sorted(ASKED_FIRST)
     assert compiled[:2] == [("MetadataRequest", 13), ("MetadataResponse", 13)]

@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.storage.intake.validation import AT_ONCE_RECORDS, AT_ONCE_UNPACKED_BYTES
-from kafkacompat.storage.log import log
+from kafkacompat.storage.log import appender
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.timers import TURN_SECONDS
 from kafkacompat.wire.apis.produce import (
@@ -38,7 +38,7 @@ def many() -> bytes:
 @pytest.fixture(autouse=True)
 def _logs_that_check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was checked once, here or elsewhere, is not checked again."""
-    monkeypatch.setattr(log, "check_batch", lambda *_: 1 // 0)
+    monkeypatch.setattr(appender, "check_batch", lambda *_: 1 // 0)
 
 
 def found(node: DataNode, pending: Any, version: int = 9) -> list[PartitionProduceResponse]:

@@ -245,7 +245,7 @@ def test_a_segment_for_which_there_is_no_room_is_made_later(operation: str, capl
         node.work()
         codes = [refusal(each) for each in lost if isinstance(each, Deferred)]
         assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * count
-    assert len([message for message in caplog.messages if "is full" in message]) == 1
+    assert len([message for message in caplog.messages if "is full (" in message]) == 1
     assert len(caplog.messages) == 2  # with the one that says what failed
     watch(node)
     assert node.append(partition).base_offset == 1

@@ -63,7 +63,7 @@ def test_what_is_known_to_be_damaged_stays_known() -> None:
     bad = BadBatch(0, 10, 0, 0)
     partition.log.segments[0].remember_corrupt([bad])
     move(node)
-    assert partition.log.corrupt == {0: (bad,)}
+    assert partition.log.examiner.corrupt == {0: (bad,)}
 
 
 def test_the_old_log_is_deleted_when_file_delete_delay_is_over() -> None:
@@ -109,9 +109,9 @@ def test_what_retention_takes_meanwhile_is_not_in_the_copy(steps: int) -> None:
     for _ in range(steps):
         step(node)
     expired = list(partition.log.segments)[:2]
-    partition.log.detach(expired)
-    partition.disk.run(partition.log.mark_deleted, expired)
-    partition.disk.run(partition.log.delete_segments, expired)
+    partition.log.trimmer.detach(expired)
+    partition.disk.run(partition.log.trimmer.mark_deleted, expired)
+    partition.disk.run(partition.log.trimmer.delete_segments, expired)
     start = partition.log.log_start_offset
     node.work()
     assert (home(node), offsets(partition)) == ("/b", list(range(start, 30)))
