@@ -1,15 +1,15 @@
 """Produce (key 0), v0-13: append one record batch a partition.
 
-v0-2   a message set of format 0 or 1, which becomes a batch; v1 adds the throttle time, v2 the log's time. As in Kafka
-       up to 3.9 a batch may come as well, of any codec: some clients do not mind what the version allows
-v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the refused records and a message
+v0-2   a message set of format 0 or 1, which is converted to a batch; v1 adds the throttle time, v2 the log append time.
+       As in Kafka up to 3.9 a batch of any codec is accepted too: some clients send one in spite of the version
+v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the rejected records and an error message
 v9     flexible
 v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
 v12    a transaction's partitions need not be added first (KIP-890)
 v13    topics by id (KIP-516)
 
-acks=0 has no answer: an error closes the connection, so that the client looks for the leader again.
-With one replica acks=1 and acks=-1 are the same: the batch is in the log of the whole in-sync set.
+acks=0 has no response: an error closes the connection, so that the client refreshes its metadata.
+With one replica acks=1 and acks=-1 mean the same: the batch is in the log of the whole in-sync set.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BATCHES_FROM_PRODUCE_VERSION, check_produce_version
 
 VALID_ACKS = (-1, 0, 1)
-# The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
+"""The one client id whose records Kafka accepts in internal topics."""
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
-    """Append every batch; answer when all of them are settled."""
+    """Append every batch; respond when each of them is appended or rejected."""
     refusal = _refusal(request)
     if refusal is None and request.transactional_id is not None:
         return _verify_and_produce(request.transactional_id, request, context, services)
@@ -56,15 +56,15 @@ def _verify_and_produce(
     transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
 ) -> ProduceResult:
     try:
-        asked = verify(transactional_id, request, context, services)
+        verdicts = verify(transactional_id, request, context, services)
     except KafkaError as problem:
         return _produce(request, context, services, problem, NOTHING)
-    if not isinstance(asked, Deferred):
-        return _produce(request, context, services, None, asked)
-    # Until the coordinator has told, nothing may overtake.
+    if not isinstance(verdicts, Deferred):
+        return _produce(request, context, services, None, verdicts)
+    # The connection's next request must not overtake this one while the coordinator is asked.
     settled: Deferred[None] = Deferred()
-    told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled))
-    return Pending(told, in_order=True, settled=settled)
+    response = verdicts.addCallback(lambda known: _later(_produce(request, context, services, None, known), settled))
+    return Pending(response, in_order=True, settled=settled)
 
 
 def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
@@ -89,15 +89,15 @@ def _produce(
     produce.appends.append_late()
     settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
     answered = settled.addCallback(lambda _: answer(request, response))
-    # While something is not in its log the next request of the connection has to wait: the order is not settled.
+    # While a batch is not in its log yet, the connection's next request has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
 
 
 class _Produce:
-    """One request on its way.
+    """One request while its response is built.
 
-    ``waiting`` collects the appends that could not be answered at once, ``is_unsettled`` says whether any of them is not
-    even in its log: the others are only to be synced.
+    ``waiting`` are the appends that could not be answered at once. ``is_unsettled`` says whether any of them is not in
+    its log yet; the others only wait for a sync.
     """
 
     def __init__(
@@ -154,7 +154,8 @@ class _Produce:
         )
         is_unsettled = self.appends.has_late or partition.holds_appends
         self.is_unsettled = self.is_unsettled or is_unsettled
-        # Nobody hears of a sync with acks=0; but while the disk hangs, what waits for it would grow without bound.
+        # With acks=0 no response waits for a sync. While the disk hangs the request waits nevertheless, to bound the
+        # unsynced appends.
         if is_unsettled or self._acks or partition.waits_long:
             self.waiting.append(settled)
 
@@ -171,7 +172,7 @@ class _Produce:
 
 
 def _refusal(request: ProduceRequest) -> KafkaError | None:
-    """What is wrong with the request as a whole; every partition is refused with it then."""
+    """Return the error of the request as a whole, with which every partition is rejected; None if there is none."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1, 0 or 1")
     if request.transactional_id is None and any_is_transactional(_batches(request)):

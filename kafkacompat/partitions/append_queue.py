@@ -63,8 +63,8 @@ class AppendQueue:
     ) -> Appended:
         """Append one batch as leader, now if possible; a batch that is not checked yet must be quick to check.
 
-        A batch that begins a transaction needs its `guard`. Raises KafkaError for a batch that is rejected at once; a later
-        rejection fails the Deferred.
+        A batch that begins a transaction needs its `guard`. Raises KafkaError for a batch that is rejected at once; a
+        later rejection fails the Deferred.
         """
         if from_client:
             try:
@@ -120,7 +120,7 @@ class AppendQueue:
         self._drain()
 
     def _roll_failed(self, failure: Failure) -> None:
-        """Refuse the appends in line; a failure that is no KafkaError is a defect, after which the log counts as unusable."""
+        """Refuse the appends in line; after a failure that is no KafkaError, a defect, the log counts as unusable."""
         self.is_holding = False
         if not isinstance(failure.value, KafkaError):
             self._state.log.offline = True
@@ -143,7 +143,8 @@ class AppendQueue:
                 break  # the directory failed: all appends in line were refused
             self._held.popleft()
             outcomes.append((first.result, outcome))
-        # The line is in its final state before any Deferred fires: a callback may append again, and may start a segment itself.
+        # The line is in its final state before any Deferred fires: a callback may append again, and may start a segment
+        # itself.
         self.is_holding = more = bool(self._held)
         for waiting, outcome in outcomes:
             fire(waiting, outcome)

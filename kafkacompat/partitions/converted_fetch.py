@@ -1,7 +1,8 @@
 """Fetches of clients that read message sets (Fetch before v4): the log's batches are converted for them.
 
-A batch may leave nothing after conversion: control batches are left out, and so are records before the fetch offset. The
-response has no way to make such an old client skip the batch. So the fetch itself reads on after the batch, and waits there.
+A batch may leave nothing after conversion: control batches are left out, and so are records before the fetch offset.
+The response has no way to make such an old client skip the batch. So the fetch itself reads on after the batch, and
+waits there.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ async def fetch_converted(
     conversions: Conversions,
     magic: int,
 ) -> list[FetchedPartition]:
-    """Read as `fetch` does, and convert to message format *magic*; return when a partition has data or news, or time is up."""
+    """Read as `fetch` does, and convert to message format *magic*; return when there is data or the time is up."""
     deadline = clock.seconds() + limits.max_wait_ms / 1000
     next_offsets: dict[PartitionKey, int] = {}
     while True:

@@ -6,7 +6,8 @@ After a first read that found too little, a fetch completes when
 * B: a partition has news that cannot wait (it was deleted, or its log failed), or
 * C: `fetch.max.wait.ms` have passed.
 
-A and B take effect at the end of the reactor's turn, so that one Fetch response carries all batches of one Produce request.
+A and B take effect at the end of the reactor's turn, so that one Fetch response carries all batches of one Produce
+request.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class WatchedPartition(Protocol):
 class DelayedFetch:
     """One waiting fetch; ``result`` fires when its partitions are to be read again.
 
-    It waits for *missing_bytes* and at most *max_wait_ms*. With *committed* only bytes below the last stable offset count.
+    It waits for *missing_bytes* and at most *max_wait_ms*. With *committed* only bytes below the last stable offset
+    count.
     """
 
     def __init__(

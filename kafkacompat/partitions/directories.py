@@ -68,8 +68,8 @@ class _SyncWatchingDisk:
 class Directory:
     """One log directory: its files, its disk thread, its group commit, its free space, and the partitions in it.
 
-    With ``syncs_always`` an append counts only once it is on the disk. ``reserve_bytes`` is the space that clients leave free.
-    ``on_failure`` is called when the directory can no longer be used.
+    With ``syncs_always`` an append counts only once it is on the disk. ``reserve_bytes`` is the space that clients
+    leave free. ``on_failure`` is called when the directory can no longer be used.
     """
 
     def __init__(

@@ -50,8 +50,8 @@ async def check_new_directories(files: Files, config: BrokerConfig, store: Sqlit
 async def find_partitions(directories: Directories, topics: Mapping[str, TopicImage]) -> None:
     """Note which directory holds each partition, and which partitions were being moved where.
 
-    Folders that belong to no topic are set aside, as Kafka does: a crash interrupted a deletion, or another broker made them.
-    So are copies whose partition is in no directory.
+    Folders that belong to no topic are set aside, as Kafka does: a crash interrupted a deletion, or another broker made
+    them. So are copies whose partition is in no directory.
     """
     for directory in directories:
         for stored in await directory.disk.run(directory.storage.partitions):

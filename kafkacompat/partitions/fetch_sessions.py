@@ -137,8 +137,8 @@ class FetchSessions:
     ) -> FetchContext:
         """Return what a request wants, and apply its changes to its session.
 
-        Raises KafkaError FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR: the client
-        starts a new session then.
+        Raises KafkaError FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR: the
+        client starts a new session then.
         """
         if session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(session_id, None)

@@ -23,8 +23,8 @@ class FetchWatcher(Protocol):
 class FetchWatchers:
     """The waiting fetches of one partition, by isolation level.
 
-    ``read_uncommitted`` are notified of every batch below the high watermark, ``read_committed`` of every batch below the
-    last stable offset.
+    ``read_uncommitted`` are notified of every batch below the high watermark, ``read_committed`` of every batch below
+    the last stable offset.
     """
 
     __slots__ = ("_last_stable", "_state", "read_committed", "read_uncommitted")

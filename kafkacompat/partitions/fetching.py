@@ -1,7 +1,8 @@
 """Reading the partitions of one Fetch request within its limits, now or when enough has arrived.
 
-The rules (KIP-74): partitions are read in the order of the request, and together they fill at most ``max_bytes``. Only the
-first batch of the first partition that has data is sent whole however large it is, so that a consumer always makes progress.
+The rules (KIP-74): partitions are read in the order of the request, and together they fill at most ``max_bytes``. Only
+the first batch of the first partition that has data is sent whole however large it is, so that a consumer always makes
+progress.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class FetchLimits(NamedTuple):
 class FetchedPartition(NamedTuple):
     """What was read from one partition, or the error.
 
-    ``partition`` is None where there is no such partition. ``cold`` says that finding the data has to wait for the disk.
+    ``partition`` is None where there is no such partition. ``cold`` says that finding the data has to wait for the
+    disk.
     """
 
     wanted: WantedPartition
@@ -218,7 +220,7 @@ def _warm(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Fa
 
 
 def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
-    """Return a cold partition with the error of its look-up, if that failed: without it a client would ask in vain for ever."""
+    """Return a cold partition with the error of its look-up, if it has one: else the client would try for ever."""
     code = failed.get(cold.wanted.key)
     return cold if code is None else FetchedPartition(cold.wanted, cold.partition, code, None)
 

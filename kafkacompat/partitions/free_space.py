@@ -35,8 +35,8 @@ STEP_BYTES = 1 << 20
 class FreeSpace:
     """The free space of one log directory.
 
-    ``measure_usage`` measures the file system. With ``reserve_bytes`` 0 nothing is measured until a write fails for lack of
-    space.
+    ``measure_usage`` measures the file system. With ``reserve_bytes`` 0 nothing is measured until a write fails for
+    lack of space.
     """
 
     def __init__(self, path: str, measure_usage: Callable[[], Deferred[DiskUsage]], reserve_bytes: int = 0) -> None:
@@ -55,7 +55,7 @@ class FreeSpace:
         self._others = others
 
     def take(self, size_bytes: int) -> None:
-        """Subtract what a client is about to write. Raises KafkaError KAFKA_STORAGE_ERROR when that much is not left."""
+        """Subtract what a client is about to write. Raises KafkaError KAFKA_STORAGE_ERROR when too little is left."""
         self._left_bytes -= size_bytes
         for other in self._others:
             other._left_bytes -= size_bytes

@@ -1,8 +1,9 @@
 """Group commit: appends that wait for the disk are synced together, one round after the other.
 
-A round runs in the threads of the log directory and syncs every log that was written to since the round before. Appends made
-meanwhile wait for the next round, which begins when this one ends. The first round begins at the end of the reactor's turn, so
-that it includes all batches of one request, and those of all clients served in that turn. An idle directory has no timer.
+A round runs in the threads of the log directory and syncs every log that was written to since the round before. Appends
+made meanwhile wait for the next round, which begins when this one ends. The first round begins at the end of the
+reactor's turn, so that it includes all batches of one request, and those of all clients served in that turn. An idle
+directory has no timer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0
-"""A round that takes longer is slow: something may be wrong with the disk. A postponed round is tried again after this time."""
+"""A round that takes longer is slow: the disk may be failing. A postponed round is repeated after this time."""
 
 
 class SyncedPartition(Protocol):
@@ -51,9 +52,9 @@ class GroupCommit:
     """The rounds of one log directory.
 
     With ``always`` every append waits for its round (kafkacompat.acks.after=fsync), else only those that flush.messages
-    asks for. ``failed`` is called when a sync fails: the directory goes offline, every waiting append fails, and the sync is
-    never tried again, because the kernel may have dropped what it could not write. A round that fails before its sync is
-    repeated: there was no space for the indexes of a rolled segment, or no file could be opened.
+    asks for. ``failed`` is called when a sync fails: the directory goes offline, every waiting append fails, and the
+    sync is never tried again, because the kernel may have dropped what it could not write. A round that fails before
+    its sync is repeated: there was no space for the indexes of a rolled segment, or no file could be opened.
     """
 
     def __init__(self, disk: Disk, clock: Clock, failed: Callable[[BaseException], None], always: bool = False) -> None:
@@ -117,7 +118,8 @@ class GroupCommit:
         if goes_on:
             self._begin()  # the disk works while the responses are sent
         for partition, synced, end in shares:
-            # A partition that moved to another directory meanwhile has another log, in which all of this was synced too.
+            # A partition that moved to another directory meanwhile has another log, in which all of this was synced
+            # too.
             if partition.log is synced:
                 partition.synced(end)
         if not goes_on:

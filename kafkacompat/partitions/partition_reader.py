@@ -29,9 +29,9 @@ Result = TypeVar("Result")
 class PartitionRead(NamedTuple):
     """The result of reading one partition.
 
-    ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the aborted
-    transactions that *region* may hold records of; empty unless only committed records are read. ``diverging_epoch`` is
-    (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
+    ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the
+    aborted transactions that *region* may hold records of; empty unless only committed records are read.
+    ``diverging_epoch`` is (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
     """
 
     region: FileRegion | bytes | None
@@ -64,7 +64,7 @@ class PartitionReader:
         return state.stable_position().offset if committed else state.high_watermark.offset
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for unknown epochs."""
+        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for none."""
         largest, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
         return largest, min(end_offset, self._state.high_watermark.offset)
 
@@ -92,8 +92,9 @@ class PartitionReader:
     ) -> PartitionRead:
         """Return what a consumer may see from *offset* on, as a file region; with *committed* only what is stable.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch that is
-        known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has loaded it.
+        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch
+        that is known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has
+        loaded it.
         """
         self.check_epoch(current_leader_epoch)
         if last_fetched_epoch >= 0:
@@ -169,7 +170,7 @@ class PartitionReader:
         return record if record is not None and record.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
-        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, no offset beyond the high watermark."""
+        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, up to the high watermark."""
         starts, end_offset = self._state.log.reader.segment_starts(now_ms), self._state.high_watermark.offset
         visible = [start for start in starts if start[0] < end_offset]
         return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]

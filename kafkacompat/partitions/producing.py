@@ -1,8 +1,8 @@
 """Appending the batches of one Produce request: at once, or in later turns of the reactor where that takes long.
 
 The batches of a request are appended in the request's order. A batch is late when it takes long to check, when the
-request's turn is over, or when a batch before it is late. Late batches are appended one after the other: each waits for a turn,
-or for the worker process that checks it. Requests of other connections are served in between.
+request's turn is over, or when a batch before it is late. Late batches are appended one after the other: each waits for
+a turn, or for the worker process that checks it. Requests of other connections are served in between.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class _LateBatch:
 class RequestAppends:
     """The appends of one request.
 
-    ``find`` returns the partition of a topic's name and an index, or raises KafkaError. ``message_set_bytes`` is the size of
-    all records in the request, where its version allows message sets; 0 where it allows batches only.
+    ``find`` returns the partition of a topic's name and an index, or raises KafkaError. ``message_set_bytes`` is the
+    size of all records in the request, where its version allows message sets; 0 where it allows batches only.
     """
 
     __slots__ = ("_clock", "_conversions", "_find", "_late", "_message_set_bytes", "_now_ms", "_turn_ends")

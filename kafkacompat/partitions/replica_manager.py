@@ -1,4 +1,4 @@
-"""Every partition of this broker: finding, opening, moving and deleting partitions, and deleting their first records."""
+"""Every partition of this broker: finding, opening, moving and deleting them, and deleting records."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_MOVED_NAME_LENGTH = 255 - 41
-"""A copy's folder adds "-", the partition, ".", 32 digits and "-future" to the topic's name; file systems allow 255 bytes."""
+"""A copy's folder adds "-", the partition, ".", 32 digits and "-future" to the name; file systems allow 255 bytes."""
 
 FROZEN_TOGETHER = 500
-"""After this many opened partitions the existing objects are hidden from the garbage collector, which took a tenth of a second
-for each pass over ten thousand partitions. A deleted partition is freed without the collector (see the tests)."""
+"""After this many opened partitions the existing objects are hidden from the garbage collector.
+
+It took a tenth of a second for each pass over ten thousand partitions. A deleted partition is freed without it (see the
+tests)."""
 
 DURABLE_AFTER_S = 1
 """Time between the creation of a partition and the sync of its folder."""
@@ -91,8 +93,8 @@ class PartitionMover(Protocol):
 class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
-    The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives the
-    effective configuration of a topic; ``moves`` moves partitions between the directories.
+    The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
+    the effective configuration of a topic; ``moves`` moves partitions between the directories.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class ReplicaManager:
         return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
 
     def _make_durable_later(self, topic: TopicImage, images: Sequence[PartitionImage]) -> None:
-        """Sync the folders of new partitions later: that takes much longer than creating them, and clients wait for them now."""
+        """Sync the folders of new partitions later: syncing takes longer than creating, and clients are waiting."""
         opened = (self._partitions.get((topic.topic_id, image.partition)) for image in images)
         new = [partition for partition in opened if partition is not None and partition.log.is_new]
         if new:
@@ -208,7 +210,8 @@ class ReplicaManager:
         )
         directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
-        # A copy in another directory may have the partition's own name already: a new partition must not get it before that is gone.
+        # A copy in another directory may have the partition's own name already: a new partition must not get it before
+        # that is gone.
         cancelled = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: cancelled)
 
@@ -243,9 +246,9 @@ class ReplicaManager:
     def move(self, topic: str, index: int, path: str) -> Deferred[None]:
         """Move a partition to the log directory at *path*; fires when the copy has begun.
 
-        Raises KafkaError, or fails with it: INVALID_TOPIC_EXCEPTION for a name too long for a copy's folder, LOG_DIR_NOT_FOUND,
-        KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and UNKNOWN_TOPIC_OR_PARTITION for a partition
-        that does not exist yet: it will be created there.
+        Raises KafkaError, or fails with it: INVALID_TOPIC_EXCEPTION for a name too long for a copy's folder,
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and
+        UNKNOWN_TOPIC_OR_PARTITION for a partition that does not exist yet: it will be created there.
         """
         if len(topic) > MAX_MOVED_NAME_LENGTH - len(str(index)):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {topic} is too long for a copy's folder")
@@ -294,7 +297,8 @@ class ReplicaManager:
     def delete_records(self, partition: Partition, offset: int) -> Deferred[int]:
         """Delete the records before *offset* (-1: the high watermark); fires with the log start offset.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that is only compacted.
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that is only
+        compacted.
         """
         end_offset = partition.high_watermark.offset
         start_offset = end_offset if offset == -1 else offset

@@ -1,4 +1,4 @@
-"""Taking over log directories that hold topics while the metadata store is new: Kafka's, or ours whose store was lost."""
+"""Taking over log directories that hold topics while the metadata store is new: Kafka's, or ours without its store."""
 
 from __future__ import annotations
 

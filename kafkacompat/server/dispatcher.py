@@ -1,6 +1,6 @@
-"""From a parsed request to the function that answers it: one look into the table of handlers.
+"""Finding the handler of a parsed request in the table of handlers, and turning its failure into a response.
 
-Besides `handlers/per_partition` this is the only place where a `KafkaError` becomes an answer.
+Besides `handlers/per_partition` this is the only place where a `KafkaError` becomes an error code.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Calls handlers; ``handlers`` is the table of what is served."""
+    """Calls handlers; ``handlers`` is the table of the served APIs, by API key."""
 
     def __init__(self, handlers: Mapping[int, Handler], services: Services) -> None:
         self.handlers = handlers
         self._services = services
 
     def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
-        """Answer one request, now or later; None where the protocol has no answer.
+        """Return the response to a request, now or later; None where the protocol has no response.
 
-        Raises UnanswerableError or RequestError when the connection is to be closed instead.
+        Raises UnanswerableError or RequestError when the connection must be closed instead.
         """
         reading = incoming.reading and go_through(self._services.clock, incoming.reading)
         if reading:
@@ -65,9 +65,9 @@ class Dispatcher:
             return self.failure(incoming, problem)
 
     def failure(self, incoming: IncomingRequest, problem: BaseException) -> Response:
-        """The response that carries a failed request's error code.
+        """Return the response that carries a failed request's error code.
 
-        Raises UnanswerableError where the response has no place for one.
+        Raises UnanswerableError where the response has no field for one.
         """
         handler = self.handlers[incoming.api_key]
         name = handler.request.__name__

@@ -1,7 +1,7 @@
 """Compaction by the clock: choosing the next log, compacting it in a worker process, and swapping in the new segments.
 
-A worker process reads the log and writes new segments. The directory's disk thread renames them, and the reactor thread swaps
-them in. While a log is compacted nothing else removes segments from it.
+A worker process reads the log and writes new segments. The directory's disk thread renames them, and the reactor thread
+swaps them in. While a log is compacted nothing else removes segments from it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ MOST_MAP_BYTES = 2**31 - 1
 class LogCleaner:
     """Compacts the dirtiest log that is due, and then the next, up to log.cleaner.threads at a time.
 
-    ``workers`` run the compaction over ``files``; ``config`` returns the current properties. Retention leaves a log alone while
-    it is compacted; a move waits until the compaction is cancelled.
+    ``workers`` run the compaction over ``files``; ``config`` returns the current properties. Retention leaves a log
+    alone while it is compacted; a move waits until the compaction is cancelled.
     """
 
     def __init__(

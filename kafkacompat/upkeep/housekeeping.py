@@ -1,7 +1,7 @@
 """The periodic tasks of a broker: retention, flushing, checkpoints, free space, and forgetting idle producers.
 
-Each task goes through the logs on the reactor thread, some of them a turn, so that no request waits for ten thousand logs. The
-disk threads do the work on files.
+Each task goes through the logs on the reactor thread, some of them a turn, so that no request waits for ten thousand
+logs. The disk threads do the work on files.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Housekeeping:
         return self._with_each(self.delete_expired)
 
     def delete_expired(self, partition: Partition) -> None:
-        """Remove one partition's expired segments, unless it is being compacted: then the log cleaner calls this afterwards."""
+        """Remove one partition's expired segments; while it is compacted, the log cleaner calls this afterwards."""
         if self.is_cleaning(partition):
             return
         expired = partition.log.trimmer.expired_segments(
@@ -173,7 +173,7 @@ def _write(directory: Directory, checkpoint: _Checkpoint) -> Deferred[Any]:
 
 
 def _write_failed(failure: Failure, directory: Directory) -> Failure:
-    """Take the directory offline, unless the problem may pass, as lack of space does: then the next checkpoint tries again."""
+    """Take the directory offline, unless the problem is transient (lack of space): the next checkpoint tries again."""
     problem = failure.value
     if isinstance(problem, OSError) and not is_transient(problem):
         directory.failed(problem)

@@ -80,7 +80,7 @@ class IdleProducers:
             partition.log.producer_state.verifications.keep(share)
 
     async def _idle_since(self, share: float, step: int) -> int:
-        """Return the time (ms) since which that share of all producers sent nothing; every *step*-th producer is a sample."""
+        """Return the time (ms) since which that share of producers sent nothing, by a sample of every *step*-th."""
         times: list[int] = []
         passed_count = 0
         async for partition, ids in unhurried(self._clock, self._groups(), GROUPS_PER_TURN):

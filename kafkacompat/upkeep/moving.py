@@ -1,8 +1,8 @@
-"""Moving partitions between log directories: a log is copied while it serves, and the copy takes its place when it is complete.
+"""Moving partitions between log directories: a log serves while it is copied, and then the copy replaces it.
 
-The copy is made in steps, in the thread of the target directory. Appends wait in line during the last step. When that is on
-the disk the partition uses the copy, and its old log is deleted. A crash leaves either the old log and an incomplete copy, which
-the next start removes, or two whole logs: then the next start takes the newer one.
+The copy is made in steps, in the thread of the target directory. Appends wait in line during the last step. When that
+is on the disk the partition uses the copy, and its old log is deleted. A crash leaves either the old log and an
+incomplete copy, which the next start removes, or two whole logs: then the next start takes the newer one.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class MoveEndedError(Exception):
 class Move:
     """The move of one partition from its directory to another.
 
-    ``begun`` fires when the copy's folder exists, or fails; ``ended`` fires when nothing is left to do. ``turns`` is the lock
-    that lets one step of one move to a directory run at a time.
+    ``begun`` fires when the copy's folder exists, or fails; ``ended`` fires when nothing is left to do. ``turns`` is
+    the lock that lets one step of one move to a directory run at a time.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Move:
         return None
 
     async def _in_turn(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Run one step while no other move to the directory runs one: an append that needs a segment waits for one step only."""
+        """Run one step while no other move to the directory does: an append that needs a segment waits for one step."""
         self._waiting = self._turns.acquire()
         try:
             await self._waiting
@@ -171,7 +171,7 @@ class Moves:
     def __init__(self, directories: Directories, clock: Clock, rate: Callable[[], int] = lambda: UNLIMITED) -> None:
         self.rate = rate
         self.quiet: Callable[[Partition], Deferred[None]] = lambda _: succeed(None)
-        """Stops everything but appends that changes a partition's log, until its move is over; the log cleaner sets it."""
+        """Stops whatever changes a partition's log, except appends, until its move is over; the log cleaner sets it."""
         self._directories = directories
         self._clock = clock
         self._moves: dict[tuple[str, int], Move] = {}
@@ -187,7 +187,8 @@ class Moves:
     def start(self, partition: Partition, target: Directory) -> Deferred[None]:
         """Move a partition to a directory, instead of any move under way; fires when the copy has begun.
 
-        Does nothing when the partition is in that directory or is being moved there. Fails with KafkaError KAFKA_STORAGE_ERROR.
+        Does nothing when the partition is in that directory or is being moved there. Fails with KafkaError
+        KAFKA_STORAGE_ERROR.
         """
         name = (partition.topic, partition.index)
         current = self._moves.get(name)

@@ -1,8 +1,8 @@
 """The scrub: every rolled segment is read in the background, slowly and in a process of its own, to find damage.
 
-The log remembers damage and logs it once; reads of damaged batches fail with CORRUPT_MESSAGE from then on. The scrub saves how
-far its round has come, and where damage is. After a restart it first reads the damaged segments again, and then continues
-the round: so it reaches every segment however often the broker restarts.
+The log remembers damage and logs it once; reads of damaged batches fail with CORRUPT_MESSAGE from then on. The scrub
+saves how far its round has come, and where damage is. After a restart it first reads the damaged segments again, and
+then continues the round: so it reaches every segment however often the broker restarts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_PIECE_BYTES = 8 << 20
 FIRST_DELAY_S = 60
 """Time after a start before the first round: clients' reads come first."""
 RETRY_S = 10
-"""Time before a failed read is repeated: compaction may be renaming the file, and a process may start at the next try."""
+"""Time before a failed read is repeated: compaction may be renaming the file, or the process may start then."""
 NOTES_PERIOD_S = 60
 """Time between two saves of the notes, unless damage is found."""
 

@@ -62,7 +62,7 @@ def test_a_client_that_reads_none_of_its_answers_is_cut_off() -> None:
     swept = Swept(999)
     swept.world.transport.stuck_bytes = 10
     assert swept.ended() == (False, True)
-    assert "has not read its answers" in swept.world.complaints[0]
+    assert "has not read its responses" in swept.world.complaints[0]
 
 
 def test_a_client_that_waits_for_its_answer_stays() -> None:
