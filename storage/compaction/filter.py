@@ -18,7 +18,7 @@ from kafkacompat.wire.record_batch import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     BatchHeader,
-    assemble,
+    assemble_batch,
     read_body,
 )
 from kafkacompat.wire.record_slices import moved_record, record_slices, timestamp_delta
@@ -138,9 +138,11 @@ class BatchFilter:
             max_timestamp=max_timestamp,
             record_count=len(slices),
         )
-        return assemble(changed, compress(header.codec, records, self._levels.get(header.codec)))
+        return assemble_batch(changed, compress(header.codec, records, self._levels.get(header.codec)))
 
 
 def _emptied(header: BatchHeader) -> bytes:
     """A batch without records, which keeps its offsets, its producer and its largest timestamp."""
-    return assemble(header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b"")
+    return assemble_batch(
+        header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b""
+    )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.wire.primitives import parse_uuid, uuid_text
+from kafkacompat.wire.primitives import format_uuid, parse_uuid
 
 FILE_NAME = "meta.properties"
 
@@ -106,7 +106,7 @@ def write_meta_properties(files: Files, directory: str, meta: MetaProperties) ->
         "version": meta.version,
         _NODE_ID_KEYS[str(meta.version)]: meta.node_id,
         "cluster.id": meta.cluster_id,
-        "directory.id": None if meta.directory_id is None else uuid_text(meta.directory_id),
+        "directory.id": None if meta.directory_id is None else format_uuid(meta.directory_id),
     }
     text = "#\n" + "".join(f"{name}={value}\n" for name, value in fields.items() if value is not None)
     replace_file(files, os.path.join(directory, FILE_NAME), text.encode())

@@ -11,7 +11,7 @@ from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
 from kafkacompat.wire.batch_header import DELETE_HORIZON, LOG_APPEND_TIME
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, Codec
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.message_set import Message, read_message_set, unwrap
+from kafkacompat.wire.message_set import LegacyMessage, read_message_set, unwrap_messages
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import CODEC_MASK, BatchHeader, Record, read_records
 
@@ -149,12 +149,12 @@ def _messages(data: bytes) -> Iterator[Record]:
         if not outer.codec:
             yield _as_record(outer, outer.offset)
             continue
-        inner = list(unwrap(outer, DEFAULT_MAX_BYTES))
+        inner = list(unwrap_messages(outer, DEFAULT_MAX_BYTES))
         # Inside of format 1 offsets count from the first message, and the wrapper has that of the last.
         shift = outer.offset - inner[-1].offset if outer.magic else 0
         for message in inner:
             yield _as_record(message, message.offset + shift)
 
 
-def _as_record(message: Message, offset: int) -> Record:
+def _as_record(message: LegacyMessage, offset: int) -> Record:
     return Record(offset, message.timestamp, message.key, message.value, [])

@@ -14,7 +14,7 @@ from kafkacompat.storage.log.log import AppendResult, Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
+from kafkacompat.wire.record_batch import BatchHeader, build_batch, read_header, split_batches
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -106,7 +106,7 @@ def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
 
 def headers(data: bytes) -> list[BatchHeader]:
     """The headers of the whole batches in `data`."""
-    return [read_header(each) for each in batches(data)]
+    return [read_header(each) for each in split_batches(data)]
 
 
 def stored_headers(log: Log, offset: int | None = None) -> Iterator[BatchHeader]:

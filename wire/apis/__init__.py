@@ -138,7 +138,7 @@ API_NAMES: dict[int, str] = {
 
 
 @cache
-def api(key: int) -> Api:
+def find_api(key: int) -> Api:
     """Return the messages of one API; raises KeyError for a key that Kafka never had."""
     name = API_NAMES[key]
     module = import_module(f"kafkacompat.wire.apis.{name}")

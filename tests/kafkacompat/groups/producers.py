@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
@@ -63,7 +63,7 @@ class ProducerWorld(World):
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
         one = OffsetToCommit(topic, topic_id, partition, offset, 0, metadata)
         producer = LogProducer(producer_id, 0, NOT_VERIFIED)
-        identity = Identity(member_id, instance, generation)
+        identity = SenderIdentity(member_id, instance, generation)
         return self.coordinator.commit_in_transaction(group, identity, producer, [one])
 
     def end(self, producer_id: int = PRODUCER, *, is_commit: bool = True, group: str = GROUP) -> Deferred[ErrorCode]:

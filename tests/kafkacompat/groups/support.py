@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.classic_protocol import Joiner
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
@@ -176,7 +176,7 @@ class World:
     def heartbeat(
         self, member_id: str, generation: int, *, group: str = GROUP, instance: str | None = None
     ) -> ErrorCode:
-        return self.coordinator.heartbeat(group, Identity(member_id, instance, generation))
+        return self.coordinator.heartbeat(group, SenderIdentity(member_id, instance, generation))
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
         answer = self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
@@ -196,7 +196,7 @@ class World:
         retention_ms: int = -1,
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
         one = OffsetToCommit(topic, TOPIC_ID, partition, offset, 0, metadata)
-        return self.coordinator.commit(group, Identity(member_id, instance, generation), [one], retention_ms)
+        return self.coordinator.commit(group, SenderIdentity(member_id, instance, generation), [one], retention_ms)
 
     def committed(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> int:
         """The offset a fetch returns now; -1 for none."""

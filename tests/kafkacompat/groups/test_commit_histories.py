@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from kafkacompat.storage.producers.transaction_marker import Marker
-from kafkacompat.wire.record_batch import batches, read_header, read_records
+from kafkacompat.wire.record_batch import read_header, read_records, split_batches
 from tests.kafkacompat.groups.histories import History
 from tests.kafkacompat.groups.producers import LateLog, ProducerWorld
 from tests.storage.compaction.support import COMPACTED, compact_log
@@ -59,7 +59,7 @@ class StoredLog(LateLog):
     def read(self, partition: int) -> Iterator[bytes]:
         offset = self.stored.log_start_offset
         while data := read(self.stored, offset):
-            for batch in batches(data):
+            for batch in split_batches(data):
                 offset = read_header(batch).last_offset + 1
                 yield bytes(batch)
 

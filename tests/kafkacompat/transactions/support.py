@@ -12,7 +12,7 @@ from kafkacompat.transactions.coordinator import TransactionCoordinator
 from kafkacompat.transactions.markers import MarkerWriter
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import Ending
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartitions
@@ -114,28 +114,34 @@ class World:
     # Requests
 
     def ask(
-        self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS
+        self, name: str = ID, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS
     ) -> Deferred[ProducerAnswer]:
         return self.coordinator.initialize(name, timeout_ms, expected)
 
-    def init(self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS) -> Producer:
+    def init(
+        self, name: str = ID, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS
+    ) -> ProducerIdentity:
         """A producer, which is there at once."""
         answer = now(self.ask(name, expected, timeout_ms))
         assert answer.error_code is NONE, answer
         return answer.producer
 
-    def add(self, producer: Producer, *partitions: TopicPartition, name: str = ID, version: int = 0) -> ErrorCode:
+    def add(
+        self, producer: ProducerIdentity, *partitions: TopicPartition, name: str = ID, version: int = 0
+    ) -> ErrorCode:
         """Add them now; what is busy is waited for as long as the coordinator does."""
         code = self.coordinator.add_partitions(name, producer, partitions or (P0,), version)
         if is_waiting(code):
             self.clock.advance(0.11)
         return now(code)
 
-    def end(self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0) -> ProducerAnswer:
+    def end(
+        self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0
+    ) -> ProducerAnswer:
         return now(self.ending(producer, commit, name=name, version=version))
 
     def ending(
-        self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0
+        self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0
     ) -> Deferred[ProducerAnswer]:
         return self.coordinator.end(name, producer, Ending.COMMIT if commit else Ending.ABORT, version)
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.timers import TURN_SECONDS
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartition
@@ -163,7 +163,7 @@ def test_what_is_complete_is_left_alone() -> None:
     again = world.restarted()
     again.wait(10)
     assert again.markers() == [(100, 0, True)]
-    assert again.end(Producer(100, 0)).error_code is NONE
+    assert again.end(ProducerIdentity(100, 0)).error_code is NONE
 
 
 def test_partitions_that_are_opened_later_get_their_markers() -> None:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions import transaction
 from kafkacompat.transactions.answers import ProducerAnswer
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.transactions.support import World, now
 
@@ -43,7 +43,7 @@ class Client:
 
     name: str
     version: int
-    producer: Producer | None = None
+    producer: ProducerIdentity | None = None
     open: Written = field(default_factory=Written)
     added: set[TopicPartition] = field(default_factory=set)
     waits: bool = False

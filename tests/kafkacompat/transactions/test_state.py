@@ -18,8 +18,8 @@ from kafkacompat.transactions.state import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
     PREPARE_EPOCH_FENCE,
+    EndEffect,
     Ending,
-    OnEnd,
     TransactionState,
     check_transition,
 )
@@ -75,7 +75,7 @@ END = {
 
 @pytest.mark.parametrize("case", END, ids=str)
 def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
-    letters = {OnEnd.PREPARE: "P", OnEnd.ANSWER: "A", OnEnd.REFUSE: "R", None: "."}
+    letters = {EndEffect.PREPARE: "P", EndEffect.ANSWER: "A", EndEffect.REFUSE: "R", None: "."}
     asked = [(ending, repeat) for ending in (Ending.COMMIT, Ending.ABORT) for repeat in (False, True)]
     assert "".join(letters[ON_END[case].get(each)] for each in asked) == END[case]
 
@@ -83,5 +83,5 @@ def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
 def test_what_is_prepared_may_be() -> None:
     for (_, state), answers in ON_END.items():
         for (ending, _), answer in answers.items():
-            if answer is OnEnd.PREPARE:
+            if answer is EndEffect.PREPARE:
                 check_transition(state, ending.value)

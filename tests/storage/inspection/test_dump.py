@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.storage.inspection.dump import dump, known_files
 from kafkacompat.storage.inspection.rows import PROBLEM, DumpOptions, Row, plain_text
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, name, rewrite, roll
 
@@ -93,9 +93,9 @@ def test_control_records_show_their_type(memory: Store) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_formats_0_and_1(memory: Store, magic: int) -> None:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     inner = b"".join(write(index if magic else 6 + index, NOW_MS, b"k", b"x") for index in range(3))
-    put(memory, name(5, ".log"), write(5, NOW_MS, b"k", b"v") + wrap(magic, 2, 8, NOW_MS, inner))
+    put(memory, name(5, ".log"), write(5, NOW_MS, b"k", b"v") + wrap_messages(magic, 2, 8, NOW_MS, inner))
     found = rows(memory, name(5, ".log"), CONTENTS)
     outer = [row.fields for row in found if row.kind == "message"]
     assert [(each["offset"], each["magic"], each["compresscodec"], each["isvalid"]) for each in outer] == [

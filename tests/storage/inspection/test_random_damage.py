@@ -11,7 +11,7 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import BatchHeader, batches, crc_matches, read_header
+from kafkacompat.wire.record_batch import BatchHeader, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
 from tests.storage.inspection.support import FOLDER, problems, write_directory
 from tests.storage.inspection.test_repair import open_log, plan, run
@@ -91,7 +91,7 @@ def test_what_was_repaired_is_sound_and_can_be_opened(seed: int) -> None:
 def sound(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
     """The batches up to the first one that a reader of contents does not believe."""
     try:
-        for batch in batches(piece):
+        for batch in split_batches(piece):
             header = read_header(batch)
             if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):
                 return

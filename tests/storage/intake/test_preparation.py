@@ -19,11 +19,11 @@ from kafkacompat.storage.intake.validation import (
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     InvalidRecordsError,
-    assemble,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_header,
@@ -42,7 +42,7 @@ def claiming(count: int, codec: int = 0) -> bytes:
     """A batch of one record that says it has more."""
     made = batch(codec=codec)
     header = read_header(made)._replace(record_count=count, last_offset_delta=count - 1)
-    return assemble(header, made[HEADER_SIZE:])
+    return assemble_batch(header, made[HEADER_SIZE:])
 
 
 def at_once(records: bytes, **config: Any) -> CheckedBatch:
@@ -109,12 +109,12 @@ def test_what_the_header_is_refused_for_is_refused_at_once() -> None:
 
 
 def test_a_message_set_is_converted_at_once_if_it_is_small_and_not_compressed() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
     checked = take_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
     assert [record.value for record in read_records(checked.joined())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
-        (wrap(1, Codec.GZIP, 0, NOW_MS, message), 0),
+        (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
     ):
         with pytest.raises(TooMuchError):
             take_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
@@ -142,8 +142,8 @@ def test_a_batch_comes_back_as_it_is_to_be_stored() -> None:
 
 
 def test_a_message_set_comes_back_as_a_batch() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
-    taken = take_in(wrap(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+    taken = take_in(wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
     assert taken is not None
     assert read_header(taken).codec == Codec.GZIP
     assert [record.value for record in read_records(taken)] == [b"v"]

@@ -18,7 +18,7 @@ from kafkacompat.wire.record_batch import (
     LENGTH_END,
     BatchHeader,
     InvalidRecordsError,
-    assemble,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_header,
@@ -33,7 +33,7 @@ SET_LOG_APPEND_TIME = 0x08
 def changed(original: bytes, **fields: int) -> bytes:
     """The batch with other header fields and a CRC to match."""
     header = read_header(original)._replace(**fields)
-    return assemble(header, original[HEADER_SIZE:])
+    return assemble_batch(header, original[HEADER_SIZE:])
 
 
 def check(records: bytes, *, from_client: bool = True, now_ms: int = NOW_MS, **config: Any) -> bytes:
@@ -246,7 +246,7 @@ def test_the_size_limit_counts_again_after_recompression() -> None:
 
 def test_what_does_not_unpack_is_refused() -> None:
     sent = batch(50, codec=Codec.GZIP)
-    broken = assemble(read_header(sent), b"no gzip at all")
+    broken = assemble_batch(read_header(sent), b"no gzip at all")
     assert refusal(broken) == ErrorCode.INVALID_RECORD
     assert refusal(broken, validation="header", compression_type="zstd") == ErrorCode.INVALID_RECORD
     assert check(broken, validation="header") == broken

@@ -15,9 +15,9 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.wire.batch_header import LOG_APPEND_TIME
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.primitives import ZERO_UUID
-from kafkacompat.wire.record_batch import Record, batches, build_batch, read_header, read_records
+from kafkacompat.wire.record_batch import Record, build_batch, read_header, read_records, split_batches
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS
 
@@ -27,19 +27,19 @@ NO_LIMIT = 1 << 30
 
 
 def plain(magic: int, offsets: Sequence[int], attributes: int = 0) -> bytes:
-    write = entry_writer(magic, attributes)
+    write = make_entry_writer(magic, attributes)
     return b"".join(write(offset, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset) for offset in offsets)
 
 
 def wrapper(magic: int, offsets: Sequence[int], codec: int, time: int = 0) -> bytes:
     """A compressed set as a broker stored it: in format 1 its offsets count from the first of those it once had."""
     inner = [offset - offsets[0] if magic else offset for offset in offsets]
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     messages = b"".join(
         write(each, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset)
         for each, offset in zip(inner, offsets, strict=True)
     )
-    return wrap(magic, codec | time, offsets[-1], NOW_MS + offsets[-1], messages)
+    return wrap_messages(magic, codec | time, offsets[-1], NOW_MS + offsets[-1], messages)
 
 
 def folder_with(*segments: tuple[int, bytes]) -> MemoryFiles:
@@ -70,7 +70,7 @@ def data(files: MemoryFiles, base: int = 0) -> bytes:
 
 def records(files: MemoryFiles) -> list[Record]:
     names = [name for name in files.list(FOLDER) if name.endswith(".log")]
-    found = (batches(files.read(os.path.join(FOLDER, name))) for name in names)
+    found = (split_batches(files.read(os.path.join(FOLDER, name))) for name in names)
     return [record for each in found for batch in each for record in read_records(batch)]
 
 
@@ -102,7 +102,7 @@ def test_offsets_times_keys_and_values_stay() -> None:
         Record(offset, time, b"k%d" % offset, b"v%d" % offset, []) for offset, time in zip(offsets, times, strict=True)
     ]
     assert records(files) == expected
-    headers = [read_header(batch) for base in (0, 10) for batch in batches(data(files, base))]
+    headers = [read_header(batch) for base in (0, 10) for batch in split_batches(data(files, base))]
     assert [header.codec for header in headers] == [0, GZIP, 0, SNAPPY, 0]
     assert {header.partition_leader_epoch for header in headers} == {-1}
     assert files.list(FOLDER) == [f"{0:020d}.log", f"{10:020d}.log"]
@@ -111,7 +111,7 @@ def test_offsets_times_keys_and_values_stay() -> None:
 def test_times_of_a_broker_stay_its_own() -> None:
     files = folder_with((0, plain(1, [0, 1], LOG_APPEND_TIME) + wrapper(1, [2, 3], GZIP, LOG_APPEND_TIME)))
     convert(files)
-    assert all(read_header(batch).is_log_append_time for batch in batches(data(files)))
+    assert all(read_header(batch).is_log_append_time for batch in split_batches(data(files)))
     assert [record.timestamp - NOW_MS for record in records(files)] == [0, 1, 3, 3]
 
 
@@ -119,7 +119,7 @@ def test_many_messages_become_batches_of_a_moderate_size() -> None:
     files = folder_with((0, plain(1, range(1000))))
     convert(files)
     assert len(records(files)) == 1000
-    assert {read_header(batch).record_count for batch in batches(data(files))} == {100}
+    assert {read_header(batch).record_count for batch in split_batches(data(files))} == {100}
 
 
 def test_batches_behind_old_messages_stay_as_they_are() -> None:
@@ -152,7 +152,7 @@ def test_a_torn_end_is_left_out_after_a_crash_only() -> None:
 def test_damage_elsewhere_refuses_the_log_and_leaves_its_file(may_be_torn: bool) -> None:
     damaged = bytearray(plain(1, [0, 1]))
     damaged[-1] ^= 1
-    unpackable = entry_writer(1, GZIP)(0, 0, None, b"no gzip")
+    unpackable = make_entry_writer(1, GZIP)(0, 0, None, b"no gzip")
     for bad in (bytes(damaged), unpackable):
         files = folder_with((0, bad), (2, plain(1, [2])))
         with pytest.raises(LegacyFormatError, match="the file stays unchanged"):

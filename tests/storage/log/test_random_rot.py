@@ -10,7 +10,7 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import batches, build_batch, crc_matches, read_header
+from kafkacompat.wire.record_batch import build_batch, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
 from tests.storage.support import NOW_MS, Store, append, create, roll
 
@@ -52,7 +52,7 @@ def stored(log: Log) -> dict[int, bytes]:
     found = {}
     for segment in log.segments:
         with segment.pin() as file:
-            for each in batches(file.file.pread(segment.size_bytes, 0)):
+            for each in split_batches(file.file.pread(segment.size_bytes, 0)):
                 found[read_header(each).base_offset] = bytes(each)
     return found
 
@@ -94,7 +94,7 @@ def read_through(log: Log) -> Iterator[bytes]:
 
 def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
     try:
-        for each in batches(data):
+        for each in split_batches(data):
             header = read_header(each)
             if not offset <= header.last_offset < end_offset or not crc_matches(each, header):
                 return

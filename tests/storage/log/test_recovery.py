@@ -12,7 +12,7 @@ import pytest
 from kafkacompat.storage.log.log import OffsetPosition
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
+from kafkacompat.wire.record_batch import HEADER_SIZE, assemble_batch, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import Survivors
 from tests.storage.support import (
@@ -105,7 +105,7 @@ def test_a_batch_that_compaction_emptied_is_sound(store: Store) -> None:
     fill(log, 1)
     log.release()
     emptied = read_header(batch(4))._replace(base_offset=1, record_count=0)
-    rewrite(store, name(0, ".log"), lambda data: data + assemble(emptied, b""))
+    rewrite(store, name(0, ".log"), lambda data: data + assemble_batch(emptied, b""))
     again = reopen(store)
     assert (again.state.truncated_bytes, again.log_end_offset) == (0, 5)
     again.close()
@@ -314,7 +314,7 @@ def test_a_hole_left_by_compaction_is_read_over(store: Store) -> None:
     log = create(store)
     fill(log, 1)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(store, name(0, ".log"), lambda data: data + later)
     again = reopen(store)
     assert again.log_end_offset == 51
@@ -326,7 +326,7 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
     log = create(store)
     fill(log, 5)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(store, name(40, ".log"), lambda _: later)
     again = reopen(store, recovery_point=51)
     assert read(again, 4)[:8] == struct.pack(">q", 4)
@@ -366,7 +366,7 @@ def test_a_hole_behind_the_recovery_point_is_compactions_or_a_loss(
     log = create(memory)
     fill(log, 5)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(memory, name(40, ".log"), lambda _: later)
     again = reopen(memory, recovery_point=5, cleaner_offset=cleaner_offset)
     assert (again.log_end_offset, again.cleaner_offset) == (end, cleaner_offset)

@@ -19,7 +19,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.transaction_replay import ABORT as ABORT_TYPE
 from kafkacompat.storage.producers.transaction_replay import marker_type
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.conftest import memory_store
 from tests.storage.support import (
@@ -282,7 +282,7 @@ class Run:
         waiting = sorted(aborted, key=lambda each: each.first_offset)
         aborting: set[int] = set()
         kept = []
-        for each in batches(data):
+        for each in split_batches(data):
             header = read_header(each)
             while waiting and waiting[0].first_offset <= header.last_offset:
                 aborting.add(waiting.pop(0).producer_id)

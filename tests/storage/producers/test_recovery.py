@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.wire.record_batch import assemble, build_batch, read_header
+from kafkacompat.wire.record_batch import assemble_batch, build_batch, read_header
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, name, reopen, rewrite
 
 PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
@@ -93,7 +93,9 @@ def test_markers_end_transactions_also_when_read_again(store: Store, coordinator
     marker = build_batch([(NOW_MS, key, value, [])], transactional=True, control=True, producer_id=7, producer_epoch=1)
     log.release()
     rewrite(
-        store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:])
+        store,
+        name(0, ".log"),
+        lambda data: data + assemble_batch(read_header(marker)._replace(base_offset=1), marker[61:]),
     )
     again = reopen(store)
     producer = again.producer_state.producers[7]

@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
 from kafkacompat.storage.segment.window import Window
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch
 from tests.fakes.memory_files import MemoryFiles
 
@@ -107,10 +107,10 @@ def test_a_repeated_batch_is_damage() -> None:
 
 
 def message_sets(magic: int) -> list[bytes]:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     plain = [write(FIRST + index, 1_700_000_000_000, b"k", b"value") for index in range(3)]
     inner = b"".join(write(index if magic else FIRST + 3 + index, 1_700_000_000_000, None, b"x") for index in range(4))
-    return [*plain, wrap(magic, 1, FIRST + 6, 1_700_000_000_000, inner), write(FIRST + 7, 1, None, None)]
+    return [*plain, wrap_messages(magic, 1, FIRST + 6, 1_700_000_000_000, inner), write(FIRST + 7, 1, None, None)]
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -7,9 +7,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -22,7 +22,7 @@ from tests.kafkacompat.groups.support import GROUP, World, is_waiting, now
 INTERVAL_S = 5
 SESSION_S = 45
 REBALANCE_MS = 30_000
-CLIENT = Client("client", "/127.0.0.1")
+CLIENT = ClientIdentity("client", "/127.0.0.1")
 
 Partitions = Mapping[str, set[int]]
 
@@ -57,7 +57,7 @@ class ConsumerWorld(World):
         assert isinstance(group, ConsumerGroup)
         return group
 
-    def contents(self, name: str = GROUP) -> Contents:
+    def contents(self, name: str = GROUP) -> GroupContents:
         return self.group(name).contents
 
     def send(

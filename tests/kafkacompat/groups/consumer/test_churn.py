@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.churn_support import ClassicMember, Member, Partition
@@ -92,8 +92,8 @@ class Churn:
     def come_back(self) -> None:
         if self.away and not self.world.log.hold:
             instance = self.away.pop()
-            known = self.world.contents().static_member(instance) if self.has_group() else None
-            if known is None or known.has_left_for_a_while:
+            known = self.world.contents().find_static_member(instance) if self.has_group() else None
+            if known is None or known.has_left_temporarily:
                 self.new(instance)
 
     def resubscribe(self) -> None:
@@ -180,10 +180,10 @@ class Churn:
             # One that was taken out does not know it yet, and reads on until its next heartbeat.
             if known is not None:
                 for each in member.has:
-                    assert each[0] not in there or known.epoch_of(*each) is not None, (member.member_id, each)
+                    assert each[0] not in there or known.assignment_epoch(*each) is not None, (member.member_id, each)
                     assert readers.setdefault(each, member.member_id) == member.member_id
 
-    def check_contents(self, contents: Contents) -> None:
+    def check_contents(self, contents: GroupContents) -> None:
         """What is kept beside the members follows from them."""
         held = [
             ((topic_id, number), member_id)

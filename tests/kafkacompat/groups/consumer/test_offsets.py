@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.coordination.coordinator_log import LogProducer
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
@@ -25,7 +25,7 @@ def commit(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, *, knows_epochs: bool = True
 ) -> ErrorCode:
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
-    identity = Identity(member_id, None, epoch, knows_epochs=knows_epochs)
+    identity = SenderIdentity(member_id, None, epoch, knows_epochs=knows_epochs)
     return now(world.coordinator.commit(GROUP, identity, [one]))[0]
 
 
@@ -33,7 +33,7 @@ def commit_in_transaction(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, instance: str | None = None
 ) -> ErrorCode:
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
-    identity = Identity(member_id, instance, epoch)
+    identity = SenderIdentity(member_id, instance, epoch)
     producer = LogProducer(9, 0, NOT_VERIFIED)
     return now(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
 
@@ -117,7 +117,9 @@ def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) 
 
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: ConsumerWorld, is_commit: bool) -> None:
-    now(world.coordinator.commit(GROUP, Identity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")]))
+    now(
+        world.coordinator.commit(GROUP, SenderIdentity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")])
+    )
     assert commit_in_transaction(world, "", -1) == 0
     world.come("m", "t")
     for each in (world, world.restarted()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
@@ -94,7 +94,7 @@ def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
     one = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
-    assert now(world.coordinator.commit(GROUP, Identity("m2", None, 1), [one])) == [ErrorCode.NONE]
+    assert now(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
 
 
 def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:
