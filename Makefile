@@ -8,9 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGING := setup.cfg pyproject.toml
 PYTEST := $(BIN)/python -m pytest -q
-# Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
+# Unit tests use all cores. Tests with real clients run two groups at a time (compat_tests/scheduling.py), as one may start several JVMs.
 UNIT_WORKERS := -n auto --dist loadfile
-TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+TWO_WORKERS := -n 2
+POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
@@ -135,7 +136,7 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/packages.py | $(VENV)/.development
+$(VENV)/.jars: $(POMS) spark_integration/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."
 	@$(BIN)/python -m spark_integration.maven $(filter %.xml,$^)
 	@$(BIN)/kafkacompat spark prepare
