@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat_tests.brokers import KafkaBroker
 from compat_tests.java_tools import SHORT_LIVED, class_archive
-from spark_integration.maven import build_once
+from spark_integration.runtime.maven import build_once
 
 LONGEST_STOP_SECONDS = 120
 

@@ -332,17 +332,17 @@ def compact_copy(data_folder: Path) -> None:
 
 def compact_once(files: OsFiles, log: Log) -> bool:
     now_ms = RECENT_MS + 3_600_000
-    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
     if what is None:
         return False
-    job = log.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
+    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
     assert job is not None
     for step in compact(files, job):
         if isinstance(step, CleanedSegment):
-            segment = log.prepare_swap(step)
-            replaced = log.swap_segments(step, segment)
-            log.complete_swap(segment, replaced)
-            log.remove_replaced(replaced)
+            segment = log.compaction.prepare_swap(step)
+            replaced = log.compaction.swap_segments(step, segment)
+            log.compaction.complete_swap(segment, replaced)
+            log.compaction.remove_replaced(replaced)
         elif isinstance(step, CleaningResult):
             log.cleaner_offset = step.end_offset
     return True

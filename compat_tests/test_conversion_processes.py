@@ -129,7 +129,7 @@ def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Bro
         (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
         assert partition.records
     (line,) = broker.stderr().splitlines()
-    assert "no process for conversion can be started" in line
+    assert "Cannot start a process for conversion" in line
 
 
 def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:
@@ -180,7 +180,7 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
             assert fetch(broker, 10).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert children(broker.pid) == []
         (line,) = broker.stderr().splitlines()
-        assert "the files of kafkacompat were replaced, and conversion waits: restart the broker" in line
+        assert "Stopped conversion, because the files of kafkacompat were replaced: restart the broker" in line
         broker.stop()
         broker.start()
         assert fetch(broker, 10).records

@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
     found_by_verify = log_tool("verify", str(broker.data_folder))
     assert found_by_verify.returncode == 1 and f"{bad} to {bad + 9}" in found_by_verify.stdout
     refused = log_tool("repair", "--truncate", "--yes", str(broker.data_folder))
-    assert refused.returncode == 2 and "stop that first" in refused.stderr
+    assert refused.returncode == 2 and "stop it first" in refused.stderr
 
 
 def read_with_a_consumer(broker: Broker, offset: int, end_offset: int) -> list[int]:

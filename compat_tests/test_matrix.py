@@ -15,7 +15,7 @@ from compat_tests.matrix.install import java_over
 from compat_tests.matrix.programme import ALWAYS, NOT_APPLICABLE, OK, STEPS
 from compat_tests.matrix.rows import CONTENTS, GROUPS, PRODUCERS, Row
 from compat_tests.matrix.run import Stage, run_row
-from spark_integration.maven import jar_folder
+from spark_integration.runtime.maven import jar_folder
 
 DRIVERS = "compat_tests.matrix.clients.python"
 FEATURES = frozenset(f"gzip {CONTENTS} {GROUPS} {PRODUCERS}".split())

@@ -25,7 +25,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch
-from spark_integration.maven import BUILD
+from spark_integration.runtime.maven import BUILD
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig(segment_bytes=60_000, index_interval_bytes=1000)
@@ -54,7 +54,7 @@ def append(log: Log, batch: bytes, leader_epoch: int) -> None:
     try:
         log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True, guard=NOT_VERIFIED)
     except RollNeededError:
-        log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
+        log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset)))
         log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True, guard=NOT_VERIFIED)
 
 
@@ -80,7 +80,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             log_start_offset=0,
             now_ms=NOW_MS,
         )
-        assert log.truncated_bytes == 1000
+        assert log.state.truncated_bytes == 1000
     log.close()
     return path
 
@@ -189,7 +189,7 @@ def finish(log: Log, marker: Marker) -> None:
     try:
         log.append_marker(marker, leader_epoch=0, now_ms=NOW_MS)
     except RollNeededError:
-        log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
+        log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset)))
         log.append_marker(marker, leader_epoch=0, now_ms=NOW_MS)
 
 

@@ -81,10 +81,10 @@ def test_every_message_is_there(data_folder: Path, tmp_path: Path) -> None:
     directory, log = open_directory(copied(data_folder, tmp_path))
     assert keys(log) == list(range(MESSAGES))
     assert len(log.segments) > 3
-    assert log.truncated_bytes == 0
+    assert log.state.truncated_bytes == 0
     ((_, producer),) = log.producer_state.producers.items()
     assert producer.batches[-1].last_offset == MESSAGES - 1
-    found = log.offset_for_timestamp(RECENT_MS + 10_000)
+    found = log.reader.offset_for_timestamp(RECENT_MS + 10_000)
     assert found is not None and found.timestamp >= RECENT_MS + 10_000
     directory.close([log])
     again, log = open_directory(tmp_path / "data")

@@ -9,7 +9,7 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import check_topic_name
-from kafkacompat.storage.producers.state import Producer
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.timers import in_turns
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,

@@ -31,7 +31,7 @@ from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
 from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.partitions.partition_read import PartitionRead
+from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment import transaction_index
 from kafkacompat.timers import go_through
 from kafkacompat.wire.apis.fetch import (

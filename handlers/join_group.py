@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.classic.joining import Joiner
+from kafkacompat.groups.classic_protocol import Joiner
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
 

@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.any_group import Identity
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.groups.offsets import NO_TIMESTAMP
+from kafkacompat.groups.committed_offset import NO_TIMESTAMP
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import TopicImage

@@ -22,7 +22,8 @@ from functools import partial
 from twisted.internet.defer import Deferred
 
 from kafkacompat.groups.commits import FetchedOffsets
-from kafkacompat.groups.offsets import CommittedOffset, OffsetTable
+from kafkacompat.groups.committed_offset import CommittedOffset
+from kafkacompat.groups.offset_table import OffsetTable
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.waiting import answer_when_ready
 from kafkacompat.metadata.image import ImageHolder

@@ -55,7 +55,7 @@ def refused(response: PartitionProduceResponse, problem: BaseException, partitio
     """Tell why there is none."""
     response.error_code = error_code_of(problem)
     if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:
-        response.log_start_offset = partition.log.log_start_offset
+        response.log_start_offset = partition.log.state.log_start_offset
     if isinstance(problem, KafkaError) and problem.detail:
         response.error_message = problem.detail
     if isinstance(problem, InvalidRecordsError):

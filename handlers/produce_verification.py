@@ -13,10 +13,11 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.producing import transactional_header
 from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.record_batch import HEADER_SIZE, MAGIC_V2, BatchHeader, read_header
+from kafkacompat.wire.record_batch import BatchHeader
 
 ABORTABLE_VERSION = 11
 ADDING_VERSION = 12
@@ -65,7 +66,7 @@ class _Verification:
 
     def look_at(self, topic: str | bytes, data: PartitionProduceData) -> None:
         """Learn whether the batch would begin a transaction."""
-        header = _transactional_header(data)
+        header = transactional_header(data.records)
         if header is None:
             return
         producer = header.producer_id, header.producer_epoch
@@ -108,14 +109,6 @@ class _Verification:
             if codes[where]:
                 self._verdicts[key] = _refusal(codes[where], self._version)
         return self._verdicts
-
-
-def _transactional_header(data: PartitionProduceData) -> BatchHeader | None:
-    if data.records is None or len(data.records) < HEADER_SIZE:
-        return None
-    header = read_header(data.records)
-    is_wanted = header.magic == MAGIC_V2 and header.is_transactional and header.producer_id >= 0
-    return header if is_wanted else None
 
 
 def _refusal(code: ErrorCode, version: int) -> KafkaError:

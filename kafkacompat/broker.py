@@ -1,7 +1,7 @@
-"""The composition: every service of a broker from one configuration, started and stopped in order.
+"""The broker: builds every service from one configuration, and starts and stops them in order.
 
-Start: lock the log directories, read the metadata, open the logs, lead the partitions, load the groups,
-accept clients. Stop is the same backwards: accept nobody, answer what was asked, flush, checkpoint, unlock.
+The start locks the log directories, reads the metadata, opens the logs, leads the partitions, loads the groups and accepts
+clients. The stop goes backwards: the broker accepts no clients, answers its requests, flushes, checkpoints and unlocks.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.directories import Directories, Directory
+from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
-from kafkacompat.partitions.finding import check_new_directories, find_partitions
 from kafkacompat.partitions.replica_manager import ReplicaManager
+from kafkacompat.partitions.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate
@@ -38,8 +39,8 @@ from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
+from kafkacompat.upkeep.moving import Moves
 from kafkacompat.upkeep.scrubbing import Scrubbing
-from kafkacompat.upkeep.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.wire.primitives import uuid_text
 from kafkacompat.workers.processes import ProcessWorkers
 
@@ -49,20 +50,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What keeps a broker from starting for a reason that its user can do something about.
 START_ERRORS = (LogDirectoryError, StoreError, ListenError)
+"""Errors of a start that its user can correct."""
 
-# How long clients may take to read their last answers before they are cut off.
 STOP_TIMEOUT_S = 5
+"""Time that clients have to read their last responses before the broker closes their connections."""
 STOP_CHECK_S = 0.02
 
 
 class Broker:
     """One node.
 
-    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, ``new_disk`` makes what waits for the disk
-    of a path. After `start` the attributes name the services and ``addresses`` what is listened on; `stop`
-    fires when everything is on the disk.
+    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, and ``new_disk`` creates the thread that waits for the disk
+    of a path. After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all
+    data is on the disk.
     """
 
     def __init__(
@@ -89,15 +90,15 @@ class Broker:
     # Start
 
     async def start(self) -> None:
-        """Serve.
+        """Start serving.
 
-        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; nothing is
-        held then.
+        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
+        everything then.
         """
         try:
             await self._start()
         except BaseException:
-            await self._let_go()
+            await self._release()
             raise
 
     async def _start(self) -> None:
@@ -122,7 +123,7 @@ class Broker:
         self._bind_new()
 
     async def _cluster_of_store(self) -> str | None:
-        """The cluster that the metadata belongs to, should every meta.properties be lost."""
+        """Return the cluster that the metadata belongs to, for the case that every meta.properties is lost."""
         assert self._store is not None
         if not self._files.exists(str(self._store.path)):
             return None
@@ -153,9 +154,13 @@ class Broker:
         self.metadata = ImageHolder()
         assert self._store is not None
         self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
-        self.replica_manager = ReplicaManager(self.directories, lambda name: self.controller.log_config_of(name), clock)
-        self.replica_manager.moves.rate = lambda: self.controller.config.int(
-            "replica.alter.log.dirs.io.max.bytes.per.second"
+        self.moves = Moves(
+            self.directories,
+            clock,
+            lambda: self.controller.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
+        )
+        self.replica_manager = ReplicaManager(
+            self.directories, lambda name: self.controller.log_config_of(name), clock, self.moves
         )
         self.coordinators = Coordinators(
             clock,
@@ -173,7 +178,9 @@ class Broker:
         self.conversions = Conversions(workers, self._files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
         workers = ProcessWorkers(clock, MOST_CLEANERS, "compaction")
-        self.log_cleaner = LogCleaner(self.housekeeping, workers, self._files, lambda: self.controller.config)
+        self.log_cleaner = LogCleaner(
+            self.housekeeping, self.moves, workers, self._files, lambda: self.controller.config
+        )
         self.scrubbing = Scrubbing(clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
         self.server = self._build_server()
 
@@ -203,11 +210,11 @@ class Broker:
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
-        """Bring a piece of a region into memory, in a thread that syncs and recovery do not hold up."""
+        """Load a piece of a region into the page cache, in a thread that does not wait for syncs and recovery."""
         return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
     async def _listen(self) -> None:
-        """Bind the listeners of the properties file, but for those that were given up while the broker ran."""
+        """Bind the listeners of the properties file, except those that were removed while the broker ran."""
         wanted = {listener.name for listener in self.controller.config.listeners}
         try:
             for listener in self.config.listeners:
@@ -218,7 +225,7 @@ class Broker:
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
             raise
         self.server.start()
-        self.controller.on_config_changed = self._listen_anew
+        self.controller.on_config_changed = self._update_listeners
 
     def _bind(self, listener: Listener) -> None:
         dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
@@ -226,33 +233,33 @@ class Broker:
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
 
-    def _listen_anew(self) -> None:
-        """Give up the listeners whose names are gone, then bind those whose names are new."""
+    def _update_listeners(self) -> None:
+        """Unbind the listeners whose names are gone, then bind those whose names are new."""
         wanted = {listener.name for listener in self.controller.config.listeners}
         gone = self.server.listening - wanted
-        self.addresses = [each for each in self.addresses if each.partition("://")[0] not in gone]
-        given_up = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
-        given_up.addCallback(lambda _: self._bind_new())
+        self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
+        unbinding = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
+        unbinding.addCallback(lambda _: self._bind_new())
 
     def _bind_new(self) -> None:
-        """Bind the listeners that were added while the broker ran; one that cannot be bound stops nobody."""
+        """Bind the listeners that were added while the broker ran; a failure does not stop the broker."""
         for listener in self.controller.config.listeners if self._running else ():
             if listener.name not in self.server.listening:
                 try:
                     self._bind(listener)
-                    log.info("listening on %s", self.addresses[-1])
+                    log.info("Listening on %s", self.addresses[-1])
                 except ListenError as problem:
                     log.error("%s", problem)
 
     def load_ahead(self) -> Iterator[None]:
-        """Import, a piece a step, what the first consumer would wait for otherwise."""
+        """Import step by step the modules that the first consumer would wait for otherwise."""
         yield from load_consumer_apis()
         _ = self.coordinators.groups
 
     # Stop
 
     async def stop(self) -> None:
-        """Finish what is in flight, flush, write checkpoints, let go of everything."""
+        """Answer the requests in flight, flush, write checkpoints and release everything."""
         if not self._running:
             return
         self._running = False
@@ -262,16 +269,16 @@ class Broker:
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()
-        await self._clients_gone()
+        await self._wait_for_clients()
         self.conversions.close()
         await self.log_cleaner.stop()
         try:
             await self._close_directories()
         finally:
-            await self._let_go()
+            await self._release()
 
     async def _close_directories(self) -> None:
-        """Each by itself: one that fails must not keep the others from being written down."""
+        """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.settle()
         closing = []
         for directory, logs in self.replica_manager.by_directory():
@@ -279,16 +286,18 @@ class Broker:
             closing.append(directory.disk.run(directory.storage.close, logs))
         for success, result in await DeferredList(closing, consumeErrors=True):
             if not success:
-                log.error("a log directory was not closed: %s", result)
+                log.error("Cannot close a log directory: %s", result.value)
 
-    async def _clients_gone(self) -> None:
+    async def _wait_for_clients(self) -> None:
+        """Wait until clients have read their responses, at most STOP_TIMEOUT_S."""
         deadline = self._reactor.seconds() + STOP_TIMEOUT_S
         while self.server.connections and self._reactor.seconds() < deadline:
             await deferLater(self._reactor, STOP_CHECK_S)
         for connection in list(self.server.connections):
-            connection.cut_off("the broker stops and the client does not read its answers")
+            connection.cut_off("the broker stops and the client does not read its responses")
 
-    async def _let_go(self) -> None:
+    async def _release(self) -> None:
+        """Close the store and the disks, and unlock the log directories."""
         if self._store is not None:
             await self._store.close()
         for directory in self._directories:

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import re
 import sys
+import threading
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from spark_integration.class_data import class_data_of, java_options
 from spark_integration.errors import PipelineError
-from spark_integration.fetching import check_java, jar_folders, java_version
-from spark_integration.packages import PACKAGES, Installation, cache, configs_of, coordinates, installed
+from spark_integration.runtime.class_data import class_data_file, class_data_options
+from spark_integration.runtime.fetching import check_java, jar_folders, read_java_version
+from spark_integration.runtime.packages import PACKAGES, SparkInstallation, find_installation, package_coordinates
+from spark_integration.runtime.settings import (
+    LOOPBACK,
+    check_master_and_memory,
+    is_local,
+    merge_settings,
+    session_settings,
+)
 
-LOOPBACK = "127.0.0.1"
 PACKAGE = Path(__file__).resolve().parent
-MASTERS = r"local(\[[^]]+\])?|local-cluster\[[^]]+\]|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*|yarn|k8s://.+"
-
-# Settings of which the user's value and ours stand side by side, and what stands between them.
-JOINED = {
-    "spark.jars": ",",
-    "spark.sql.extensions": ",",
-    "spark.driver.extraClassPath": ":",
-    "spark.driver.extraJavaOptions": " ",
-}
+# Spark's launcher adds this module for all of Java 17 and later, and Java has no option against its warning.
+UNWANTED_LINE = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
+STANDARD_ERROR = 2
 
 
-def _to_standard_error(line: str) -> None:
+def _print_to_standard_error(line: str) -> None:
     print(line, file=sys.stderr)
 
 
@@ -45,37 +46,24 @@ def start_session(
     shuffle_partitions: int | None = None,
     packages: Sequence[str] = (),
     configs: Mapping[str, str] | None = None,
-    say: Callable[[str], None] = _to_standard_error,
+    say: Callable[[str], None] = _print_to_standard_error,
 ) -> SparkSession:
-    """Start Spark with the Kafka source and *packages* ("delta", "iceberg"), and tell *say* in a line what was started.
+    """Start Spark with the Kafka source and *packages* ("delta", "iceberg"), and pass a line about it to *say*.
 
-    Their jars are fetched the first time and kept (`spark_integration.packages`). A master other than ``local`` is
-    sent the jars. The executors get this package's own code. *memory* is the driver's; *configs* are Spark's and go
-    before all else. A session that already runs in this process is used as it is. Times are shown in UTC. Raises
-    PipelineError.
+    The first start fetches the jars and keeps them (`spark_integration.runtime.packages`). A master other than ``local``
+    receives the jars, and executors receive this package's own code. *memory* is the driver's. *configs* are Spark's
+    and override our settings. A session that already runs in this process is returned as it is. Times are shown in UTC.
+    Raises PipelineError.
     """
     wanted = list(dict.fromkeys(["kafka", *packages]))
     if SparkContext._active_spark_context is None:
         session = _start(name, master, memory, wanted, dict(configs or {}), say)
     else:
-        session = _running(wanted, say)
+        session = _running_session(wanted, say)
     if shuffle_partitions is not None:
         session.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
-    session.sparkContext.addPyFile(str(_zip_of_code(session)))
+    session.sparkContext.addPyFile(str(_zip_code(session)))
     return session
-
-
-def check_words(master: str, memory: str) -> None:
-    """Raise PipelineError where a master or an amount of memory is not as Spark and the JVM write it."""
-    if not re.fullmatch(MASTERS, master):
-        raise PipelineError(f"{master!r} is no master: give local[*], spark://HOST:PORT, yarn or k8s://HOST:PORT")
-    if not re.fullmatch(r"\d+[kmgt]", memory, re.IGNORECASE):
-        raise PipelineError(f"{memory!r} is no amount of memory: give a number and m or g, such as 2g")
-
-
-def is_local(master: str) -> bool:
-    """Return whether *master* means threads of this process's own JVM."""
-    return master == "local" or master.startswith("local[")
 
 
 def _start(
@@ -86,29 +74,67 @@ def _start(
     configs: dict[str, str],
     say: Callable[[str], None],
 ) -> SparkSession:
-    check_words(master, memory)
-    installation = installed()
-    version = java_version()
+    check_master_and_memory(master, memory)
+    installation = find_installation()
+    version = read_java_version()
     java = check_java(installation, version)
     folders = jar_folders(installation, packages)
-    class_data = class_data_of(version, installation, folders)
+    class_data = class_data_file(version, installation, folders)
     _end_idle_jvm(folders)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName(name)
-    for key, value in merged(settings_of(master, memory, packages, folders, java_options(class_data)), configs).items():
-        builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
+    own = session_settings(master, memory, packages, folders, class_data_options(class_data))
+    session = _start_spark(name, master, merge_settings(own, configs))
     session.sparkContext.setLogLevel("ERROR")
     if is_local(master) and "spark.sql.shuffle.partitions" not in configs:
         session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
-    say(_account(installation, java, packages, folders, master, memory))
+    say(
+        f"Spark {installation.spark} (Scala {installation.scala}, Java {java}) with {', '.join(packages)} "
+        f"from {folders[0].parent}, {master}, {memory}"
+    )
     return session
 
 
+def _start_spark(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
+    if SparkContext._gateway is None:
+        conf = SparkConf().setAll([("spark.master", master), ("spark.app.name", name), *settings.items()])
+        with _filtered_standard_error() as stderr:
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": stderr}))
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+@contextmanager
+def _filtered_standard_error() -> Iterator[int]:
+    """Yield a file descriptor for a JVM's standard error, which reaches ours but for `UNWANTED_LINE`.
+
+    The lines of a JVM that fails to start have arrived when the block ends.
+    """
+    read, write = os.pipe()
+    copier = threading.Thread(target=_copy_lines, args=(read,), name="spark-stderr", daemon=True)
+    copier.start()
+    try:
+        yield write
+    except BaseException:
+        os.close(write)
+        copier.join()
+        raise
+    os.close(write)
+
+
+def _copy_lines(source: int) -> None:
+    with os.fdopen(source, "rb") as lines:
+        for line in lines:
+            if line != UNWANTED_LINE:
+                os.write(STANDARD_ERROR, line)
+
+
 def _end_idle_jvm(folders: Sequence[Path]) -> None:
-    """End the JVM that a stopped session of this process has left, if it lacks jars: its class path is for ever."""
+    """End the JVM of a session that was stopped if its class path, which cannot change, lacks jars."""
     gateway: Any = SparkContext._gateway
     if gateway is None:
         return
@@ -127,57 +153,10 @@ def end_jvm() -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
-def _account(
-    installation: Installation, java: int, packages: Sequence[str], folders: Sequence[Path], master: str, memory: str
-) -> str:
-    what = f"Spark {installation.spark} (Scala {installation.scala}, Java {java}) with {', '.join(packages)}"
-    return f"{what} from {folders[0].parent}, {master}, {memory}"
+def _running_session(packages: Sequence[str], say: Callable[[str], None]) -> SparkSession:
+    """Return the session that the caller's program started; raises PipelineError if it lacks a package.
 
-
-def settings_of(
-    master: str, memory: str, packages: Sequence[str], folders: Sequence[Path], java_options: Sequence[str] = ()
-) -> dict[str, str]:
-    """Return Spark's settings for a master, with the jars of *folders* and what their *packages* need."""
-    logging = f"-Dlog4j2.configurationFile={(PACKAGE / 'log4j2.properties').as_uri()}"
-    settings = {
-        "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": " ".join([logging, *java_options]),
-        "spark.driver.extraClassPath": ":".join(f"{folder}/*" for folder in folders),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        **configs_of(packages),
-    }
-    if importlib.util.find_spec("pyarrow"):
-        settings["spark.sql.execution.arrow.pyspark.enabled"] = "true"
-    return settings | (_local_settings() if is_local(master) else _cluster_settings(folders))
-
-
-def merged(settings: Mapping[str, str], configs: Mapping[str, str]) -> dict[str, str]:
-    """Return our settings with the user's, which go before ours or, where both are needed, stand beside them."""
-    both = JOINED.keys() & settings.keys() & configs.keys()
-    return {**settings, **configs, **{key: f"{settings[key]}{JOINED[key]}{configs[key]}" for key in both}}
-
-
-def _local_settings() -> dict[str, str]:
-    return {
-        "spark.driver.host": LOOPBACK,
-        "spark.driver.bindAddress": LOOPBACK,
-        "spark.sql.warehouse.dir": str(cache() / "warehouse"),
-        # Delta reads its own log by 50 tasks otherwise.
-        "spark.databricks.delta.snapshotPartitions": "2",
-    }
-
-
-def _cluster_settings(folders: Sequence[Path]) -> dict[str, str]:
-    """Send the jars to the executors; what SPARK_LOCAL_IP says of the driver's address is for Spark to obey."""
-    return {"spark.jars": ",".join(str(path) for folder in folders for path in sorted(folder.glob("*.jar")))}
-
-
-def _running(packages: Sequence[str], say: Callable[[str], None]) -> SparkSession:
-    """Return the session that somebody else started; raises PipelineError when it lacks a package.
-
-    What it got by ``spark.jars.packages`` is not on its JVM's class path, so py4j has to look where Spark does.
+    Classes from ``spark.jars.packages`` are not on the JVM's class path, so py4j has to search where Spark does.
     """
     session: SparkSession = SparkSession.builder.getOrCreate()
     jvm: Any = session.sparkContext._jvm
@@ -187,20 +166,20 @@ def _running(packages: Sequence[str], say: Callable[[str], None]) -> SparkSessio
         try:
             reflection.ReflectionUtil.classForName(PACKAGES[package].class_name)
         except Py4JError:
-            raise PipelineError(lacking(package, installed())) from None
-    say(f"Spark {session.version} that runs in this process already, {session.sparkContext.master}")
+            raise PipelineError(missing_package_advice(package, find_installation())) from None
+    say(f"Spark {session.version}, which runs in this process already, {session.sparkContext.master}")
     return session
 
 
-def lacking(package: str, installation: Installation) -> str:
-    """Say how to start a session oneself that has *package*."""
+def missing_package_advice(package: str, installation: SparkInstallation) -> str:
+    """Return a sentence that says how to start a session that has *package*."""
     return (
         f"the Spark session that runs in this process lacks the package {package}: stop it first, or start it with "
-        f"spark.jars.packages={','.join(coordinates(installation, package))}"
+        f"spark.jars.packages={','.join(package_coordinates(installation, package))}"
     )
 
 
-def _zip_of_code(session: SparkSession) -> Path:
+def _zip_code(session: SparkSession) -> Path:
     """Pack this package for the executors, into a folder that Spark removes when it ends."""
     path = Path(str(session.sparkContext._temp_dir)) / f"{PACKAGE.name}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:

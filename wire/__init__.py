@@ -1,1 +1,1 @@
-"""Bytes to messages and back: no socket, no clock, no files."""
+"""Bytes to messages and back, without a socket, a clock or files."""

@@ -1,8 +1,7 @@
 """The header of a record batch of format version 2, the only one that is stored and served.
 
-A batch is a header of 61 bytes and then its records, all of them together compressed as one. The
-broker sets ``base_offset`` and ``partition_leader_epoch``, which the checksum leaves out for that
-very reason; every other byte is covered by it. (https://kafka.apache.org/documentation/#recordbatch)
+A batch is a header of 61 bytes and then its records, which are compressed together. The broker sets
+``base_offset`` and ``partition_leader_epoch``; for that reason the checksum covers every byte but these. (https://kafka.apache.org/documentation/#recordbatch)
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from kafkacompat.wire.primitives import Buffer, MalformedError
 
 HEADER_SIZE = 61
 LENGTH_END = 12
-"""Where the bytes begin that the length field counts."""
+"""Position of the first byte that the length field counts."""
 CRC_END = 21
-"""Where the bytes begin that the checksum covers."""
+"""Position of the first byte that the checksum covers."""
 ATTRIBUTES_POSITION = 22
-"""Where the low byte of the attributes lies, in which all of them are that have a meaning."""
+"""Position of the low byte of the attributes, which holds all bits that have a meaning."""
 MAGIC_V2 = 2
 
 CODEC_MASK = 0x07
@@ -28,7 +27,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
-"""The base timestamp is the time from which on compaction may drop the batch's tombstones or marker (KIP-534)."""
+"""Attribute: the base timestamp is the time from which compaction may drop the batch's tombstones or marker (KIP-534)."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _LENGTH = struct.Struct(">i")
@@ -36,7 +35,7 @@ _NEW = tuple.__new__
 
 
 class BatchHeader(NamedTuple):
-    """The header's fields in their order; -1 stands for no epoch, producer, sequence or timestamp."""
+    """The header's fields in file order; -1 stands for no epoch, producer, sequence or timestamp."""
 
     base_offset: int
     length: int
@@ -54,7 +53,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Size of the whole batch."""
+        """The size of the whole batch, with its header."""
         return LENGTH_END + self.length
 
     @property
@@ -63,7 +62,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def latest_timestamp(self) -> int:
-        """The largest timestamp of its records; -1 where compaction took all of them, whatever the header keeps."""
+        """The largest timestamp of its records; -1 if compaction removed all of them, whatever the header says."""
         return self.max_timestamp if self.record_count else -1
 
     @property
@@ -72,7 +71,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether every record's time is ``max_timestamp``, at which the broker appended them."""
+        """Whether all records have the broker's append time, ``max_timestamp``."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -85,7 +84,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """The time from which on compaction may drop its tombstones or marker; None before one has seen them."""
+        """The time from which compaction may drop its tombstones or marker; None until a compaction has read them."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
@@ -93,19 +92,19 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """Read the header at *position*; raises MalformedError when it is cut off. Nothing else is checked."""
     if len(data) - position < HEADER_SIZE:
         raise MalformedError(f"a batch header of {HEADER_SIZE} bytes is cut off after {len(data) - position}")
-    # As `_make`, which counts the fields; so does the Struct.
+    # `_make` would count the fields again; the Struct guarantees their number.
     return _NEW(BatchHeader, _HEADER.unpack_from(data, position))
 
 
 def crc_matches(batch: Buffer, header: BatchHeader) -> bool:
-    """Tell whether the bytes of *batch* are those the checksum was taken of; the format's number lies in front of them."""
+    """Return whether the checksum matches the bytes of *batch*."""
     return header.magic == MAGIC_V2 and crc32c(memoryview(batch)[CRC_END : header.size_bytes]) == header.crc
 
 
 def batches(data: Buffer) -> Iterator[memoryview]:
-    """Yield the whole batches of *data*; one that is cut off at the end is left out.
+    """Yield the whole batches of *data*, without one that is cut off at the end.
 
-    Raises MalformedError at a length that is too small for a batch.
+    Raises MalformedError if a length is too small for a batch.
     """
     view = memoryview(data)
     while len(view) >= LENGTH_END:
@@ -119,7 +118,7 @@ def batches(data: Buffer) -> Iterator[memoryview]:
 
 
 def assemble(header: BatchHeader, body: Buffer) -> bytes:
-    """Join *header* and the records as they are stored, with the length and the checksum set right."""
+    """Join *header* and the records as stored, with the correct length and checksum."""
     length = HEADER_SIZE - LENGTH_END + len(body)
     head = bytearray(_HEADER.pack(*header._replace(length=length, crc=0)))
     crc = crc32c(body, crc32c(head[CRC_END:]))

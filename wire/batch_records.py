@@ -1,7 +1,6 @@
-"""The records inside a batch: written, read, and packed anew.
+"""Writes, reads and recompresses the records inside a batch.
 
-Offsets and timestamps of records are stored as differences to those of the header, all numbers as
-zig-zag varints.
+Records store offsets and timestamps as differences to the header's. All numbers are zig-zag varints.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from kafkacompat.wire.batch_header import (
     CODEC_MASK,
     CONTROL,
     HEADER_SIZE,
+    LENGTH_END,
     MAGIC_V2,
     TRANSACTIONAL,
     BatchHeader,
@@ -20,7 +20,7 @@ from kafkacompat.wire.batch_header import (
     read_header,
 )
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, read_varlong, varint
 
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NewRecord: TypeAlias = "tuple[int, bytes | None, bytes | None, Headers]"
@@ -49,7 +49,7 @@ def build_batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Write a batch of at least one record, with ascending offsets from *base_offset* on."""
+    """Build a batch of one or more records, with consecutive offsets from *base_offset* on."""
     taken = list(records)
     if not taken:
         raise ValueError("a batch needs at least one record")
@@ -77,7 +77,7 @@ def build_batch(
 def recompress(batch: Buffer, codec: int, level: int | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     """Return the same batch compressed with another codec (0: none).
 
-    Raises MalformedError when the records do not unpack to at most *max_bytes*.
+    Raises MalformedError if the records are damaged, or larger than *max_bytes* when uncompressed.
     """
     header = read_header(batch)
     body = read_body(batch, header, max_bytes)
@@ -85,20 +85,21 @@ def recompress(batch: Buffer, codec: int, level: int | None = None, max_bytes: i
 
 
 def read_body(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BYTES) -> Buffer:
-    """Return the bytes of the records, unpacked.
+    """Return the uncompressed bytes of the records.
 
-    Raises MalformedError when they are cut off or do not unpack to at most *max_bytes*.
+    Raises MalformedError if they are cut off, damaged, or larger than *max_bytes* when uncompressed.
     """
-    if header.size_bytes > len(batch):
-        raise MalformedError(f"a batch of {header.size_bytes} bytes is cut off after {len(batch)}")
-    body = memoryview(batch)[HEADER_SIZE : header.size_bytes]
-    return decompress(header.codec, body, max_bytes) if header.codec else body
+    end, codec = header.length + LENGTH_END, header.attributes & CODEC_MASK
+    if end > len(batch):
+        raise MalformedError(f"a batch of {end} bytes is cut off after {len(batch)}")
+    body = memoryview(batch)[HEADER_SIZE:end]
+    return decompress(codec, body, max_bytes) if codec else body
 
 
 def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Record]:
     """Yield the records of one batch, whatever its codec.
 
-    Raises MalformedError when they are not laid out as the header says, or unpack to more than *max_bytes*.
+    Raises MalformedError if they do not match the header, or are larger than *max_bytes* when uncompressed.
     """
     header = read_header(batch)
     data = bytes(read_body(batch, header, max_bytes))
@@ -111,7 +112,7 @@ def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[
 
 
 def record_bytes(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
-    """Write one record as it stands in a batch that begins at *base_timestamp* (ms)."""
+    """Encode one record of a batch whose base timestamp is *base_timestamp* (ms)."""
     timestamp, key, value, headers = record
     parts = [b"\0", varint(timestamp - base_timestamp), varint(offset_delta), _sized(key), _sized(value)]
     parts.append(varint(len(headers)))
@@ -129,8 +130,8 @@ def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Recor
     length, position = read_varint(data, position)
     end = position + length
     if length < 1 or end > len(data):
-        raise MalformedError(f"a record claims the length {length} with {len(data) - position} bytes left")
-    timestamp_delta, position = read_varint(data, position + 1)
+        raise MalformedError(f"a record claims a length of {length}, but {len(data) - position} bytes are left")
+    timestamp_delta, position = read_varlong(data, position + 1)
     offset_delta, position = read_varint(data, position)
     key, position = _read_sized(data, position)
     value, position = _read_sized(data, position)
@@ -164,5 +165,5 @@ def _read_sized(data: bytes, position: int) -> tuple[bytes | None, int]:
     if length < 0:
         return None, position
     if length > len(data) - position:
-        raise MalformedError(f"a record's field claims {length} bytes, {len(data) - position} are left")
+        raise MalformedError(f"a record's field claims {length} bytes, but {len(data) - position} are left")
     return data[position : position + length], position + length

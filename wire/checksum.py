@@ -8,5 +8,5 @@ from kafkacompat.wire.primitives import Buffer
 
 
 def crc32c(data: Buffer, value: int = 0) -> int:
-    """Return the CRC-32C of *data*, continuing from *value*, the CRC of what lies in front of it."""
+    """Return the CRC-32C of *data*, continuing from *value*, the CRC of the preceding bytes."""
     return _crc32c.crc32c(data, value)

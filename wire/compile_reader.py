@@ -1,7 +1,7 @@
-"""Building read functions: one flat function a message and version.
+"""Builds read functions: one flat function for each message and version.
 
-Neighbouring fixed-width fields are unpacked together, nested structs are inlined, each struct ends in one
-call of its constructor. Every read is checked against the end of the frame.
+Neighbouring fixed-width fields are unpacked together, nested structs are inlined, and each struct ends in one call of its
+constructor. Every read is checked against the end of the frame.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
+from kafkacompat.wire.compile_function import compile_function
+from kafkacompat.wire.compile_source import FIXED, Builder
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
-from kafkacompat.wire.schema import Field, Message, Struct
+from kafkacompat.wire.schema import Field, Message, Struct, shared_default
 
 MAX_STRING_BYTES = 0x7FFF
-"""Of any string, also where its length is not an int16."""
+"""The longest string, also where the length field is wider than an int16."""
 
 MAX_ELEMENTS = 100_000
-"""Elements and tagged fields that one message may have in all: two bytes can stand for an object of two hundred."""
+"""The most elements and tagged fields of one message: two bytes of a frame can stand for an object of two hundred."""
 
 
 def _overrun(position: int, size: int) -> MalformedError:
@@ -33,10 +34,10 @@ def _too_many(name: str) -> MalformedError:
 
 
 class ReadBuilder(Builder):
-    """Writes the source of a read function: locals, then one constructor call a struct."""
+    """Writes the source of a read function: local variables, then one constructor call for each struct."""
 
     def build(self, message: type[Message]) -> Any:
-        """A `ReadFunction`, or in steps a `ReadSteps`."""
+        """Build a `ReadFunction`, or a `ReadSteps` if it works in steps."""
         out = self.out
         out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
         out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
@@ -51,7 +52,7 @@ class ReadBuilder(Builder):
         out.emit("except UnicodeDecodeError as problem:")
         out.emit("    raise MalformedError(f'a string is not UTF-8: {problem}') from None")
         source = ["def read(data, pos):", *out.lines]
-        return compile_source(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
+        return compile_function(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
 
     def _struct(self, cls: type[Struct]) -> str:
         out = self.out
@@ -108,7 +109,7 @@ class ReadBuilder(Builder):
         self.out.emit(f"{target}, = {unpack}(data, pos); pos += {struct.calcsize('>' + code)}")
 
     def _null_branch(self, name: str, field: Field, length: str, target: str) -> bool:
-        """Open the branch for a value that is there; True when a branch was opened."""
+        """Open the branch for a value that is not null; return whether there is one."""
         if not self._nullable(field):
             return False
         out = self.out

@@ -1,9 +1,9 @@
-"""Source code under construction: what the builders of readers, writers and constructors share."""
+"""Source code under construction: what the builders of readers and writers share."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
 from kafkacompat.wire.primitives import Buffer
@@ -11,7 +11,7 @@ from kafkacompat.wire.schema import Field, Struct
 
 
 class Region(Protocol):
-    """Bytes that lie elsewhere (in a file) and are sent from there."""
+    """Bytes in a file, which are sent from there."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -35,44 +35,9 @@ FIXED = {
     "uuid": "16s",
 }
 
-_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
-
-
-def shared_default(field: Field) -> Any:
-    """Tagged structs are nearly always left at their default, so all messages share one, which refuses to be changed."""
-    if field.struct is None or field.default is None:
-        return field.default
-    if field.struct not in _SHARED_STRUCTS:
-        _SHARED_STRUCTS[field.struct] = _unchangeable(field.struct)
-    return _SHARED_STRUCTS[field.struct]
-
-
-def _unchangeable(of: type[Struct]) -> Struct:
-    """Return a struct of defaults, equal to any other; a change would show in every message that has it as default."""
-    shared = of()
-
-    def refuse(_: Struct, name: str, value: object) -> None:
-        raise AttributeError(
-            f"{of.__name__}.{name} = {value!r} would change a shared default; assign a new {of.__name__}"
-        )
-
-    frozen = type(of.__name__, (of,), {"__setattr__": refuse, "__eq__": _equals_its_base, "__hash__": None})
-    frozen.FIELDS = of.FIELDS  # type: ignore[attr-defined]
-    shared.__class__ = frozen
-    return shared
-
-
-def _equals_its_base(shared: Struct, other: object) -> bool:
-    return isinstance(other, type(shared).__mro__[1]) and vars(other) == vars(shared)
-
-
-def compile_source(source: Sequence[str], function: str, names: dict[str, Any], where: str) -> Any:
-    exec(compile("\n".join(source) + "\n", where, "exec"), names)
-    return names[function]
-
 
 class Source:
-    """Lines of a function under construction, with the names it refers to."""
+    """The lines of a function under construction, and the names that it refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -103,11 +68,11 @@ class Source:
 
 
 STEP_ELEMENTS = 64
-"""So many, at some microseconds each, are a step."""
+"""Elements of one step; each takes some microseconds."""
 
 
 class Builder:
-    """Builds a function, or *in steps* a generator: it yields None behind so many elements of arrays, and last the result."""
+    """Builds a function, or *in steps* a generator that yields None after each `STEP_ELEMENTS` elements and the result last."""
 
     def __init__(self, version: int, flexible: bool, in_steps: bool = False) -> None:
         self.version = version
@@ -144,7 +109,7 @@ class Builder:
         return self.version in field.nullable
 
     def _runs(self, cls: type[Struct]) -> list[list[tuple[str, Field]]]:
-        """Group neighbouring fixed-width fields; every other field stands alone."""
+        """Group neighbouring fixed-width fields; every other field is a group of its own."""
         runs: list[list[tuple[str, Field]]] = []
         for item in self._present(cls):
             if item[1].kind in FIXED and runs and runs[-1][-1][1].kind in FIXED:

@@ -1,7 +1,7 @@
-"""Building write functions: one flat function a message and version.
+"""Builds write functions: one flat function for each message and version.
 
-Everything goes into one bytearray until a file region comes: it becomes a part of its own, and what follows
-starts a new buffer.
+Fields are written to one bytearray. A file region becomes a part of its own, and the fields after it start a new
+bytearray.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kafkacompat.wire.compile_source import FIXED, Builder, compile_source, shared_default
+from kafkacompat.wire.compile_function import compile_function
+from kafkacompat.wire.compile_source import FIXED, Builder
 from kafkacompat.wire.primitives import uvarint
-from kafkacompat.wire.schema import Field, Message, Struct
+from kafkacompat.wire.schema import Field, Message, Struct, shared_default
 
 
 class WriteBuilder(Builder):
-    """Writes the source of a write function: everything goes to one bytearray until a region comes."""
+    """Writes the source of a write function."""
 
     def build(self, message: type[Message]) -> Any:
-        """A `WriteFunction`, or in steps a `WriteSteps`."""
+        """Build a `WriteFunction`, or a `WriteSteps` if it works in steps."""
         out = self.out
         out.names.update(uvarint=uvarint)
         self.buffer = "out"
@@ -28,7 +29,7 @@ class WriteBuilder(Builder):
         self._result("parts")
         source = ["def write(message):", *out.lines]
         where = f"<{message.__name__} v{self.version} writer>"
-        return compile_source(source, "write", out.names, where)
+        return compile_function(source, "write", out.names, where)
 
     def _struct(self, cls: type[Struct], owner: str) -> None:
         for run in self._runs(cls):
@@ -88,7 +89,7 @@ class WriteBuilder(Builder):
         out.depth -= opened
 
     def _records(self, field: Field, value: str) -> None:
-        """A region becomes a part of its own; what is written after it starts a new buffer."""
+        """Write records: a region becomes a part of its own, and the fields after it start a new buffer."""
         out = self.out
         out.emit(f"if isinstance({value}, (bytes, bytearray, memoryview)):")
         out.depth += 1
@@ -164,7 +165,7 @@ class WriteBuilder(Builder):
 
     def _differs(self, local: str, field: Field) -> str:
         if field.kind == "struct" and field.default is None:
-            return "True"  # Kafka writes null, too: what it leaves out is a struct of defaults.
+            return "True"  # Kafka also writes a null here; it leaves out a struct of defaults only.
         if field.default is None:
             return f"{local} is not None"
         if field.default is list:

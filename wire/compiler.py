@@ -1,15 +1,14 @@
-"""One declaration and one version in, one flat read function and one flat write function out.
+"""Compiles one declaration and one version into one flat read function and one flat write function.
 
-The functions are Python source, built and compiled when first asked for. Two things make them
-fast: neighbouring fixed-width fields share one `struct.Struct`, and nested structs are inlined, so a
-message costs no call per field. Every read is checked against the end of the frame; a message
-that lies about a length raises MalformedError.
+The functions are Python source, which is built and compiled at first use. Two things make them fast: neighbouring
+fixed-width fields share one `struct.Struct`, and nested structs are inlined, so that a message costs no call per field. Every
+read is checked against the end of the frame; a message with a wrong length raises MalformedError.
 
-A write function returns a list of *parts*: buffers, and between them the file regions that stand
-in `records` fields, so that the transport can send those without reading them.
+A write function returns a list of *parts*: buffers, and between them the file regions of `records` fields, which the
+transport sends without reading them.
 
-Both come in a second form that works in steps, some elements of arrays each: while a message of a hundred thousand
-elements is read or written, others have their turn.
+Both functions have a second form that works in steps of some array elements, so that a message of a hundred thousand
+elements does not keep the reactor.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _WRITE_STEPS: dict[tuple[type[Message], int], WriteSteps] = {}
 def reader(message: type[Message], version: int) -> ReadFunction:
     """Return ``read(data, position) -> (message, next position)`` for one version.
 
-    Raises ValueError for a version outside the declaration's range.
+    Raises ValueError if the declaration does not have the version.
     """
     read = _READERS.get((message, version))
     if read is None:
@@ -46,7 +45,7 @@ def reader(message: type[Message], version: int) -> ReadFunction:
 def writer(message: type[Message], version: int) -> WriteFunction:
     """Return ``write(message) -> parts`` for one version.
 
-    Raises ValueError for a version outside the declaration's range.
+    Raises ValueError if the declaration does not have the version.
     """
     write = _WRITERS.get((message, version))
     if write is None:
@@ -55,7 +54,7 @@ def writer(message: type[Message], version: int) -> WriteFunction:
 
 
 def steps_of_reading(message: type[Message], version: int) -> ReadSteps:
-    """Return what `reader` returns as a generator function: it yields None again and again, and last the result."""
+    """Return the stepwise form of `reader`: a generator function that yields None after each step and the result last."""
     steps = _READ_STEPS.get((message, version))
     if steps is None:
         steps = _READ_STEPS[message, version] = _build(ReadBuilder, message, version, in_steps=True)
@@ -63,7 +62,7 @@ def steps_of_reading(message: type[Message], version: int) -> ReadSteps:
 
 
 def steps_of_writing(message: type[Message], version: int) -> WriteSteps:
-    """Return what `writer` returns as a generator function: it yields None again and again, and last the result."""
+    """Return the stepwise form of `writer`: a generator function that yields None after each step and the result last."""
     steps = _WRITE_STEPS.get((message, version))
     if steps is None:
         steps = _WRITE_STEPS[message, version] = _build(WriteBuilder, message, version, in_steps=True)
@@ -71,7 +70,7 @@ def steps_of_writing(message: type[Message], version: int) -> WriteSteps:
 
 
 def decode(message: type[MessageType], data: Buffer, version: int) -> MessageType:
-    """Read one message from the start of *data*; what follows it is ignored, as in Kafka."""
+    """Read one message from the start of *data*; the bytes after it are ignored, as in Kafka."""
     value: MessageType = reader(message, version)(data, 0)[0]
     return value
 

@@ -1,11 +1,11 @@
-"""The codecs a record batch may be compressed with, each bounded when it unpacks.
+"""The codecs of record batches, with bounded decompression.
 
-A few bytes can claim to be gigabytes. Nothing here allocates by such a claim: output grows piece by
-piece as it comes out of the codec, and a claim that has to be met in one go is checked first.
+A few bytes can claim to be gigabytes. Nothing here allocates memory by such a claim: output grows with the codec's output,
+and a claim that the codec must allocate at once is checked first.
 
-What is accepted is what every Kafka client can read again: a broker that took more would hand its
-consumers batches they cannot read. So there is nothing behind the compressed data, an LZ4 frame has
-independent blocks, and Snappy is either one raw block (as librdkafka writes it) or framed (as Java does).
+Only data that every Kafka client can read is accepted; otherwise the broker would return batches that its consumers cannot
+read. So no bytes may follow the compressed data, an LZ4 frame has independent blocks, and Snappy data is either one raw
+block (as librdkafka writes it) or framed (as Java does).
 
 The compression libraries are imported when first needed.
 """
@@ -19,13 +19,13 @@ from enum import IntEnum
 from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint
 
 DEFAULT_MAX_BYTES = 100 * 1024 * 1024
-# Blocks are followed one by one, and an empty one has three bytes. For so many bytes that may come out there may be one.
+# Blocks are read one by one, and an empty one has three bytes. This many bytes of allowed output permit one block.
 _BYTES_A_BLOCK = 256
 _ALWAYS_ALLOWED_BLOCKS = 16
 
 
 class Codec(IntEnum):
-    """The numbers in a batch's attributes, by the names that ``compression.type`` uses."""
+    """The codec numbers in a batch's attributes, named as in ``compression.type``."""
 
     NONE = 0
     GZIP = 1
@@ -35,19 +35,19 @@ class Codec(IntEnum):
 
 
 class TooLargeError(MalformedError):
-    """The data unpacks to more than the caller allows."""
+    """The uncompressed data is larger than the caller allows."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    """Compress *data*; the level counts as the codec counts it, None is the codec's own default."""
+    """Compress *data*; *level* is the codec's own level, None its default."""
     return _COMPRESS[Codec(codec)](data, level)
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
-    """Unpack all of *data*.
+    """Decompress all of *data*.
 
-    Raises MalformedError when it is not exactly what the codec writes, or the codec is unknown, and
-    TooLargeError when it unpacks to more than *max_bytes*.
+    Raises MalformedError if the data is damaged, has bytes after its end, or the codec is unknown, and TooLargeError if the
+    result is larger than *max_bytes*.
     """
     unpack = _DECOMPRESS.get(codec)
     if unpack is None:
@@ -56,7 +56,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> 
 
 
 def _collect(pieces: Iterator[bytes], max_bytes: int) -> bytes:
-    """Join the pieces, stopping as soon as they are too many bytes."""
+    """Join the pieces; raises TooLargeError as soon as they exceed *max_bytes*."""
     taken, size_bytes = [], 0
     for piece in pieces:
         size_bytes += len(piece)
@@ -84,7 +84,7 @@ def _no_codec_decompress(data: Buffer, max_bytes: int) -> bytes:
     return bytes(data)
 
 
-_GZIP_WINDOW = 31  # zlib's way of saying: a gzip header and trailer around the largest window
+_GZIP_WINDOW = 31  # zlib's code for a gzip header and trailer around the largest window
 
 
 def _gzip_compress(data: Buffer, level: int | None) -> bytes:
@@ -105,7 +105,7 @@ def _gzip_decompress(data: Buffer, max_bytes: int) -> bytes:
     return out
 
 
-# Java's framing ("xerial", after its author): this header, then blocks with an int32 length in front.
+# Java's framing ("xerial", after its author): this header, then blocks, each after its int32 length.
 _SNAPPY_MAGIC = b"\x82SNAPPY\0"
 _SNAPPY_HEADER = _SNAPPY_MAGIC + b"\0\0\0\1\0\0\0\1"  # version, oldest version that can read it
 _SNAPPY_BLOCK_BYTES = 32 * 1024
@@ -148,7 +148,7 @@ def _snappy_blocks(view: memoryview, max_bytes: int) -> Iterator[bytes]:
 
 
 def _snappy_block(block: memoryview, left_bytes: int, max_bytes: int) -> bytes:
-    """Unpack one block to at most *left_bytes*; the library would believe what it claims (CVE-2023-34455)."""
+    """Decompress one block to at most *left_bytes*; the library would trust the claimed size (CVE-2023-34455)."""
     import snappy
 
     claimed, _ = read_uvarint(block, 0)
@@ -171,7 +171,7 @@ _PIECE_BYTES = 1024 * 1024
 def _lz4_compress(data: Buffer, level: int | None) -> bytes:
     import lz4.frame
 
-    # 64 KiB is what Java writes by default: the reader allocates one block of the declared size.
+    # Java writes blocks of 64 KiB by default; a reader allocates one block of the declared size.
     out: bytes = lz4.frame.compress(
         data,
         compression_level=0 if level is None else level,

@@ -1,11 +1,11 @@
-"""The broker's side of one connection, without a socket: frames in, requests out; answers in, parts out.
+"""The broker's side of one connection, without a socket: frames in, requests out; responses in, parts out.
 
-The rules it keeps (protocol page "Network" and KIP-511):
+Its rules (protocol page "Network" and KIP-511):
 
 * a request is parsed with the header version that its API version prescribes;
-* a version of ApiVersions that we do not know is handed on without a body, everything else that is
-  not served raises `RequestError`, upon which the connection is closed as Kafka closes it;
-* answers leave in the order in which their requests came, whichever is ready first.
+* an unknown version of ApiVersions yields a request without a body; any other request that is not served raises
+  `RequestError`, and the connection is closed, as Kafka does;
+* responses leave in the order of their requests, whichever is ready first.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _BUFFERS = (bytes, bytearray, memoryview)
 
 
 MAX_SMALL_BYTES = 4096
-"""A larger request may have so much in it that it is read, and handled, in several turns."""
+"""A larger request is read, and handled, in several turns, as it may hold many elements."""
 
 
 class RequestError(ValueError):
-    """The connection has to be closed: nothing that could be answered was asked."""
+    """The connection must be closed, as its request cannot be answered."""
 
 
 class Served(Protocol):
-    """What the connection has to know of one API that is served."""
+    """A served API, as far as the connection needs it."""
 
     @property
     def request(self) -> type[Request]: ...
@@ -45,9 +45,9 @@ class Served(Protocol):
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """One request; ``body`` is None when its version of ApiVersions is unknown, and once it is answered.
+    """One request; ``body`` is None for an unknown version of ApiVersions, and after the response.
 
-    The body of a large one is there when all steps of its ``reading`` have been made; they are short.
+    The body of a large request is complete after all steps of ``reading``; each step is short.
     """
 
     api_key: int
@@ -63,9 +63,9 @@ class IncomingRequest:
 
 
 class ServerConnection:
-    """Parses the requests of one client and puts the answers in order.
+    """Parses the requests of one client and returns the responses in order.
 
-    ``waiting_bytes`` is the memory of the answers that were given and have not left; file regions take none.
+    ``waiting_bytes`` is the memory of responses that wait for their turn; file regions take none.
     """
 
     __slots__ = ("_served", "_waiting", "waiting_bytes")
@@ -77,13 +77,13 @@ class ServerConnection:
 
     @property
     def in_flight(self) -> int:
-        """Requests that were parsed and whose answers have not left."""
+        """The number of parsed requests whose responses have not left."""
         return len(self._waiting)
 
     def parse(self, frame: memoryview) -> IncomingRequest:
-        """Turn one frame into a request, which from now on holds its place in the order of answers.
+        """Parse one frame into a request, which reserves its place in the order of responses.
 
-        Raises RequestError when the frame cannot be answered; the steps of reading a large one do so too.
+        Raises RequestError if the frame cannot be answered; the steps of reading a large request raise it as well.
         """
         try:
             request = self._parse(frame)
@@ -108,7 +108,7 @@ class ServerConnection:
         return request
 
     def _served_api(self, frame: memoryview) -> tuple[Served, int]:
-        """What is asked for, and in which version."""
+        """Return the requested API and version; raises RequestError if it is not served."""
         if len(frame) < 8:
             raise RequestError(f"a request of {len(frame)} bytes has no whole header")
         api_key, api_version = _KEY_AND_VERSION.unpack_from(frame)
@@ -120,11 +120,10 @@ class ServerConnection:
         return served, api_version
 
     def answer(self, request: IncomingRequest, response: Response | None, version: int) -> Iterator[None] | None:
-        """Give the answer of a request, or None where the protocol has none (Produce with acks=0).
+        """Store the response of a request, or None if the protocol has none (Produce with acks=0).
 
-        A large one is given when all of the short steps that are returned have been made. The request lets go of its body,
-        which may be large, while the answer waits for its turn. Nothing has changed when a response that cannot be encoded
-        raises.
+        A large response is complete after all of the returned steps; each is short. The request drops its body, which may be
+        large, while the response waits for its turn. If a response cannot be encoded, this raises and changes nothing.
         """
         if response is None:
             self._answered(request)
@@ -153,7 +152,7 @@ class ServerConnection:
         request.body = None
 
     def parts_to_send(self) -> list[Part]:
-        """The parts of every answer whose turn it is."""
+        """Return the parts of every response whose turn it is."""
         parts: list[Part] = []
         waiting = self._waiting
         while waiting and waiting[0].answered:
@@ -164,7 +163,7 @@ class ServerConnection:
         return parts
 
     def abandon(self) -> list[Part]:
-        """Forget every request (the connection is gone); return the parts that will never leave."""
+        """Drop every request, as the connection is closed; return the parts that will never leave."""
         parts = [part for request in self._waiting for part in request.answer or ()]
         self._waiting.clear()
         self.waiting_bytes = 0
@@ -172,7 +171,7 @@ class ServerConnection:
 
 
 def _read(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None] | None:
-    """Make the first step, which most requests are read in, however large; returns the others if there are any."""
+    """Make the first step, which completes most requests; return the other steps, or None."""
     found = next(steps)
     if found is None:
         return _read_on(request, steps)
@@ -191,7 +190,7 @@ def _read_on(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) 
 
 
 def _frame(request: IncomingRequest, response: Response, version: int, parts: list[Part]) -> list[Part]:
-    """The answer's bytes behind its size and its header."""
+    """Return the response as a frame: size, header, body."""
     tags = b"\0" if response_header_version(type(response), version) else b""
     size = 4 + len(tags) + sum(_size(part) for part in parts)
     first = bytearray(_SIZE_AND_CORRELATION.pack(size, request.correlation_id))

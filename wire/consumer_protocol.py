@@ -1,8 +1,8 @@
-"""What consumers tell each other through the classic group protocol: subscriptions and assignments.
+"""The subscriptions and assignments that consumers exchange through the classic group protocol.
 
-The coordinator passes these bytes on unread, except to learn which topics a group is subscribed to.
-Each is preceded by the int16 version it was written in. A version may only add fields at the end, so
-what a newer client wrote is read as the newest version known here.
+The coordinator passes these bytes on unread, except to learn the topics that a group subscribes to. Each begins with the
+int16 version of its writer. A version may only add fields at the end, so the bytes of a newer client are read as the
+newest version known here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TopicPartition(Struct):
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
-    """What one consumer wants to read, and what it holds at the moment."""
+    """The topics that one consumer subscribes to, and the partitions that it owns."""
 
     topics: list[str] = array(string())
     user_data: bytes | None = bytestring(nullable="0+", default=None)
@@ -36,7 +36,7 @@ class ConsumerProtocolSubscription(Message, versions="0-3"):
 
 
 class ConsumerProtocolAssignment(Message, versions="0-3"):
-    """What one consumer shall read."""
+    """The partitions that one consumer is assigned."""
 
     assigned_partitions: list[TopicPartition] = array(TopicPartition)
     user_data: bytes | None = bytestring(nullable="0+", default=None)
@@ -48,9 +48,9 @@ def read_subscription(data: Buffer) -> ConsumerProtocolSubscription:
 
 
 def read_topics(data: Buffer) -> list[str]:
-    """Read which topics a group member wants: every version begins with them, and what follows may be anything.
+    """Read the topics that a group member subscribes to. Every version begins with them; the rest is ignored.
 
-    Some clients write versions without what belongs there. Raises MalformedError.
+    Some clients write a version number without that version's fields. Raises MalformedError.
     """
     if len(data) < _VERSION.size:
         raise MalformedError(f"a subscription needs a version, but holds {len(data)} bytes")
@@ -73,7 +73,7 @@ def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> by
 
 
 def version_of(data: Buffer) -> int:
-    """The version in which to answer who wrote this: its own, or the newest known here. Raises MalformedError."""
+    """Return the version for an answer to this writer: its own, or the newest known here. Raises MalformedError."""
     return _version(ConsumerProtocolAssignment, data)
 
 

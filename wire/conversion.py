@@ -1,7 +1,7 @@
-"""Between message sets and record batches: up for what old producers send, down for what old consumers read.
+"""Converts message sets of old producers up to record batches, and record batches down for old consumers.
 
-Nothing here keeps anything from call to call, so that any process can do it. The rules are those of Kafka 3.9, the
-last to convert (KIP-724 took it out of 4.0). Headers of records are lost on the way down, as are timestamps in format 0.
+The functions keep no state, so any process can run them. The rules are those of Kafka 3.9, the last release that converts
+(KIP-724 removed it from 4.0). Down-conversion drops record headers, and timestamps in format 0.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from kafkacompat.wire.message_set import (
     unwrap,
     wrap,
 )
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint, read_varlong
 
 _ATTRIBUTES_POSITION = MAGIC_POSITION + 1
 
 
 class Limits(NamedTuple):
-    """What a topic allows: the most bytes of one message or wrapper, and those that it may unpack to."""
+    """A topic's limits: the most bytes of one message or wrapper, and of its uncompressed contents."""
 
     max_message_bytes: int
     max_decompressed_bytes: int
 
 
 class Target(NamedTuple):
-    """The codec to write, or None for the producer's; ``levels`` has the level of codecs that have one of their own."""
+    """The codec to write, or None for the producer's; ``levels`` holds the configured levels by codec."""
 
     codec: int | None
     levels: Mapping[int, int]
 
 
 def is_message_set(records: Buffer) -> bool:
-    """Tell whether what an old producer sent is no record batch; many send those in old requests too."""
+    """Return whether *records* is a message set; many producers send record batches in old requests, too."""
     return len(records) <= MAGIC_POSITION or records[MAGIC_POSITION] < MAGIC_V2
 
 
 def is_compressed(message_set: Buffer) -> bool:
-    """Tell whether the first message is a wrapper."""
+    """Return whether the first message is a wrapper."""
     return len(message_set) > _ATTRIBUTES_POSITION and bool(message_set[_ATTRIBUTES_POSITION] & CODEC_MASK)
 
 
 def up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
-    """Write a message set as one record batch; its offsets count from 0.
+    """Convert a message set to one record batch, whose offsets count from 0.
 
     Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD.
     """
@@ -79,10 +79,10 @@ def _up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
     found = read_message_set(records, limits.max_message_bytes)
     first = next(found, None)
     if first is None:
-        raise invalid("a partition without messages; send one or more for each")
+        raise invalid("a partition has no messages; send one or more for each partition")
     if first.codec:
         if next(found, None) is not None:
-            raise invalid("more follows a compressed message set")
+            raise invalid("bytes follow a compressed message set")
         messages = unwrap(first, limits.max_decompressed_bytes)
     else:
         messages = _plain(first, found)
@@ -101,7 +101,7 @@ def _plain(first: Message, others: Iterator[Message]) -> Iterator[Message]:
 
 
 def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
-    """Write the records one behind the other; returns them and what their batch's header says."""
+    """Encode the messages as consecutive records; return them with their batch's header."""
     body = bytearray()
     count = attributes = 0
     base_timestamp, max_timestamp = None, NO_TIMESTAMP
@@ -112,7 +112,7 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
             base_timestamp = timestamp
         if timestamp < NO_TIMESTAMP or (timestamp == NO_TIMESTAMP and time_of_log):
             detail = (
-                f"the timestamp {timestamp} of message {count} is none; use milliseconds since 1970, or -1 for no time"
+                f"message {count} has the invalid timestamp {timestamp}; use milliseconds since 1970, or -1 for none"
             )
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
         attributes |= time_of_log
@@ -138,7 +138,7 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
 
 
 class Converted(NamedTuple):
-    """A message set, the offset behind the last batch that was looked at for it, and the bytes of records looked at."""
+    """A message set, the offset after the last converted batch, and the number of uncompressed bytes that were read."""
 
     data: bytes
     next_offset: int
@@ -150,13 +150,13 @@ def down_convert(
 ) -> Converted:
     """Write the whole batches of *data* as a message set of format *magic* (0 or 1), of those from *first_offset* on.
 
-    The first batch that gives any message is converted whole; what goes beyond *max_bytes* after it is cut off, if need be
+    The first batch that yields a message is converted whole; the bytes beyond *max_bytes* after it are cut off, if necessary
     within a message. Control batches are left out. A compressed batch becomes one wrapper of its codec with all its records,
-    unless all are in front of *first_offset*. No batch is begun once *enough_unpacked_bytes* were unpacked; one may unpack to
-    *max_decompressed_bytes*.
+    unless all of them precede *first_offset*. No further batch is read once *enough_unpacked_bytes* were uncompressed; one
+    batch may have up to *max_decompressed_bytes*.
 
-    Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE where zstd comes before any message, CORRUPT_MESSAGE where a batch does that
-    cannot be read.
+    Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE or CORRUPT_MESSAGE if a zstd batch or a damaged batch precedes the first
+    message.
     """
     out = bytearray()
     next_offset = first_offset
@@ -186,7 +186,7 @@ def _unpack(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:
     if header.is_control:
         return b""
     if header.codec == Codec.ZSTD:
-        detail = "message formats 0 and 1 know no zstd; read this topic with a newer client"
+        detail = "message formats 0 and 1 do not support zstd; read this topic with a newer client"
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, detail)
     try:
         return bytes(batch_records.read_body(batch, header, max_bytes))
@@ -202,7 +202,7 @@ def _down_convert(body: bytes, header: BatchHeader, magic: int, first_offset: in
         if header.codec:
             return _wrapped(records, header, magic, first_offset)
         write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
-        # Some versions of librdkafka rely on getting nothing in front of what they asked for.
+        # Some versions of librdkafka expect no message before the requested offset.
         return b"".join([write(*record) for record in records if record[0] >= first_offset])
     except (MalformedError, IndexError, struct.error) as problem:
         raise _corrupt(header, problem) from None
@@ -214,7 +214,7 @@ def _corrupt(header: BatchHeader, problem: Exception) -> KafkaError:
 
 
 def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int, first_offset: int) -> bytes:
-    """All records as one wrapper; inside of it format 1 counts from the first record."""
+    """Write all records as one wrapper; in format 1 its inner offsets count from the first record."""
     write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
     out = bytearray()
     base_offset = last_offset = None
@@ -223,26 +223,26 @@ def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int, first_
             base_offset = last_offset if magic else 0
         out += write(last_offset - base_offset, timestamp, key, value)
     if last_offset is None or last_offset < first_offset:
-        # Compaction took the last records: who asks for them has to get on.
+        # Compaction removed the last records; a consumer that requests their offsets must get past them.
         return b""
     return wrap(magic, header.attributes & (CODEC_MASK | LOG_APPEND_TIME), last_offset, header.max_timestamp, out)
 
 
 _Record: TypeAlias = "tuple[int, int, bytes | None, bytes | None]"
-"""Offset, timestamp, key, value: what a message has of a record."""
+"""The parts of a record that a message has: offset, timestamp, key, value."""
 
 
 def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
-    """Yield what messages have of the records; raises MalformedError, or IndexError where a number is cut off.
+    """Yield the records without their headers; raises MalformedError, or IndexError if a number is cut off.
 
-    The same as `batch_records.read_records` without the headers and several times as quick: what is down-converted is often much.
+    `batch_records.read_records` also returns headers, but is several times slower; down-conversion often reads much.
     """
     base_offset, base_timestamp, end = header.base_offset, header.base_timestamp, 0
     stamped = header.max_timestamp if header.is_log_append_time else None
     for _ in range(header.record_count):
         length, position = read_short_varint(data, end)
         end = position + length
-        timestamp, position = read_short_varint(data, position + 1)
+        timestamp, position = read_short_varint(data, position + 1, read_varlong)
         offset, position = read_short_varint(data, position)
         key_size, position = read_short_varint(data, position)
         key = None

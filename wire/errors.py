@@ -1,7 +1,7 @@
-"""Every error code a Kafka client may be told, and the exception that carries one.
+"""Every error code of the protocol, and the exception that carries one.
 
 Names and numbers are the protocol's own (https://kafka.apache.org/protocol#protocol_error_codes),
-complete for Kafka 4.3, so that a code from the wire always has a name here.
+complete for Kafka 4.3, so that every received code has a name here.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ class ErrorCode(IntEnum):
 
 
 class KafkaError(Exception):
-    """A failure that is answered to the client as an error code.
+    """A failure that the broker returns to the client as an error code.
 
-    ``detail`` is the sentence for the ``error_message`` fields that some responses have.
+    ``detail`` is the sentence for the ``error_message`` field of responses that have one.
     """
 
     def __init__(self, code: ErrorCode, detail: str = "") -> None:

@@ -1,21 +1,23 @@
-"""A byte stream cut into frames: int32 size, then that many bytes, in both directions.
+"""Cuts a byte stream into frames: an int32 size, then that many bytes, in both directions.
 
-What a reader holds grows with the bytes that have arrived, never with the size that a peer claims.
+A reader's memory grows with the received bytes, never with the size that a peer claims.
 """
 
 from __future__ import annotations
 
 import struct
 
+from kafkacompat.wire.foreign_protocols import describe_foreign_protocol
+
 SIZE = struct.Struct(">i")
 
 
 class FrameError(ValueError):
-    """A frame's size is negative or larger than allowed; the connection cannot go on."""
+    """A frame's size is negative or larger than allowed; the connection must be closed."""
 
 
 class FrameReader:
-    """Collects the bytes of one direction of one connection.
+    """Collects the received bytes of one connection.
 
     ``max_frame_bytes`` is Kafka's ``socket.request.max.bytes``.
     """
@@ -25,18 +27,18 @@ class FrameReader:
     def __init__(self, max_frame_bytes: int) -> None:
         self._max_frame_bytes = max_frame_bytes
         self._held = bytearray()
-        # Bytes of the frame that `_held` begins, its size field included; 4 while the size is unknown.
+        # Size of the frame that `_held` begins, with its size field; 4 while the size is unknown.
         self._frame_bytes = 4
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the frame that is still incomplete; 0 between frames."""
+        """The bytes of the incomplete frame; 0 between frames."""
         return len(self._held)
 
     def feed(self, data: bytes) -> list[memoryview]:
-        """Take what arrived and return the contents of the frames that are now whole.
+        """Add received bytes; return the contents of the frames that are now complete.
 
-        Raises FrameError for a size that is negative or beyond the limit.
+        Raises FrameError if a size is negative or beyond the limit.
         """
         frames: list[memoryview] = []
         position = self._complete(data, frames) if self._held else 0
@@ -45,7 +47,7 @@ class FrameReader:
         return frames
 
     def _complete(self, data: bytes, frames: list[memoryview]) -> int:
-        """Fill the held frame from the front of *data*; return how much of it was used."""
+        """Fill the held frame from the front of *data*; return the number of bytes used."""
         held, position = self._held, 0
         if len(held) < 4:
             position = min(4 - len(held), len(data))
@@ -61,7 +63,7 @@ class FrameReader:
         return min(position + missing, len(data))
 
     def _split(self, data: bytes, position: int, frames: list[memoryview]) -> None:
-        """Cut whole frames out of *data* without copying them; hold what is left."""
+        """Cut complete frames out of *data* without copying them; hold the remaining bytes."""
         view, available = memoryview(data), len(data)
         self._frame_bytes = 4
         while available - position >= 4:
@@ -76,5 +78,6 @@ class FrameReader:
     def _size(self, data: bytes | bytearray, position: int) -> int:
         size: int = SIZE.unpack_from(data, position)[0]
         if not 0 <= size <= self._max_frame_bytes:
-            raise FrameError(f"a frame claims {size} bytes; allowed are 0 to {self._max_frame_bytes}")
+            foreign = describe_foreign_protocol(SIZE.pack(size))
+            raise FrameError(foreign or f"a frame claims {size} bytes, but 0 to {self._max_frame_bytes} are allowed")
         return size

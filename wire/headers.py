@@ -1,7 +1,7 @@
-"""The headers in front of every request and response body, and which version of them a body takes.
+"""The headers of requests and responses, and the header version of each API version.
 
-A request says its API and version in the first four bytes, in the same place in every header
-version, so a reader looks there first and then reads the whole header.
+A request begins with its API and version in every header version, so a reader reads these four bytes first and then
+the whole header.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ CONTROLLED_SHUTDOWN_KEY = 7
 
 
 class RequestHeader(Message, versions="0-2", flexible="2+"):
-    """What a client writes before the request body."""
+    """The header that a client writes before the request body."""
 
     request_api_key: int = int16()
     request_api_version: int = int16()
     correlation_id: int = int32()
-    # Keeps its two-byte length in version 2: a broker must find it before it knows the version is any good.
+    # Keeps its two-byte length in version 2: a broker reads it before it knows whether it serves the version.
     client_id: str | None = string(versions="1+", nullable="1+", flexible=False)
 
 
 class ResponseHeader(Message, versions="0-1", flexible="1+"):
-    """What the broker writes before the response body."""
+    """The header that the broker writes before the response body."""
 
     correlation_id: int = int32()
 
 
 def request_header_version(request: type[Request], version: int) -> int:
-    """Return the RequestHeader version that goes with *version* of an API; the version need not be one we serve.
+    """Return the RequestHeader version that goes with *version* of an API; the broker need not serve that version.
 
     Only the first version of ControlledShutdown has no client id in its header.
     """
@@ -41,6 +41,6 @@ def request_header_version(request: type[Request], version: int) -> int:
 def response_header_version(message: type[Request | Response], version: int) -> int:
     """Return the ResponseHeader version that goes with *version* of an API.
 
-    ApiVersions answers always have version 0: its client does not know yet what the broker speaks (KIP-511).
+    Responses to ApiVersions always have version 0, as the client does not know the broker's versions yet (KIP-511).
     """
     return 1 if version in message.FLEXIBLE and message.API_KEY != API_VERSIONS_KEY else 0

@@ -13,9 +13,9 @@ def java_string_hash(text: str) -> int:
 
 
 def partition_for_key(key: str, partition_count: int) -> int:
-    """Return the partition a coordinator key (a group id) belongs to.
+    """Return the partition of a coordinator key, such as a group id.
 
-    The absolute value is Kafka's: the one hash without a positive counterpart counts as 0.
+    The absolute value is computed as in Kafka: the one hash without a positive counterpart counts as 0.
     """
     value = java_string_hash(key)
     return (0 if value == -0x80000000 else abs(value)) % partition_count

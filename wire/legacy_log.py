@@ -1,4 +1,4 @@
-"""Messages of formats 0 and 1 as they lie in a log, written as record batches that keep their offsets and times."""
+"""Converts a log's messages of formats 0 and 1 to record batches that keep their offsets and timestamps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kafkacompat.wire.message_set import Message, unwrap
 
 MAX_MESSAGES_A_BATCH = 100
 MAX_BATCH_BYTES = 16_384
-"""Where messages that were not compressed together are no longer put into one batch."""
+"""The size at which a batch of messages that were not compressed together is complete."""
 
 
 def record_batches(entries: Iterable[Message], max_decompressed_bytes: int) -> Iterator[bytes]:
-    """Make a batch of each wrapper, in its codec, and batches of the messages between them.
+    """Yield a batch for each wrapper, in its codec, and batches of the messages between them.
 
-    Raises KafkaError and MalformedError for a wrapper that cannot be unpacked to at most *max_decompressed_bytes*.
+    Raises KafkaError and MalformedError if a wrapper is damaged, or larger than *max_decompressed_bytes* when uncompressed.
     """
     plain: list[Message] = []
     size_bytes = 0
@@ -35,7 +35,7 @@ def record_batches(entries: Iterable[Message], max_decompressed_bytes: int) -> I
 
 
 def _fits(messages: Sequence[Message], entry: Message) -> bool:
-    """Whether a message can be in a batch with others: a batch has one kind of time, and of a broker's one time."""
+    """Return whether a message fits into a batch: a batch has one timestamp type, and one append time."""
     last = messages[-1]
     alike = (last.magic, last.is_log_append_time) == (entry.magic, entry.is_log_append_time)
     same_time = not entry.is_log_append_time or last.timestamp == entry.timestamp
@@ -44,7 +44,7 @@ def _fits(messages: Sequence[Message], entry: Message) -> bool:
 
 def _unwrapped(wrapper: Message, max_bytes: int) -> Sequence[Message]:
     messages = list(unwrap(wrapper, max_bytes))
-    # The wrapper has the offset of its last message; inside of format 1 they count from the first one.
+    # The wrapper has the offset of its last message; in format 1 the inner offsets count from the first message.
     shift = wrapper.offset - messages[-1].offset if wrapper.magic else 0
     return [message._replace(offset=message.offset + shift) for message in messages]
 

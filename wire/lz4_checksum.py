@@ -1,8 +1,8 @@
 """The checksum in the header of an LZ4 frame, which clients of message format 0 compute wrongly.
 
-It is one byte of the XXH32 of the frame's descriptor. The first Java client to write LZ4 (0.8.2) took the
-four bytes in front of the descriptor into it as well (KAFKA-3160); since message format 1 it is as LZ4 says. In
-format 0 nobody looks at it when reading except those old clients, which refuse a frame with the right one.
+It is one byte of the XXH32 of the frame's descriptor. The first Java client that wrote LZ4 (0.8.2) included the four bytes
+before the descriptor (KAFKA-3160); since message format 1 it follows LZ4's specification. In format 0 only those old clients
+check it, and they reject a frame with the correct one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _with_checksum(frame: Buffer, covered_from: int) -> bytes:
 
 
 def short_xxh32(data: bytes) -> int:
-    """XXH32 with seed 0 of less than 16 bytes; https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md."""
+    """Return the XXH32 with seed 0 of less than 16 bytes; https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md."""
     assert len(data) <= _MAX_SHORT_BYTES
     value = _PRIME_5 + len(data) & _MASK
     whole = len(data) // 4 * 4

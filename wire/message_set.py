@@ -1,9 +1,9 @@
-"""Message sets: what record batches were before 0.11, message formats 0 and 1. Reading and writing them.
+"""Reads and writes message sets of formats 0 and 1, which Kafka used before record batches (0.11).
 
-A set is a sequence of entries (offset int64, size int32, message). A message is crc uint32 (zlib's, of everything behind it),
-magic int8, attributes int8, in format 1 a timestamp int64, then key and value, each with an int32 length, -1 for
-null. A compressed set is one message whose value is a set of its own: the *wrapper*. Inside of it offsets are absolute in
-format 0 and relative to the first one in format 1; the wrapper has the offset of the last one.
+A set is a sequence of entries (offset int64, size int32, message). A message is crc uint32 (zlib's, of all bytes after it),
+magic int8, attributes int8, in format 1 a timestamp int64, then key and value, each with an int32 length, -1 for null.
+A compressed set is one message, the *wrapper*, whose value is another set. The inner offsets are absolute in format 0 and
+relative to the first one in format 1; the wrapper has the offset of the last one.
 (https://kafka.apache.org/39/documentation.html#messageset)
 """
 
@@ -23,7 +23,7 @@ from kafkacompat.wire.primitives import Buffer
 
 NO_TIMESTAMP = -1
 MAGIC_POSITION = 16
-"""Where an entry, and a record batch too, has its format version."""
+"""Position of the format version, in an entry and in a record batch alike."""
 
 _ENTRY = struct.Struct(">qi")
 _START = struct.Struct(">Ibb")
@@ -35,7 +35,7 @@ _SMALLEST = {0: 14, 1: 22}
 
 
 class Message(NamedTuple):
-    """One entry of a set; ``offset`` and ``timestamp`` (ms, -1 for none) as they stand there."""
+    """One entry of a set, with its ``offset`` and ``timestamp`` (ms, -1 for none) as stored."""
 
     offset: int
     magic: int
@@ -50,15 +50,15 @@ class Message(NamedTuple):
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether the timestamp is a broker's; in format 0 the bit has no meaning."""
+        """Whether the timestamp is the broker's append time; in format 0 the bit has no meaning."""
         return bool(self.magic and self.attributes & LOG_APPEND_TIME)
 
 
 def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iterator[Message]:
     """Yield the entries of a set, wrappers as they are.
 
-    Raises KafkaError: CORRUPT_MESSAGE for an entry that cannot be one or does not match its CRC, MESSAGE_TOO_LARGE for one of more than
-    *max_message_bytes*, INVALID_RECORD where key, value or the last entry are cut off.
+    Raises KafkaError: CORRUPT_MESSAGE for an invalid entry or a wrong CRC, MESSAGE_TOO_LARGE for an entry of more than
+    *max_message_bytes*, INVALID_RECORD if the key, the value or the last entry is cut off.
     """
     view = memoryview(data)
     position = 0
@@ -78,12 +78,12 @@ def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iter
 
 def _read_message(message: memoryview, offset: int, size_bytes: int) -> Message:
     if size_bytes < _SMALLEST[0]:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a message of {size_bytes} bytes cannot be one")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a message claims the impossible size of {size_bytes} bytes")
     if len(message) < size_bytes:
         raise invalid("the last entry of a message set is cut off")
     crc, magic, attributes = _START.unpack_from(message)
     if magic not in _SMALLEST or size_bytes < _SMALLEST[magic]:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{size_bytes} bytes of format {magic} are no message")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a message of {size_bytes} bytes has the invalid format {magic}")
     if crc32(message[_MAGIC_AT:]) != crc:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "a message does not match its CRC")
     position, timestamp = _START.size, NO_TIMESTAMP
@@ -93,7 +93,7 @@ def _read_message(message: memoryview, offset: int, size_bytes: int) -> Message:
     key, position = _read_sized(message, position)
     value, position = _read_sized(message, position)
     if position != size_bytes:
-        raise invalid(f"key and value of a message end {size_bytes - position} bytes before it does")
+        raise invalid(f"key and value end {size_bytes - position} bytes before their message")
     return Message(offset, magic, attributes, timestamp, key, value)
 
 
@@ -105,28 +105,28 @@ def _read_sized(message: memoryview, position: int) -> tuple[bytes | None, int]:
     if size_bytes < 0:
         return None, position
     if size_bytes > len(message) - position:
-        raise invalid(f"a key or value claims {size_bytes} bytes with {len(message) - position} left")
+        raise invalid(f"a key or value claims {size_bytes} bytes, but {len(message) - position} are left")
     return bytes(message[position : position + size_bytes]), position + size_bytes
 
 
 def unwrap(wrapper: Message, max_bytes: int) -> Iterator[Message]:
-    """Yield the messages of a wrapper, with the timestamp and type that it gives them.
+    """Yield the messages of a wrapper, with the wrapper's timestamp type, and its timestamp if that is the append time.
 
-    Offsets stay as they are. Raises KafkaError as `read_message_set` does, INVALID_RECORD for what is no wrapper (its codec is unknown
-    to the format, it is empty, or holds another one) and MalformedError where it does not unpack to at most *max_bytes*.
+    Offsets stay as stored. Raises KafkaError as `read_message_set` does, INVALID_RECORD for an invalid wrapper (its format lacks
+    the codec, it is empty, or it holds another wrapper), and MalformedError if it is larger than *max_bytes* when uncompressed.
     """
     if not Codec.NONE < wrapper.codec < Codec.ZSTD or wrapper.value is None:
         raise invalid(f"a message of format {wrapper.magic} with codec {wrapper.codec} holds no message set")
     last_offset = None
     for message in read_message_set(_unpack(wrapper, wrapper.value, max_bytes)):
         if message.magic != wrapper.magic or message.codec:
-            raise invalid(f"format {message.magic} or codec {message.codec} inside of a compressed message set")
+            raise invalid(f"a compressed message set contains format {message.magic} or codec {message.codec}")
         last_offset = message.offset
         timestamp = wrapper.timestamp if wrapper.is_log_append_time else message.timestamp
         yield message._replace(timestamp=timestamp, attributes=wrapper.attributes & LOG_APPEND_TIME)
     if last_offset is None:
         raise invalid("a compressed message set is empty")
-    # Some versions of librdkafka set no offset outside.
+    # Some versions of librdkafka set no offset in the wrapper.
     if wrapper.magic and 0 != wrapper.offset < last_offset:
         raise invalid(
             f"a compressed message set has offset {wrapper.offset}, less than its last message's {last_offset}"
@@ -140,7 +140,7 @@ def _unpack(wrapper: Message, value: bytes, max_bytes: int) -> bytes:
 
 
 def invalid(detail: str) -> InvalidRecordsError:
-    """The error for what is not as the format says."""
+    """Return the error for a violation of the format."""
     return InvalidRecordsError(ErrorCode.INVALID_RECORD, detail)
 
 
@@ -153,7 +153,7 @@ _NULL = _INT32.pack(-1)
 
 
 def entry_writer(magic: int, attributes: int) -> WriteMessage:
-    """Return a function that writes entries of a format; format 0 has no place for time and its type."""
+    """Return a function that writes entries of a format; format 0 stores no timestamp and no timestamp type."""
     return _v1_writer(attributes) if magic else _v0_writer(attributes & CODEC_MASK)
 
 
@@ -182,7 +182,7 @@ def _v1_writer(attributes: int) -> WriteMessage:
 
 
 def _rest(key: bytes | None, value: bytes | None) -> bytes:
-    """What follows the length of the key."""
+    """Encode the bytes after the length of the key."""
     sized_value = _NULL if value is None else _INT32.pack(len(value)) + value
     return key + sized_value if key else sized_value
 

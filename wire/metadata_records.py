@@ -1,8 +1,8 @@
-"""The records of `__cluster_metadata`, the log in which Kafka's controllers keep a cluster since ZooKeeper went (KIP-500, KIP-631).
+"""The records of `__cluster_metadata`, the log of Kafka's KRaft controllers (KIP-500, KIP-631).
 
 A record's value begins with three unsigned varints: the version of the frame, the record's type and its version; the
-fields follow. Records have no key. The types that say something of topics, configurations, quotas, passwords and
-producer ids are declared here, with the versions of Kafka 4.3.
+fields follow. Records have no key. Declared here are the types about topics, configurations, quotas, passwords and producer
+ids, with the versions of Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ NO_LEADER_CHANGE = -2
 
 
 class TopicRecord(Message, versions="0", flexible="0+"):
-    """A topic is made, without partitions yet."""
+    """A topic is created, without partitions yet."""
 
     name: str = string()
     topic_id: bytes = uuid()
 
 
 class PartitionRecord(Message, versions="0-2", flexible="0+"):
-    """A partition as a whole; it takes the place of what was known of it."""
+    """A partition's complete state, which replaces an earlier one."""
 
     partition_id: int = int32(default=-1)
     topic_id: bytes = uuid()
@@ -56,7 +56,7 @@ class PartitionRecord(Message, versions="0-2", flexible="0+"):
 
 
 class ConfigRecord(Message, versions="0", flexible="0+"):
-    """One config of a topic, a broker ("" is all of them) or another resource; the value None takes it away."""
+    """One config of a topic, a broker ("" is all of them) or another resource; the value None deletes it."""
 
     resource_type: int = int8()
     resource_name: str = string()
@@ -65,9 +65,9 @@ class ConfigRecord(Message, versions="0", flexible="0+"):
 
 
 class PartitionChangeRecord(Message, versions="0-2", flexible="0+"):
-    """What changes of a partition; None, and for the leader NO_LEADER_CHANGE, is what does not.
+    """A change of a partition; None, and NO_LEADER_CHANGE for the leader, stand for no change.
 
-    Every change that names a leader raises the leader epoch by one, every change at all the partition epoch.
+    A change that names a leader raises the leader epoch by one; every change raises the partition epoch.
     """
 
     partition_id: int = int32(default=-1)
@@ -90,7 +90,7 @@ class RemoveTopicRecord(Message, versions="0", flexible="0+"):
 
 
 class UserScramCredentialRecord(Message, versions="0", flexible="0+"):
-    """What a broker keeps of a user's password."""
+    """The SCRAM keys of a user's password."""
 
     name: str = string()
     mechanism: int = int8()
@@ -101,7 +101,7 @@ class UserScramCredentialRecord(Message, versions="0", flexible="0+"):
 
 
 class EntityData(Struct):
-    """One part of whom a quota is for; the name None is the default of its type."""
+    """One component of a quota's entity; the name None is the default of its type."""
 
     entity_type: str = string()
     entity_name: str | None = string(nullable="0+")
@@ -117,7 +117,7 @@ class ClientQuotaRecord(Message, versions="0", flexible="0+"):
 
 
 class ProducerIdsRecord(Message, versions="0", flexible="0+"):
-    """A broker was given a block of producer ids; the next block begins at `next_producer_id`."""
+    """A broker receives a block of producer ids; the next block begins at `next_producer_id`."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
@@ -125,24 +125,24 @@ class ProducerIdsRecord(Message, versions="0", flexible="0+"):
 
 
 class RemoveUserScramCredentialRecord(Message, versions="0", flexible="0+"):
-    """A user's password is taken away."""
+    """A user's password is deleted."""
 
     name: str = string()
     mechanism: int = int8()
 
 
 class BeginTransactionRecord(Message, versions="0", flexible="0+"):
-    """What follows counts only from the EndTransactionRecord on (KIP-868)."""
+    """The following records take effect at the EndTransactionRecord (KIP-868)."""
 
     name: str | None = string(nullable="0+", default=None, tag=0)
 
 
 class EndTransactionRecord(Message, versions="0", flexible="0+"):
-    """What came since the BeginTransactionRecord counts."""
+    """The records since the BeginTransactionRecord take effect."""
 
 
 class AbortTransactionRecord(Message, versions="0", flexible="0+"):
-    """What came since the BeginTransactionRecord does not count."""
+    """The records since the BeginTransactionRecord are dropped."""
 
     reason: str | None = string(nullable="0+", default=None, tag=0)
 
@@ -168,7 +168,7 @@ _TYPE_NUMBERS: Mapping[type[Message], int] = {record: number for number, record 
 def read_metadata_record(value: Buffer) -> Message | None:
     """Read a record's value; None for a type that is not declared here. Raises MalformedError.
 
-    A version newer than those declared is refused: what it says could be missed.
+    Raises MalformedError for a version newer than the declared ones, as its meaning is unknown.
     """
     frame_version, position = read_uvarint(value, 0)
     number, position = read_uvarint(value, position)

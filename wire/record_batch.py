@@ -1,4 +1,4 @@
-"""Record batches of format version 2: everything a caller needs of them, from one place."""
+"""Record batches of format version 2: one module to import everything from."""
 
 from __future__ import annotations
 

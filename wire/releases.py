@@ -1,8 +1,7 @@
-"""Which APIs the brokers of each Apache Kafka release served, and in which versions.
+"""The APIs and versions that the brokers of each Apache Kafka release serve.
 
-The newest patch of each line counts, of brokers with ZooKeeper up to 3.2 and of those with a quorum of controllers from
-3.3 on, without versions that were not stable. Taken from what the releases' own clients say;
-`compat_tests/test_releases.py` compares.
+The table describes the newest patch of each minor release: brokers with ZooKeeper up to 3.2, brokers with KRaft from 3.3
+on, without unstable versions. The figures come from the releases' own clients; `compat_tests/test_releases.py` compares.
 """
 
 from __future__ import annotations
@@ -68,19 +67,19 @@ RELEASES = tuple(CHANGES)
 
 
 class Release(NamedTuple):
-    """One release; ``versions`` are those that its broker accepts, by API key."""
+    """One release; ``versions`` holds the versions that its broker accepts, by API key."""
 
     name: str
     versions: Mapping[int, Versions]
 
     def is_since(self, name: str) -> bool:
-        """Whether this is the release *name* or a later one."""
+        """Return whether this is the release *name* or a later one."""
         return RELEASES.index(self.name) >= RELEASES.index(name)
 
 
 @cache
 def release(name: str) -> Release:
-    """One of RELEASES."""
+    """Return the release *name*, one of `RELEASES`."""
     versions: dict[int, Versions] = {}
     for number in range(RELEASES.index(name) + 1):
         for change in CHANGES[RELEASES[number]].split():

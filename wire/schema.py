@@ -1,6 +1,6 @@
-"""The words a protocol declaration may use.
+"""The vocabulary of protocol declarations.
 
-A message is a class; each field is declared once, with the versions it exists in beside it::
+A message is a class that declares each field once, with the versions that have it::
 
     class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
         group_id: str = string()
@@ -8,11 +8,11 @@ A message is a class; each field is declared once, with the versions it exists i
         member_id: str = string()
         group_instance_id: str | None = string(versions="3+", nullable="3+", default=None)
 
-Declaring compiles nothing: `kafkacompat.wire.compiler` and its parts build the constructor of a class when its
-first instance is made, and the read and write function of a version when they are first asked for.
+A declaration compiles nothing: `kafkacompat.wire.compiler` and its parts build the constructor of a class at its first
+instance, and the read and write function of a version at their first use.
 
 Version ranges are written as Kafka writes them: ``"3+"``, ``"0-4"``, ``"7"`` or ``""`` (never).
-A field that a version does not have keeps its default when read and is left out when written.
+A field that a version does not have has its default when read, and is not written.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ else:
         return lambda cls: cls
 
 
+from kafkacompat.wire.compile_constructor import compile_constructor
 from kafkacompat.wire.primitives import ZERO_UUID
 
 MAX_VERSION = 32767
@@ -126,7 +127,7 @@ def boolean(*, versions: str = "0+", default: bool = False, tag: int | None = No
 
 
 def uuid(*, versions: str = "0+", tag: int | None = None, tagged: str | None = None) -> Any:
-    """Declare a UUID, held as its 16 raw bytes; sixteen zero bytes mean "none"."""
+    """Declare a UUID: 16 raw bytes, all zero for none."""
     return _field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged)
 
 
@@ -161,7 +162,7 @@ def batches(*, versions: str = "0+", nullable: str = "") -> Any:
     """Declare a field of record batches.
 
     Read as a memoryview into the frame; written from any buffer, or from an object with
-    ``size_bytes`` (a file region), which then stands in the output as a part of its own.
+    ``size_bytes`` (a file region), which becomes a part of its own in the output.
     """
     return _field("records", versions=versions, nullable=nullable, default=None)
 
@@ -169,7 +170,7 @@ def batches(*, versions: str = "0+", nullable: str = "") -> Any:
 def struct(
     of: type[Struct], *, versions: str = "0+", nullable: str = "", tag: int | None = None, tagged: str | None = None
 ) -> Any:
-    """Declare a nested struct; its default is None where null is allowed, else a struct of defaults."""
+    """Declare a nested struct; its default is None if it may be null, else a struct of defaults."""
     default = None if nullable else of
     return _field("struct", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, struct=of)
 
@@ -192,7 +193,7 @@ def array(
 
 @dataclass_transform(kw_only_default=True)
 class Struct:
-    """A group of fields; instances are plain objects with one attribute a field."""
+    """A group of fields; an instance is a plain object with one attribute for each field."""
 
     FIELDS: ClassVar[dict[str, Field]] = {}
 
@@ -204,10 +205,12 @@ class Struct:
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
-            from kafkacompat.wire.compile_constructor import compile_constructor
-
             cls = type(self)
-            cls.__init__ = compile_constructor(cls)
+            defaults = {
+                name: field.default if field.tag is None else shared_default(field)
+                for name, field in cls.FIELDS.items()
+            }
+            cls.__init__ = compile_constructor(cls.__name__, defaults)
             cls.__init__(self, **values)
 
     def __eq__(self, other: object) -> bool:
@@ -217,8 +220,39 @@ class Struct:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
+_SHARED_STRUCTS: dict[type[Struct], Struct] = {}
+
+
+def shared_default(field: Field) -> Any:
+    """Return the default that all messages share; tagged structs are nearly always left at it. It cannot be changed."""
+    if field.struct is None or field.default is None:
+        return field.default
+    if field.struct not in _SHARED_STRUCTS:
+        _SHARED_STRUCTS[field.struct] = _unchangeable(field.struct)
+    return _SHARED_STRUCTS[field.struct]
+
+
+def _unchangeable(of: type[Struct]) -> Struct:
+    """Return a struct of defaults that rejects changes, as a change would show in every message that shares it."""
+    shared = of()
+
+    def refuse(_: Struct, name: str, value: object) -> None:
+        raise AttributeError(
+            f"{of.__name__}.{name} = {value!r} would change a shared default; assign a new {of.__name__}"
+        )
+
+    frozen = type(of.__name__, (of,), {"__setattr__": refuse, "__eq__": _equals_its_base, "__hash__": None})
+    frozen.FIELDS = of.FIELDS  # type: ignore[attr-defined]
+    shared.__class__ = frozen
+    return shared
+
+
+def _equals_its_base(shared: Struct, other: object) -> bool:
+    return isinstance(other, type(shared).__mro__[1]) and vars(other) == vars(shared)
+
+
 class Message(Struct):
-    """A struct with versions of its own: what a header, a request, a response or a log record is."""
+    """A struct with versions: a header, a request, a response or a log record."""
 
     VERSIONS: ClassVar[Versions] = NO_VERSIONS
     FLEXIBLE: ClassVar[Versions] = NO_VERSIONS
@@ -230,7 +264,7 @@ class Message(Struct):
 
 
 class Request(Message):
-    """What a client sends for one API."""
+    """The request of one API."""
 
     API_KEY: ClassVar[int] = -1
 
@@ -240,7 +274,7 @@ class Request(Message):
 
 
 class Response(Message):
-    """What the broker answers for one API."""
+    """The response of one API."""
 
     API_KEY: ClassVar[int] = -1
 

@@ -13,7 +13,7 @@ from compat_tests.java_tools import compile_java, java_command
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from spark_integration.maven import BUILD, build_once
+from spark_integration.runtime.maven import BUILD, build_once
 
 if TYPE_CHECKING:
     from typing_extensions import Self

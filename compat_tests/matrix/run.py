@@ -27,7 +27,7 @@ from compat_tests.waiting import until
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode
-from spark_integration.maven import BUILD
+from spark_integration.runtime.maven import BUILD
 
 Tell = Callable[[str], None]
 

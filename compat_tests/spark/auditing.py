@@ -1,16 +1,15 @@
-"""What tests of the audit have in common: a topic is judged, and what was found is told by offsets."""
+"""What the tests of the audit share: a topic is judged, and findings are named by their offsets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from compat_tests.brokers import Broker
-from spark_integration.audit import audit
-from spark_integration.audit.fields import Fields
-from spark_integration.audit.findings import AuditSummary
-from spark_integration.audit.work import Judging
+from spark_integration.audit.pipeline import audit
+from spark_integration.audit.settings import AuditFields, AuditSettings
+from spark_integration.audit.summary import AuditSummary
 
-BY_VALUE = Fields("$.producer", "$.sequence")
+BY_VALUE = AuditFields("$.producer", "$.sequence")
 ALL = 1_000
 
 
@@ -19,11 +18,11 @@ def source_of(broker: Broker, topic: str, **options: str) -> dict[str, str]:
     return {**source, "kafka.isolation.level": "read_committed", **options}
 
 
-def judged(spark: Any, broker: Broker, topic: str, fields: Fields = BY_VALUE, **options: Any) -> AuditSummary:
-    return audit(spark, source_of(broker, topic), judging=Judging(fields, limit=ALL), **options)
+def judged(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALUE, **options: Any) -> AuditSummary:
+    return audit(spark, source_of(broker, topic), settings=AuditSettings(fields, limit=ALL), **options)
 
 
 def offsets_of(summary: AuditSummary, kind: str) -> set[tuple[int, int]]:
-    """Return the (partition, offset) that findings of a kind name."""
+    """Return the (partition, offset) of the findings of a kind."""
     rows = summary.details.get(kind, [])
     return {(row["partition"], offset) for row in rows for offset in range(row["first"], row["last"] + 1)}

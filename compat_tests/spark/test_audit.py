@@ -1,4 +1,4 @@
-"""The audit of topics: it names exactly the records that were dropped, doubled, overtaken and delayed."""
+"""The audit of topics names exactly the records that were dropped, doubled, overtaken and delayed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
 from compat_tests.spark.faults import faulty, send, told
-from spark_integration.audit import audit
-from spark_integration.audit.conditions import conditions
-from spark_integration.audit.fields import Fields
-from spark_integration.audit.work import Judging
+from spark_integration.audit.conditions import parse_conditions
+from spark_integration.audit.pipeline import audit
+from spark_integration.audit.settings import AuditFields, AuditSettings
 from spark_integration.errors import PipelineError
 
 
@@ -39,10 +38,12 @@ def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "fields", [Fields("header:producer", "header:sequence"), Fields("key", "$.sequence", first_sequence=-1)], ids=str
+    "fields",
+    [AuditFields("header:producer", "header:sequence"), AuditFields("key", "$.sequence", first_sequence=-1)],
+    ids=str,
 )
-def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, fields: Fields) -> None:
-    """Every producer began with 0: where it is said that they begin with -1, that one is missing."""
+def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, fields: AuditFields) -> None:
+    """Every producer began with 0, so if producers are said to begin with -1, that number is missing."""
     create_topic(broker, name, 2)
     faults = faulty(seed=2)
     send(broker, name, faults.sent)
@@ -55,10 +56,10 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
 
 @pytest.mark.spark
 def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
-    """Of p the one before the first is there and alone; q begins with the first, r with the third, and s has 0 twice."""
+    """p lacks the number before its first, q begins with the first, r with the third, and s has 0 twice."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
-    summary = judged(spark, broker, name, Fields("$.producer", "$.sequence", first_sequence=1))
+    summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", first_sequence=1))
     assert told(summary.details["gap"]) == {("r", 1), ("r", 2)}
     assert told(summary.details["duplicate"]) == {("s", 0)}
     assert summary.found == {"gap": 2, "duplicate": 1}
@@ -72,8 +73,8 @@ def test_a_producer_that_counts_by_partition(broker: Broker, spark: Any, name: s
         name,
         {partition: [("p", number) for number in range(5) if number != 2 + partition] for partition in (0, 1)},
     )
-    by_partition = Judging(BY_VALUE, sequence_scope="partition")
-    summary = audit(spark, source_of(broker, name), judging=by_partition)
+    by_partition = AuditSettings(BY_VALUE, sequence_scope="partition")
+    summary = audit(spark, source_of(broker, name), settings=by_partition)
     assert {(row["partition"], row["first"], row["last"]) for row in summary.details["gap"]} == {(0, 2, 2), (1, 3, 3)}
     assert summary.found == {"gap": 2}
 
@@ -93,7 +94,7 @@ def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None
 
 @pytest.mark.spark
 def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
-    """Of a thousand known delays the percentiles are those of the nearest rank."""
+    """The percentiles of a thousand known delays are those of the nearest rank."""
     create_topic(broker, name, 1)
     delays = [Random(3).randrange(10_000) for _ in range(1_000)]
     producer = Producer({"bootstrap.servers": broker.bootstrap})
@@ -101,8 +102,8 @@ def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
         value = json.dumps({"sequence": number, "time": (RECENT_MS - delay) / 1000})
         producer.produce(name, value, partition=0, timestamp=RECENT_MS)
     assert producer.flush(30) == 0
-    fields = Fields(None, "$.sequence", "$.time", "s")
-    wanted = conditions("latency:event-producer:p50>1ms, latency:max>1h, gap")
+    fields = AuditFields(None, "$.sequence", "$.time", "s")
+    wanted = parse_conditions("latency:event-producer:p50>1ms, latency:max>1h, gap")
     summary = judged(spark, broker, name, fields, fail_on=wanted)
     (row,) = summary.latency
     ranked = sorted(delays)
@@ -121,7 +122,7 @@ def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
 
 @pytest.mark.spark
 def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Microseconds for milliseconds, event times that are none, sequences as far apart as can be; counts stay by minute."""
+    """Microseconds for milliseconds, event times that are none, sequences as far apart as possible: nothing fails."""
     create_topic(broker, name, 1, message_timestamp_after_max_ms=str(2**63 - 1))
     far, minute_ms = 2**63 - 1, 60_000
     times = ["NaN", "Infinity", 1e300, -1e300, 9.2e18, -9.2e18, 10**40, "never", None, RECENT_MS - 7]
@@ -135,7 +136,7 @@ def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_
         producer.produce(name, value, partition=0, timestamp=RECENT_MS * 1_000)
     assert producer.flush(30) == 0
     report, counts = tmp_path / "report.html", str(tmp_path / "counts")
-    fields = Fields("$.producer", "$.sequence", "$.time")
+    fields = AuditFields("$.producer", "$.sequence", "$.time")
     summary = judged(spark, broker, name, fields, report=report, counts=counts)
     (row,) = summary.latency
     assert (row["records"], row["max"]) == (1, stamps[-1] - (RECENT_MS - 7))
@@ -158,7 +159,7 @@ def test_the_brokers_own_time(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1, message_timestamp_type="LogAppendTime")
     sent = [("p", number) for number in range(20)]
     send(broker, name, {0: sent}, dict.fromkeys(sent, RECENT_MS - 10))
-    summary = judged(spark, broker, name, Fields("$.producer", "$.sequence", "$.time"))
+    summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", "$.time"))
     (row,) = summary.latency
     assert row["stage"] == "event-broker"
     assert 3_600_000 < row["p50"] < 7_300_000
@@ -173,7 +174,7 @@ def test_a_range_and_several_topics(broker: Broker, spark: Any, name: str) -> No
     create_topic(broker, topics[2], 1)
     starts = json.dumps({topic: {"0": start} for topic, start in zip(topics, (-2, 5, 0), strict=True)})
     source = source_of(broker, ",".join(topics), startingOffsets=starts)
-    summary = audit(spark, source, judging=Judging(BY_VALUE))
+    summary = audit(spark, source, settings=AuditSettings(BY_VALUE))
     assert [(row["topic"], row["offsets"], row["records"], row["found"]) for row in summary.topics] == [
         (topics[0], 9, 9, {"gap": 1}),
         (topics[1], 4, 4, {}),
@@ -189,8 +190,8 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"source": source_of(broker, "nowhere")}, "there is no topic nowhere"),
         ({"source": {**source, "endingOffsets": json.dumps({name: {"0": 7}})}}, "it holds 0 to 1"),
-        ({"judging": Judging(Fields("$.producer", "$.number"))}, "none of 1 records has a sequence"),
-        ({"judging": Judging(Fields(event_time="$.when"))}, "none of 1 records has an event time"),
+        ({"settings": AuditSettings(AuditFields("$.producer", "$.number"))}, "none of 1 records has a sequence"),
+        ({"settings": AuditSettings(AuditFields(event_time="$.when"))}, "none of 1 records has an event time"),
         ({"report": tmp_path / "no" / "report.html"}, "there is no folder"),
         ({"counts": str(tmp_path)}, "is there already"),
         ({"path": str(tmp_path)}, "there is no archive"),
@@ -203,7 +204,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
 
 @pytest.mark.spark
 def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
-    """A table for people, or JSON; the report and the counts beside it; and 1 for what was asked about."""
+    """A table for people, or JSON; report and counts beside it; and exit code 1 for --fail-on."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in range(10) if number != 4]})
     report, counts = tmp_path / "report.html", tmp_path / "counts"

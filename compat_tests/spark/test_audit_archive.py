@@ -1,4 +1,4 @@
-"""The audit of archives: files that were lost, and each record that differs from its topic's, by offset and by sequence."""
+"""The audit of archives names lost files, and each record that differs from its topic's, by offset and by sequence."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import ALL, BY_VALUE, offsets_of, source_of
 from compat_tests.spark.faults import Numbered, faulty, produce, send, told
-from spark_integration.archive import archive
-from spark_integration.audit import audit, pipeline, ranges
+from spark_integration.archive.pipeline import archive
+from spark_integration.audit import pipeline, ranges
+from spark_integration.audit.pipeline import audit
 from spark_integration.audit.ranges import Ranges
-from spark_integration.audit.work import Judging
-from spark_integration.cluster import Cluster
+from spark_integration.audit.settings import AuditSettings
 from spark_integration.errors import PipelineError
-from spark_integration.query import StreamOptions
+from spark_integration.queries.settings import StreamOptions
+from spark_integration.topics.cluster import Cluster
 
 pytestmark = pytest.mark.spark
 
-JUDGING = Judging(BY_VALUE, limit=ALL)
+JUDGING = AuditSettings(BY_VALUE, limit=ALL)
 
 
 def archived(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
-    """Archive a topic in several batches; return where."""
+    """Archive a topic in several batches; return the archive's path."""
     source = source_of(broker, topic, startingOffsets="earliest", maxOffsetsPerTrigger="100", **options)
     archive(spark, source, str(folder / "archive"), StreamOptions(str(folder / "checkpoint")))
     return str(folder / "archive")
@@ -38,13 +39,13 @@ def files_of(path: str) -> list[Path]:
 
 
 def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """It has the faults of its topic and no others; what came later is told to be pending; each stage has its time."""
+    """An archive has the faults of its topic and no others; later records are pending; each stage has its time."""
     create_topic(broker, name, 2)
     faults = faulty(seed=4)
     send(broker, name, faults.sent)
     path = archived(spark, broker, name, tmp_path)
     send(broker, name, {0: [("late", number) for number in range(7)]})
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     for kind, wanted in (("gap", faults.dropped), ("duplicate", faults.doubled), ("inversion", faults.overtaken)):
         for place in ("topic", "archive"):
             assert told(row for row in summary.details[kind] if row["place"] == place) == wanted
@@ -54,35 +55,35 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
     (row,) = summary.latency
     assert (row["place"], row["stage"], row["records"]) == ("archive", "event-archive", len(faults.all_sent()))
     assert 0 <= row["p50"] <= row["max"] < 600_000
-    alone = audit(spark, path=path, judging=JUDGING)
+    alone = audit(spark, path=path, settings=JUDGING)
     assert alone.found == {"gap": 12, "duplicate": 12, "inversion": 12}
 
 
 def test_an_archive_that_grows(
     broker: Broker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Right after the topic's end was asked for, more comes to both: none of it is the archive's alone."""
+    """Records that reach topic and archive after the topic's end was read are not reported as the archive's alone."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in range(10)]})
     path = archived(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
-        found = ranges.resolve(cluster, source)
+        found = ranges.resolve_ranges(cluster, source)
         send(broker, name, {0: [("p", number) for number in range(10, 30)]})
         archived(spark, broker, name, tmp_path)
         return found
 
-    monkeypatch.setattr(pipeline, "resolve", growing)
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    monkeypatch.setattr(pipeline, "resolve_ranges", growing)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert summary.found == {}
     assert [(row["place"], row["records"]) for row in summary.topics] == [("topic", 10), ("archive", 10)]
     monkeypatch.undo()
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert [row["records"] for row in summary.topics] == [30, 30]
 
 
 def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """One came later and one is empty; of an archive that has none of them it is not the right one."""
+    """A new topic and an empty one are fine; an archive without any of the topics is the wrong one."""
     archive_of, later, empty = (f"{name}-{number}" for number in range(3))
     for topic in (archive_of, later, empty):
         create_topic(broker, topic, 1)
@@ -115,18 +116,18 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
     assert 0 < len(gone) < 300, "all was lost, or nothing"
     victim.unlink()
     names = {(f"p{partition}", offset) for partition, offset in gone}
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "missing") == gone
     assert offsets_of(summary, "lost") == gone
     assert {row["note"] for row in summary.details["lost"]} == {f"{victim.relative_to(path)} is missing"}
     assert summary.found["missing"] == summary.found["lost"] == len(gone)
     assert told(summary.details.get("gap", [])) == inner(names)
-    alone = audit(spark, path=path, judging=JUDGING)
+    alone = audit(spark, path=path, settings=JUDGING)
     assert offsets_of(alone, "lost") == gone
 
 
 def inner(names: set[Numbered]) -> set[Numbered]:
-    """Leave out what lies at the end of a producer's sequence: that it is missing cannot be seen by sequence."""
+    """Leave out the ends of a producer's sequence, whose absence cannot be seen by sequence."""
     whole = {(f"p{partition}", number) for partition in (0, 1) for number in range(150)}
     left = whole - names
     lowest = {name: min(number for other, number in left if other == name) for name, _ in left}
@@ -135,7 +136,7 @@ def inner(names: set[Numbered]) -> set[Numbered]:
 
 
 def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Records that differ, and those that the topic does not have, of partitions that it does not have either."""
+    """Records that differ, and records of partitions and offsets that the topic does not have."""
     create_topic(broker, name, 2)
     send(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
     path = archived(spark, broker, name, tmp_path)
@@ -143,7 +144,7 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
     summary = audit(spark, source_of(broker, name), path=path)
-    # Their timestamps are of another time as well.
+    # Their timestamps differ as well.
     assert offsets_of(summary, "differing") == {(0, offset) for offset in range(5)}
     assert offsets_of(summary, "extra") == {*((0, offset) for offset in range(5, 10)), (1, 0), (1, 1)}
     assigned = {**source_of(broker, name), "assign": json.dumps({name: [0]})}
@@ -153,7 +154,7 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
 
 
 def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """An archive of the uncommitted has what a reader of the committed does not get; markers are no holes of its own."""
+    """An archive of uncommitted records holds more than a reader of committed ones sees; markers are no holes."""
     create_topic(broker, name, 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
     producer.init_transactions(30)
@@ -164,7 +165,7 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
     send(broker, name, {0: [("p", 6)]})
     path = archived(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
-    summary = audit(spark, source_of(broker, name), path=path, judging=JUDGING)
+    summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "extra") == {(0, 3), (0, 4), (0, 5)}
     assert summary.found == {"extra": 3, "marker": 3, "aborted": 3, "aborted-sequence": 3, "absent": 3}
 

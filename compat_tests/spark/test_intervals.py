@@ -1,4 +1,4 @@
-"""Records by thousands of intervals, as topics of thousands of partitions need them."""
+"""Frames joined with thousands of intervals, as topics with thousands of partitions need."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as sql
 
-from spark_integration.intervals import near, outside, spans, within
-from spark_integration.manifest import Span
-from spark_integration.offsets import TopicPartition
+from spark_integration.topics.intervals import covering_condition, records_outside, records_within, spans_of
+from spark_integration.topics.offsets import RecordSpan, TopicPartition
 
 pytestmark = pytest.mark.spark
 
@@ -36,20 +35,20 @@ def offsets(frame: Any) -> dict[int, int]:
 
 
 def test_within_and_outside(frame: Any) -> None:
-    assert offsets(within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
-    assert offsets(outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
-    assert offsets(within(frame, {})) == {}
-    assert outside(frame, {TopicPartition("t", 0): []}) is frame
+    assert offsets(records_within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
+    assert offsets(records_outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
+    assert offsets(records_within(frame, {})) == {}
+    assert records_outside(frame, {TopicPartition("t", 0): []}) is frame
 
 
 def test_what_each_interval_has(frame: Any) -> None:
-    assert near(INTERVALS).count("OR") == 0
-    found = spans(frame.where(near(INTERVALS)), INTERVALS)
+    assert covering_condition(INTERVALS).count("OR") == 0
+    found = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
     assert {one for (one,) in found} == {
-        Span("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
+        RecordSpan("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
     }
 
 
 def test_files_are_looked_for_by_thousands_of_topics(frame: Any) -> None:
     several = {TopicPartition(f"t{number}", 0): [(0, 2)] for number in range(2_000)}
-    assert frame.where(near({**several, TopicPartition("t", 3): [(0, 2)]})).count() == 2
+    assert frame.where(covering_condition({**several, TopicPartition("t", 3): [(0, 2)]})).count() == 2

@@ -1,4 +1,4 @@
-"""What the records of internal topics say, as JSON in the words of Kafka's schemas (DumpLogSegments' decoders)."""
+"""Decoders of the records of internal topics: JSON with the names of Kafka's schemas, as DumpLogSegments writes it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from kafkacompat.groups.consumer import records as consumer_records
-from kafkacompat.groups.records import KEY_TYPES, GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+from kafkacompat.groups.records import KINDS
 from kafkacompat.storage.inspection.rows import Decoder
 from kafkacompat.transactions.records import KEY_VERSION, TransactionLogKey, TransactionLogValue
 from kafkacompat.wire.compiler import decode
@@ -27,29 +26,22 @@ _VERSION = struct.Struct(">h")
 _Kinds: TypeAlias = "Mapping[int, tuple[type[Message], type[Message]]]"
 """By the version a key begins with: the key and its value."""
 
-_OFFSETS: _Kinds = {
-    **{
-        kind: (key, GroupMetadataValue if key is GroupMetadataKey else OffsetCommitValue)
-        for kind, key in KEY_TYPES.items()
-    },
-    **{kind: (key, consumer_records.VALUES[key]) for kind, key in consumer_records.KEYS.items()},
-}
 _TRANSACTIONS: _Kinds = {KEY_VERSION: (TransactionLogKey, TransactionLogValue)}
 
 
 def coordinator_decoder(kinds: _Kinds) -> Decoder:
-    """The decoder of a coordinator's topic: both key and value begin with a version, and a key's says what it is about."""
+    """Build the decoder of a coordinator's topic, whose keys and values begin with a version; a key's names its type."""
 
     def decode_record(record: Record) -> tuple[str | None, str | None]:
         try:
-            return _coordinator_record(kinds, record)
+            return _decode_coordinator_record(kinds, record)
         except MalformedError as error:
             return f"Error at offset {record.offset}, skipping. {error}", None
 
     return decode_record
 
 
-def _coordinator_record(kinds: _Kinds, record: Record) -> tuple[str | None, str | None]:
+def _decode_coordinator_record(kinds: _Kinds, record: Record) -> tuple[str | None, str | None]:
     kind, key = _split(record.key or b"")
     if kind not in kinds:
         return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
@@ -69,7 +61,7 @@ def _coordinator_record(kinds: _Kinds, record: Record) -> tuple[str | None, str 
 
 
 def _open(member: dict[str, Any], field: str, read: Callable[[Buffer], Message]) -> None:
-    """Put what consumers tell each other in the place of its bytes; what cannot be read stays."""
+    """Replace the bytes of the consumer protocol by the decoded message; malformed bytes stay."""
     data = base64.b64decode(member[field])
     try:
         message = read(data)
@@ -89,16 +81,16 @@ def _text(value: object) -> str:
 
 
 def to_json(message: Struct, version: int) -> dict[str, Any]:
-    """The fields that a version has, by Kafka's names; tagged ones only where they are not at their default."""
+    """Build a dictionary of a version's fields by Kafka's names; tagged fields only if they differ from their default."""
     return {
         _camel_case(name): _value(getattr(message, name), field, version)
         for name, field in message.FIELDS.items()
-        if version in field.versions and (version not in field.tagged or _is_told(getattr(message, name), field))
+        if version in field.versions and (version not in field.tagged or _is_written(getattr(message, name), field))
     }
 
 
-def _is_told(value: Any, field: Field) -> bool:
-    """Whether a tagged field is told of; of a struct null is no default to Kafka."""
+def _is_written(value: Any, field: Field) -> bool:
+    """Return whether Kafka writes a tagged field; it writes every struct, also null."""
     return value != field.default or field.kind == "struct"
 
 
@@ -113,25 +105,25 @@ def _value(value: Any, field: Field, version: int) -> Any:
     if field.kind == "uuid":
         return uuid_text(value)
     if field.kind == "array" and field.element is not None:
-        return [_value(each, field.element, version) for each in value]
+        return [_value(item, field.element, version) for item in value]
     if isinstance(value, Struct):
         return to_json(value, version)
     return base64.b64encode(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
 
 
-offsets_decoder = coordinator_decoder(_OFFSETS)
+offsets_decoder = coordinator_decoder(KINDS)
 transaction_log_decoder = coordinator_decoder(_TRANSACTIONS)
 
 
 def cluster_metadata_decoder(record: Record) -> tuple[str | None, str | None]:
-    """The decoder of `__cluster_metadata`; of types that are not known here it gives the fields' bytes in base64."""
+    """Decode a record of `__cluster_metadata`; an unknown type shows the fields' bytes in base64."""
     try:
-        return None, _text(_metadata_record(record.value or b""))
+        return None, _text(_decode_metadata_record(record.value or b""))
     except MalformedError as error:
         return f"Error at offset {record.offset}, skipping. {error}", None
 
 
-def _metadata_record(value: bytes) -> dict[str, Any]:
+def _decode_metadata_record(value: bytes) -> dict[str, Any]:
     position = read_uvarint(value, 0)[1]
     number, position = read_uvarint(value, position)
     version, position = read_uvarint(value, position)

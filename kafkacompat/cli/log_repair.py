@@ -14,11 +14,12 @@ from kafkacompat.cli.log_verify import (
     EXIT_SOUND,
     EXIT_UNREADABLE,
     offsets_named,
-    progress_bar,
     show_findings,
 )
+from kafkacompat.cli.progress import byte_progress
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.files.operating_system import OsFiles
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
@@ -27,25 +28,27 @@ from kafkacompat.storage.inspection.rows import Row
 
 
 def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
-    """Put directories in order; return the exit code: that of `verify` afterwards."""
+    """Repair directories; returns the exit code, which is that of `verify` afterwards."""
     files = OsFiles()
     try:
         places = [find_place(files, path) for path in paths]
         with ExitStack() as held:
             if in_use := _lock(files, places, held):
-                words = "is in use by a broker or another repair: stop that first"
+                words = "is in use by a broker or another repair: stop it first"
                 click.echo(visible(f"kafkacompat: {in_use} {words}"), err=True)
                 return EXIT_UNREADABLE
             return max(_repair(files, place, truncate, dry_run, yes) for place in places)
     except OSError as error:
-        click.echo(f"kafkacompat: {error}", err=True)
+        click.echo(visible(f"kafkacompat: {describe_error(error)}"), err=True)
     return EXIT_UNREADABLE
 
 
 def _lock(files: Files, places: Sequence[Place], held: ExitStack) -> str | None:
-    """Keep everybody else out of the directories; returns one that somebody is in already. Raises OSError."""
-    # Several folders may lie in one directory; one that is named itself comes last, and is locked in any case.
-    by_directory = {os.path.abspath(each.directory): each for each in sorted(places, key=lambda each: each.path or "")}
+    """Lock the directories; returns one that another process has locked. Raises OSError."""
+    # Several folders may be in one directory; a directory that is named itself comes last, and is locked in any case.
+    by_directory = {
+        os.path.abspath(place.directory): place for place in sorted(places, key=lambda place: place.path or "")
+    }
     for directory, place in by_directory.items():
         try:
             lock = lock_directory(files, place)
@@ -61,32 +64,29 @@ def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bo
     steps = plan_repair(files, place, partitions, truncate)
     lossy = [step for step in steps if step.lost is not None]
     if steps:
-        click.echo("To do:")
+        click.echo("Steps:")
         write_columns((Row("step", _fields(step)) for step in steps), click.echo, click.echo)
     if not truncate and any(segment.lost for partition in partitions for segment in partition.segments):
-        click.echo("Damaged logs are left as they are: --truncate cuts them at the first damaged batch.")
+        click.echo("Damaged batches stay in the log: --truncate cuts it at the first of them.")
     if not steps or dry_run:
         return EXIT_FINDINGS if wrong else EXIT_SOUND
-    if lossy and not yes and not click.confirm("Take these offsets out of the logs?"):
+    if lossy and not yes and not click.confirm("Remove these offsets from the logs?"):
         return EXIT_FINDINGS
     for step in steps:
         step.run()
-        click.echo(f"done: {visible(step.path)}")
-    click.echo("Afterwards:")
+        click.echo(f"Done: {visible(step.path)}")
+    click.echo("Check after the repair:")
     changed = {partition.folder for partition in partitions}
     _, wrong = _check(files, place._replace(folders=[folder for folder in place.folders if folder in changed]))
     return EXIT_FINDINGS if wrong else EXIT_SOUND
 
 
 def _check(files: OsFiles, place: Place) -> tuple[list[CheckedPartition], bool]:
-    """What there is, and whether anything is wrong with it; both are shown. Raises OSError."""
+    """Check a place and show the findings; returns its partitions, and whether something is wrong. Raises OSError."""
     findings: list[Finding] = []
     unreadable: list[Unreadable] = []
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=log_bytes(files, place))
-        partitions = check_place(
-            files, place, findings.append, lambda size: bar.advance(task, size), unreadable.append, live=False
-        )
+    with byte_progress("Reading", log_bytes(files, place)) as show:
+        partitions = check_place(files, place, findings.append, show, unreadable.append, live=False)
     if unreadable:
         raise unreadable[0].error
     show_findings(findings, as_json=False)

@@ -1,4 +1,4 @@
-"""`--override name=value`, as every command that starts a broker takes it."""
+"""`--override name=value`, an option of every command that starts a broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def overrides_option(help_text: str) -> Callable[[Function], Function]:
-    """The option, which is given to a command as a dictionary named *overrides*."""
+    """Return the option; the command receives a dictionary named *overrides*."""
     return click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_read, help=help_text)
 
 

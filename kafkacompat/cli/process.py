@@ -1,11 +1,13 @@
-"""One broker as a process: the reactor, the signals, the ready line, the exit code."""
+"""The process of one broker: reactor, signals, ready line and exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.allocator import keep_freed_memory
@@ -18,13 +20,13 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 LOAD_AFTER_S = 0.2
-"""So long after the start what the first consumer needs is imported, unless one needed it earlier."""
+"""Time from the start until the broker imports the modules that the first consumer needs."""
 
 
 def run(config: BrokerConfig) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code.
+    """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code.
 
-    What keeps the broker from starting is one sentence on standard error.
+    If the broker cannot start, standard error gets one sentence.
     """
     keep_freed_memory()
     reactor = _install_reactor()
@@ -34,12 +36,13 @@ def run(config: BrokerConfig) -> int:
     process = _Process(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
+    stop_on_hangup(reactor, process.stop_reactor)
     reactor.run()
     return process.exit_code
 
 
 def _install_reactor() -> Any:
-    """The epoll reactor where there is one and the portable way was not asked for."""
+    """Install the epoll reactor of Linux, or the portable one with KAFKACOMPAT_PORTABLE=1; returns the reactor."""
     if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
         from twisted.internet.selectreactor import install
     else:
@@ -48,6 +51,12 @@ def _install_reactor() -> Any:
     from twisted.internet import reactor
 
     return reactor
+
+
+def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:
+    """Let a SIGHUP stop the broker, as Twisted does with SIGTERM and SIGINT; under nohup it stays ignored."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: reactor.callFromThread(stop))
 
 
 class _Process:
@@ -84,24 +93,27 @@ class _Process:
         cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
 
     def _loaded(self, outcome: object) -> object:
-        """What lives long is there."""
+        """All long-lived objects exist now: take over the full garbage collections."""
         FullCollections(self._reactor).start()
         return outcome
 
     def _failed(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
+        from kafkacompat.storage.files.os_errors import describe_error
         from kafkacompat.wire.errors import KafkaError
 
         self.exit_code = EXIT_FAILED
-        # A KafkaError is that the metadata cannot be written.
-        if failure.check(*START_ERRORS, KafkaError):
-            print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
+        # A KafkaError means that the metadata cannot be written.
+        if failure.check(*START_ERRORS, KafkaError, OSError):
+            assert failure.value is not None
+            print(f"kafkacompat: {describe_error(failure.value)}", file=sys.stderr)
         else:
-            logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)
+            logging.getLogger(__name__).critical("The broker failed", exc_info=failure.value)
         if self._reactor.running:
-            self._reactor.callLater(0, self._stop_reactor)
+            self._reactor.callLater(0, self.stop_reactor)
 
-    def _stop_reactor(self) -> None:
+    def stop_reactor(self) -> None:
+        """Begin the shutdown, unless it has begun."""
         from twisted.internet.error import ReactorNotRunning
 
         with contextlib.suppress(ReactorNotRunning):

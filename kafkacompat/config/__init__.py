@@ -1,4 +1,4 @@
-"""Configuration: every property, its checks, and the effective values. The users' side is `BrokerConfig.load`."""
+"""Configuration: every property, its checks, and the values in effect. `BrokerConfig.load` reads what users give."""
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS

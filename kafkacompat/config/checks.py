@@ -1,6 +1,6 @@
-"""What must hold between properties, and what is asked for that is not served yet.
+"""Checks across properties, and of features that are not served yet.
 
-Each check returns the sentence that refuses the configuration, or None.
+Each check returns the sentence that rejects the configuration, or None.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.topic_defaults import broker_topic_value
 
 if TYPE_CHECKING:
-    from kafkacompat.config.broker import BrokerConfig
+    from kafkacompat.config.readable import ReadableConfig
 
 
 CONSUMER_ASSIGNORS: Mapping[str, str] = {
@@ -21,23 +21,23 @@ CONSUMER_ASSIGNORS: Mapping[str, str] = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
 }
-"""What group.consumer.assignors may name: an assignor, or the class that it is in Kafka."""
+"""The values of group.consumer.assignors: the name of an assignor, or its class in Kafka."""
 
 
-def check(config: BrokerConfig) -> None:
-    """Raise ConfigError with the first objection to *config*."""
-    for objection in CHECKS:
-        if sentence := objection(config):
+def check(config: ReadableConfig) -> None:
+    """Raise ConfigError with the first sentence that rejects *config*."""
+    for find_objection in CHECKS:
+        if sentence := find_objection(config):
             raise ConfigError(sentence)
 
 
-def _zookeeper(config: BrokerConfig) -> str | None:
+def _zookeeper(config: ReadableConfig) -> str | None:
     given = config.given.get("zookeeper.connect", "").strip()
     advice = "remove it to run a single node that keeps its own metadata"
     return f"zookeeper.connect={given} is not served yet: {advice}" if given else None
 
 
-def _node_id(config: BrokerConfig) -> str | None:
+def _node_id(config: ReadableConfig) -> str | None:
     if config.value("node.id") is None:
         return "node.id is not set: give the node a number of 0 or more"
     if config.int("node.id") != config.int("broker.id"):
@@ -46,14 +46,14 @@ def _node_id(config: BrokerConfig) -> str | None:
     return None if number >= 0 else f"broker.id={number} is not valid: it takes a whole number of 0 or more"
 
 
-def _roles(config: BrokerConfig) -> str | None:
+def _roles(config: ReadableConfig) -> str | None:
     roles = config.list("process.roles")
     if len(roles) == 2:
         return None
     return f"process.roles={roles[0]} is not served yet: a node is both, so set process.roles=broker,controller"
 
 
-def _quorum(config: BrokerConfig) -> str | None:
+def _quorum(config: ReadableConfig) -> str | None:
     voters = [voter.partition("@")[0] for voter in config.list("controller.quorum.voters")]
     if voters and voters != [str(config.int("node.id"))]:
         return (
@@ -69,28 +69,28 @@ def _quorum(config: BrokerConfig) -> str | None:
     return None
 
 
-def _authorizer(config: BrokerConfig) -> str | None:
+def _authorizer(config: ReadableConfig) -> str | None:
     name = config.string("authorizer.class.name")
     if not name:
         return None
     return f"authorizer.class.name={name} is not served yet: remove it only if every client may do everything"
 
 
-def _queued_bytes(config: BrokerConfig) -> str | None:
+def _queued_bytes(config: ReadableConfig) -> str | None:
     queued, frame = config.int("queued.max.request.bytes"), config.int("socket.request.max.bytes")
     if queued <= 0 or queued >= frame:
         return None
     return f"queued.max.request.bytes={queued} is not valid: it takes {frame} (socket.request.max.bytes) or more, or -1"
 
 
-def _cordoned(config: BrokerConfig) -> str | None:
+def _cordoned(config: ReadableConfig) -> str | None:
     unknown = [path for path in config.cordoned_log_dirs if path not in config.log_dirs]
     if not unknown:
         return None
     return f"cordoned.log.dirs={unknown[0]} is not valid: it takes some of {', '.join(config.log_dirs)}, or * alone"
 
 
-def _log_times(config: BrokerConfig) -> str | None:
+def _log_times(config: ReadableConfig) -> str | None:
     for topic_config, name, least in (("segment.ms", "log.roll.ms", 1), ("segment.jitter.ms", "log.roll.jitter.ms", 0)):
         value = broker_topic_value(config, topic_config)
         assert isinstance(value, int)
@@ -101,14 +101,14 @@ def _log_times(config: BrokerConfig) -> str | None:
     return None
 
 
-def _assignors(config: BrokerConfig) -> str | None:
+def _assignors(config: ReadableConfig) -> str | None:
     unknown = [name for name in config.list("group.consumer.assignors") if name not in CONSUMER_ASSIGNORS]
     if not unknown:
         return None
     return f"group.consumer.assignors={unknown[0]} is not served: it takes some of uniform, range"
 
 
-CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
+CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
     _zookeeper,
     _node_id,
     _roles,
@@ -121,8 +121,8 @@ CHECKS: tuple[Callable[[BrokerConfig], str | None], ...] = (
 )
 
 
-def check_inter_broker_listener(config: BrokerConfig) -> None:
-    """Refuse an inter.broker.listener.name that is no listener, or one beside a protocol; raises ConfigError."""
+def check_inter_broker_listener(config: ReadableConfig) -> None:
+    """Raise ConfigError for an inter.broker.listener.name that names no listener, or that is set beside a protocol."""
     name = config.optional_string("inter.broker.listener.name")
     if name is None:
         return
@@ -133,8 +133,8 @@ def check_inter_broker_listener(config: BrokerConfig) -> None:
         raise ConfigError(f"inter.broker.listener.name={name} is not valid: it takes one of {', '.join(names)}")
 
 
-def check_listener_properties(config: BrokerConfig) -> None:
-    """Refuse what is given for one of the listeners and is no value of the property; raises ConfigError."""
+def check_listener_properties(config: ReadableConfig) -> None:
+    """Raise ConfigError for a property of one listener whose value is not valid."""
     for name, text in config.given.items():
         row = config.row(name)
         if row is not None and row.name != name:

@@ -13,9 +13,9 @@ _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read a properties file; of a key given twice the last value counts.
+    """Parse a properties file; the last value of a repeated key counts.
 
-    Raises ValueError for a ``\\u`` that is not followed by four hexadecimal digits.
+    Raises ValueError for a ``\\u`` without four hexadecimal digits after it.
     """
     entries = {}
     for line in _logical_lines(text):
@@ -26,7 +26,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Join lines that end in a backslash; drop blank lines and comments (a comment is never continued)."""
+    """Join lines that end in a backslash; drop blank lines and comments (a comment does not continue)."""
     lines = []
     pending: str | None = None
     for natural in _LINE_END.split(text):

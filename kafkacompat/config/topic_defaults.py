@@ -1,4 +1,4 @@
-"""The broker's value of each topic config: what a topic has that does not set its own."""
+"""The broker's value of each topic config, which applies to topics that do not set their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkacompat.config.values import Value
 
 if TYPE_CHECKING:
-    from kafkacompat.config.broker import BrokerConfig
+    from kafkacompat.config.readable import ReadableConfig
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
@@ -21,7 +21,7 @@ class Synonym(NamedTuple):
     factor: int = 1
 
 
-def _renamed(text: str) -> dict[str, tuple[Synonym, ...]]:
+def _parse_renamed(text: str) -> dict[str, tuple[Synonym, ...]]:
     rows = (line.split() for line in text.strip().splitlines())
     return {topic_config: (Synonym(name),) for topic_config, name in rows}
 
@@ -36,7 +36,7 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
         Synonym("log.retention.minutes", MINUTE_MS),
         Synonym("log.retention.hours", HOUR_MS),
     ),
-    **_renamed(
+    **_parse_renamed(
         """
         cleanup.policy log.cleanup.policy
         compression.gzip.level compression.gzip.level
@@ -67,10 +67,10 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
 }
 
 
-def broker_topic_value(config: BrokerConfig, topic_config: str) -> Value:
-    """The broker's value of a topic config that has a synonym, in the topic config's unit.
+def broker_topic_value(config: ReadableConfig, topic_config: str) -> Value:
+    """Return the broker's value of a topic config that has a synonym, in the topic config's unit.
 
-    A negative retention.ms of any size means for ever, -1.
+    Any negative retention.ms becomes -1, which means for ever.
     """
     for synonym in SYNONYMS[topic_config]:
         value = config.value(synonym.name)

@@ -1,4 +1,4 @@
-"""Conversion and checking of records, in other processes where it is much."""
+"""Conversion and checking of records, in worker processes if there are many."""
 
 from kafkacompat.conversion.down import ConvertedRecords, Unconverted
 from kafkacompat.conversion.service import CONVERSION_TIMEOUT_S, Conversions

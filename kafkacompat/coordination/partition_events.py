@@ -1,86 +1,58 @@
-"""Coordinators hear of partitions where the replicas do: from the controller."""
+"""A coordinator follows the partitions of its topic by the controller's events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
-    from kafkacompat.groups.coordinator import GroupCoordinator
-    from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.controller import PartitionEvents
     from kafkacompat.metadata.image import PartitionImage, TopicImage
 
 
 class CoordinatorEvents:
-    """Fits `PartitionEvents`, in front of others that do (*behind*).
+    """Implements `PartitionEvents` and passes each event on to the ``next_receiver``.
 
-    However a coordinator's *topic* comes to be, grows or goes, the coordinator leads just the partitions that there are:
-    it is told to ``lead`` each that is open and to ``resign`` each that goes. Loading is not waited for: until it is over,
-    requests are answered COORDINATOR_LOAD_IN_PROGRESS, and a new partition has nothing to load.
+    The coordinator leads exactly the partitions of its *topic* that exist, however the topic is created, grows or is deleted.
+    ``lead`` is called for each partition that is open, ``resign`` for each that is deleted. The event does not wait until the
+    partition is loaded; until then the coordinator answers COORDINATOR_LOAD_IN_PROGRESS. A new partition has nothing to load.
+    ``forget`` is called for every other topic that is deleted.
     """
 
     def __init__(
         self,
-        behind: PartitionEvents,
+        next_receiver: PartitionEvents,
         topic: str,
         lead: Callable[[PartitionImage], object],
         resign: Callable[[int], object],
+        forget: Callable[[TopicImage], object] = lambda topic: None,
     ) -> None:
-        self._behind = behind
+        self._next_receiver = next_receiver
         self._topic = topic
         self._lead = lead
         self._resign = resign
+        self._forget = forget
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
-        opened = self._behind.open_partitions(topic)
+        opened = self._next_receiver.open_partitions(topic)
         return opened.addCallback(lambda _: self._lead_all(topic)) if topic.name == self._topic else opened
 
     def _lead_all(self, topic: TopicImage) -> None:
-        for each in topic.partitions:
-            self._lead(each)
+        for partition in topic.partitions:
+            self._lead(partition)
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
         if topic.name == self._topic:
-            for each in topic.partitions:
-                self._resign(each.partition)
-        return self._behind.delete_partitions(topic)
+            for partition in topic.partitions:
+                self._resign(partition.partition)
+        else:
+            self._forget(topic)
+        return self._next_receiver.delete_partitions(topic)
 
     def configs_changed(self, topic: TopicImage) -> None:
         """See PartitionEvents."""
-        self._behind.configs_changed(topic)
-
-
-class GroupPartitionEvents(CoordinatorEvents):
-    """Those of the group coordinator: whatever other topic is deleted, its offsets are.
-
-    ``coordinator`` and ``stored_offsets`` give them, and are not asked before there is something to tell.
-    """
-
-    def __init__(
-        self,
-        behind: PartitionEvents,
-        coordinator: Callable[[], GroupCoordinator],
-        stored_offsets: Callable[[], StoredOffsets],
-    ) -> None:
-        super().__init__(
-            behind,
-            OFFSETS_TOPIC,
-            lambda each: coordinator().on_election(each.partition),
-            lambda partition: coordinator().on_resignation(partition),
-        )
-        self._coordinator = coordinator
-        self._stored_offsets = stored_offsets
-
-    def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
-        """See PartitionEvents."""
-        if topic.name != OFFSETS_TOPIC:
-            self._coordinator().on_topics_deleted({topic.name: topic.topic_id})
-            self._stored_offsets().topic_deleted(topic.name)
-        return super().delete_partitions(topic)
+        self._next_receiver.configs_changed(topic)

@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
+"""ListGroups, DeleteGroups and OffsetDelete."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.coordination.shard import Registry
-from kafkacompat.groups.classic.group import Group
-from kafkacompat.groups.classic.member import Member
-from kafkacompat.groups.classic.state import DEAD, STABLE
 from kafkacompat.groups.deletion import Deletion
-from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroupMember
+from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode
 
@@ -26,16 +22,16 @@ OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutc
 
 
 class Administration:
-    """What is asked about groups from outside."""
+    """Lists groups, and deletes groups and offsets, for administrators."""
 
-    def __init__(self, registry: Registry, deletion: Deletion) -> None:
+    def __init__(self, registry: GroupRegistry, deletion: Deletion) -> None:
         self._registry = registry
         self._deletion = deletion
 
     def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
-        """The groups in one of these states and of one of these types, whatever their case; nothing named: all.
+        """List the groups that are in one of *states* and of one of *types*, ignoring case. Without names all match.
 
-        Blanks around a state count for nothing, around a type they do, as in Kafka.
+        Blanks around a state are ignored, blanks around a type are not, as in Kafka.
         """
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -50,34 +46,13 @@ class Administration:
                 group_state=group.state_name,
                 group_type=group.TYPE,
             )
-            for group in self._registry.groups.values()
+            for group in self._registry.by_id.values()
             if (not wanted_types or group.TYPE in wanted_types)
             and (not wanted_states or group.state_name.lower() in wanted_states)
         ]
 
-    def describe(self, group_id: str) -> DescribedGroup:
-        """One group with its members; what they can and were assigned is told of a stable group only.
-
-        A group that does not exist, or is not of the classic protocol, has the code GROUP_ID_NOT_FOUND and is called Dead.
-        """
-        group = self._registry.find(group_id)
-        if isinstance(group, ErrorCode) and group:
-            return DescribedGroup(group_id=group_id, error_code=group)
-        if not isinstance(group, Group):
-            code = ErrorCode.GROUP_ID_NOT_FOUND
-            message = f"Group {group_id} is not a classic group." if group else f"Group {group_id} not found."
-            return DescribedGroup(group_id=group_id, error_code=code, error_message=message, group_state=DEAD.value)
-        protocol = group.protocol_name if group.state is STABLE else None
-        return DescribedGroup(
-            group_id=group_id,
-            group_state=group.state.value,
-            protocol_type=group.protocol_type or "",
-            protocol_data=protocol or "",
-            members=[_describe(member, protocol) for member in group.members.values()],
-        )
-
     def delete(self, group_id: str) -> DeleteAnswer:
-        """Delete an empty group and its offsets, once the commits on their way have arrived."""
+        """Delete an empty group and its offsets, once the log has decided on the commits under way."""
         error = self._registry.check(group_id)
         if error:
             return error
@@ -93,14 +68,14 @@ class Administration:
             return group or ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
-        log.info("group %s is deleted", group_id)
+        log.info("Deleting group %s", group_id)
         return self._deletion.delete(group)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
-        """Forget what a group committed for some partitions, once the commits on their way have arrived.
+        """Delete a group's offsets for some partitions, once the log has decided on the commits under way.
 
-        One code for each partition, GROUP_SUBSCRIBED_TO_TOPIC where members still read it, or one for all. A group
-        that has members, but not as a consumer group, keeps its offsets.
+        Returns one code for each partition, GROUP_SUBSCRIBED_TO_TOPIC if members still read it, or one code for all. A group
+        whose members are not consumers keeps its offsets.
         """
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -126,23 +101,12 @@ class Administration:
             ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE
             for topic, _ in partitions
         ]
-        there = group.offsets
-        doomed = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in there}
-        if not doomed:
+        committed = group.offsets
+        deletable = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in committed}
+        if not deletable:
             return codes
-        return self._deletion.delete_offsets(group, doomed).addCallback(partial(_outcome, codes))
+        return self._deletion.delete_offsets(group, deletable).addCallback(partial(_as_outcome, codes))
 
 
-def _outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
+def _as_outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
     return written or codes
-
-
-def _describe(member: Member, protocol: str | None) -> DescribedGroupMember:
-    return DescribedGroupMember(
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.metadata(protocol) if protocol else b"",
-        member_assignment=member.assignment,
-    )

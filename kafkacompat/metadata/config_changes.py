@@ -1,4 +1,4 @@
-"""Configurations changed while the broker runs: set, delete, append and subtract, by Kafka's rules."""
+"""Changes of configurations while the broker runs, by Kafka's rules: set, delete, append and subtract."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_VALUE_LENGTH = 32767
 
 
 class Operation(IntEnum):
-    """What is done to one config, by the numbers of IncrementalAlterConfigs."""
+    """A change of one config, by the numbers of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -36,7 +36,7 @@ class Operation(IntEnum):
 
 
 class ConfigOperation(NamedTuple):
-    """One config's change; ``value`` is None only for DELETE."""
+    """A change of one config with its value, which is None only for DELETE."""
 
     name: str
     operation: Operation
@@ -44,7 +44,7 @@ class ConfigOperation(NamedTuple):
 
 
 class ResourceChange(NamedTuple):
-    """What is done to one resource's configuration; with ``replace`` all that was set before is gone."""
+    """The changes of one resource's configuration; with ``replace`` they replace all configs set before."""
 
     resource: ResourceType
     name: str
@@ -52,7 +52,7 @@ class ResourceChange(NamedTuple):
     replace: bool = False
 
 
-# Kafka appends to no list of a client metrics subscription.
+# Kafka refuses APPEND and SUBTRACT for a client metrics subscription.
 _TABLES: Mapping[int, Mapping[str, Property]] = {
     ResourceType.TOPIC: TOPIC_CONFIGS,
     ResourceType.BROKER: PROPERTIES,
@@ -64,21 +64,21 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
 def alter_configs(draft: Draft, config: BrokerConfig, change: ResourceChange) -> None:
     """Change one resource's configuration.
 
-    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION) and
-    then changed nothing.
+    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION); the draft
+    is unchanged then.
     """
     resource, name = change.resource, change.name
-    _check_name(config, resource, name)
+    _check_resource_name(config, resource, name)
     configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
     for operation in change.operations:
-        _apply(configs, resource, operation)
+        _apply_operation(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
     if resource == ResourceType.TOPIC and name not in draft.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     draft.put_config((resource, name), configs)
 
 
-def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
+def _check_resource_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
     if resource == ResourceType.BROKER:
         if name not in ("", str(config.node_id)):
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {config.node_id}")
@@ -90,7 +90,7 @@ def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None
         check_topic_name(name)
 
 
-def _apply(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
+def _apply_operation(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
     if change.operation == Operation.DELETE:
         configs.pop(change.name, None)
         return
@@ -98,18 +98,18 @@ def _apply(configs: dict[str, str], resource: ResourceType, change: ConfigOperat
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value")
     value = change.value
     if change.operation != Operation.SET:
-        value = _changed_list(configs, resource, change, value)
+        value = _change_list(configs, resource, change, value)
     if len(value) > MAX_VALUE_LENGTH:
         reason = f"the value of {change.name} has {len(value)} characters, more than {MAX_VALUE_LENGTH}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     configs[change.name] = value
 
 
-def _changed_list(configs: dict[str, str], resource: ResourceType, change: ConfigOperation, value: str) -> str:
-    """Add elements to a list or take them away; where nothing was set, the config's own default is changed."""
+def _change_list(configs: dict[str, str], resource: ResourceType, change: ConfigOperation, value: str) -> str:
+    """Add elements to a list or remove them; a config that is not set starts from its own default."""
     known = _TABLES[resource].get(change.name)
     if known is None or known.kind != "list":
-        reason = f"{change.name} is no list, so nothing can be appended or subtracted"
+        reason = f"{change.name} is not a list, so nothing can be appended or subtracted"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     current = configs.get(change.name, format_value(known.default_value) or "")
     items = [item for item in current.split(",") if item]
@@ -117,14 +117,14 @@ def _changed_list(configs: dict[str, str], resource: ResourceType, change: Confi
     if change.operation == Operation.APPEND:
         present = set(items)
         return ",".join([*items, *dict.fromkeys(item for item in given if item not in present)])
-    taken = Counter(given)
-    return ",".join(item for item in items if not _take(taken, item))
-
-
-def _take(taken: Counter[str], item: str) -> bool:
-    """Whether an element goes: as many of its kind, the first ones, as were named."""
-    taken[item] -= 1
-    return taken[item] >= 0
+    # An element that stands several times goes as often as the request names it, the first ones first.
+    subtracted = Counter(given)
+    kept = []
+    for item in items:
+        subtracted[item] -= 1
+        if subtracted[item] < 0:
+            kept.append(item)
+    return ",".join(kept)
 
 
 def _check_configs(
@@ -139,7 +139,7 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         else:
-            # Kafka has no INVALID_CONFIG for brokers: its clients know a bad value by this code.
+            # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
             check_broker_configs(configs, per_broker=bool(name))
             after = effective_config(config, {**draft.configs, (resource, name): configs})

@@ -1,4 +1,4 @@
-"""A cluster as the records of Kafka's controllers tell it: what of it has a place in our metadata."""
+"""The cluster that the records of Kafka's controllers describe, as far as this broker keeps such metadata."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from kafkacompat.wire.schema import Message
 
 
 class KraftCluster:
-    """Topics with their partitions' leader epochs, configurations, and what is set for clients.
+    """Topics with their partitions' leader epochs, configurations, and the quotas and credentials of clients.
 
-    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch; ``next_producer_id`` is
-    the first producer id that no broker was given.
+    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``next_producer_id`` is the first
+    producer id that was not allocated to a broker.
     """
 
     def __init__(self) -> None:
@@ -45,22 +45,22 @@ class KraftCluster:
         self._open: list[Message] | None = None
 
     def replay(self, values: Iterable[Buffer]) -> None:
-        """Take over records in their order; raises MalformedError for one that cannot be read."""
+        """Apply records in their order; raises MalformedError for one that cannot be read."""
         for value in values:
             record = read_metadata_record(value)
             if record is not None:
-                self._take(record)
+                self._apply_or_hold(record)
 
-    def _take(self, record: Message) -> None:
-        """Apply a record, or keep it until its transaction is over."""
+    def _apply_or_hold(self, record: Message) -> None:
+        """Apply a record, or hold it until its transaction ends."""
         if isinstance(record, BeginTransactionRecord):
             self._open = []
         elif isinstance(record, AbortTransactionRecord):
             self._open = None
         elif isinstance(record, EndTransactionRecord):
-            taken, self._open = self._open or [], None
-            for each in taken:
-                self._apply(each)
+            held_records, self._open = self._open or [], None
+            for held in held_records:
+                self._apply(held)
         elif self._open is not None:
             self._open.append(record)
         else:
@@ -94,7 +94,7 @@ class KraftCluster:
             configs[record.name] = record.value
 
     def _quota(self, record: ClientQuotaRecord) -> None:
-        entity = make_entity((each.entity_type, each.entity_name) for each in record.entity)
+        entity = make_entity((part.entity_type, part.entity_name) for part in record.entity)
         config = self.clients.get(entity, ClientConfig())
         quotas = {name: value for name, value in config.quotas.items() if name != record.key}
         if not record.remove:
@@ -112,7 +112,7 @@ class KraftCluster:
         if mechanism not in set(ScramMechanism):
             return
         config = self.clients.get(user_entity(user), ClientConfig())
-        credentials = {each: kept for each, kept in config.credentials.items() if each != mechanism}
+        credentials = {other: kept for other, kept in config.credentials.items() if other != mechanism}
         if credential is not None:
             credentials[ScramMechanism(mechanism)] = credential
         self.clients[user_entity(user)] = config._replace(credentials=credentials)

@@ -1,4 +1,4 @@
-"""Producer ids, which no two producers of a cluster may ever share: handed out of blocks of 1000."""
+"""Producer ids, which no two producers of a cluster may share: allocated from blocks of 1000."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIds:
-    """Hands out ids; ``allocate`` fires with a block that nobody else gets."""
+    """Allocates ids; ``allocate`` fires with a block that no other broker gets."""
 
     def __init__(self, allocate: Callable[[], Deferred[range]]) -> None:
         self._allocate = allocate
@@ -21,7 +21,7 @@ class ProducerIds:
         self._allocating = False
 
     def next(self) -> Deferred[int]:
-        """Fire with an id that was never given before; fails when no new block can be had."""
+        """Fire with an id that was never allocated before; fails when ``allocate`` does."""
         if not self._waiting:
             producer_id = next(self._block, None)
             if producer_id is not None:

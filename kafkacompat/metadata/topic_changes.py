@@ -1,4 +1,4 @@
-"""Topics made, grown and deleted: the rules of Kafka's controller, on a draft."""
+"""Creation, growth and deletion of topics, by the rules of Kafka's controller, on a draft."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 DEFAULT = -1
-"""A count that is left to the broker's configuration."""
+"""Stands for a count that the broker's configuration decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic asked for; ``assignments`` are (partition, replicas) picked by hand."""
+    """A requested topic; ``assignments`` are (partition, replicas) that the client chose.
+
+    If ``fewer_replicas_allowed`` is set and the cluster has fewer brokers than the replication factor, each partition gets a
+    replica on every broker. The values of ``capped_configs`` are lowered to the number of replicas.
+    """
 
     name: str
     partition_count: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = field(default_factory=dict)
+    fewer_replicas_allowed: bool = False
+    capped_configs: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """The partitions a topic shall have in all; ``assignments`` are the new ones' replicas, None for any."""
+    """A topic's wanted number of partitions; ``assignments`` are the replicas of the new ones, None for any replicas."""
 
     name: str
     partition_count: int
@@ -41,14 +47,14 @@ class MorePartitions:
 
 
 class TopicChanges:
-    """Plans changes of topics under a broker's *config*; every method raises KafkaError and then changed nothing."""
+    """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged."""
 
     def __init__(self, config: BrokerConfig, rng: Random) -> None:
         self._config = config
         self._rng = rng
 
     def check_size(self, wanted: Sequence[NewTopic]) -> None:
-        """Refuse a request for more partitions than one may ask for (POLICY_VIOLATION)."""
+        """Reject a request for more partitions than one request may create (POLICY_VIOLATION)."""
         default = self._config.int("num.partitions")
         counts = (
             len(new.assignments) or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
@@ -57,17 +63,19 @@ class TopicChanges:
         _check_count(sum(counts))
 
     def create(self, draft: Draft, new: NewTopic) -> TopicImage:
-        """Make one topic."""
+        """Create one topic."""
         if new.name == CLUSTER_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{new.name} cannot be created: Kafka's controllers use it")
         check_topic_name(new.name)
         if new.name in draft.topics:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} exists already")
         if other := draft.colliding(new.name):
             reason = f"topic {new.name} differs from topic {other} only in '.' and '_': choose another name"
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         configs = self._configs(new)
         replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
+        for name in new.capped_configs:
+            configs[name] = str(min(int(configs[name]), len(replicas[0])))
         partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
         topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
@@ -99,10 +107,13 @@ class TopicChanges:
             count = self._config.int("num.partitions")
         if factor == DEFAULT:
             factor = self._config.int("default.replication.factor")
-        return place(self._usable(draft), count, factor, self._rng)
+        usable = self._usable(draft)
+        if new.fewer_replicas_allowed:
+            factor = min(factor, max(len(usable), 1))
+        return place(usable, count, factor, self._rng)
 
     def _usable(self, draft: Draft) -> Collection[int]:
-        """The brokers that take replicas of nobody's choice: not this one when all its directories are cordoned."""
+        """List the brokers that placement may choose: not this one when all its log directories are cordoned."""
         config = self._config
         full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
         return draft.brokers.keys() - full
@@ -151,14 +162,14 @@ class TopicChanges:
 
 def _check_count(partitions: int) -> None:
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        reason = f"{partitions} partitions are more than one request may ask for, {MAX_PARTITIONS_PER_REQUEST}"
+        reason = f"{partitions} partitions are more than {MAX_PARTITIONS_PER_REQUEST}, the most of one request"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
 def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
-    """A random UUID (version 4, as Kafka's) that is not taken and does not begin with '-' as text.
+    """Return a random UUID (version 4, as Kafka's) that is not taken and whose text does not begin with '-'.
 
-    Ids are given on command lines, where a leading '-' would make them an option.
+    On a command line, a leading '-' would make an id an option.
     """
     while True:
         bits = rng.getrandbits(128) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
@@ -170,19 +181,19 @@ def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
 def elect_leaders(draft: Draft, node_id: int) -> None:
     """Make *node_id* the leader of all its partitions, each under a new epoch.
 
-    A leader that was stopped may have lost records it had taken: the new epoch lets consumers notice (KIP-320).
+    A leader that was stopped may have lost records that it had appended: the new epoch lets consumers notice (KIP-320).
     """
     for topic in list(draft.topics.values()):
         partitions = []
-        for each in topic.partitions:
-            leader = node_id if node_id in each.replicas else NO_LEADER
-            in_sync = (node_id,) if leader == node_id else each.in_sync_replicas
+        for partition in topic.partitions:
+            leader = node_id if node_id in partition.replicas else NO_LEADER
+            in_sync = (node_id,) if leader == node_id else partition.in_sync_replicas
             partitions.append(
-                each._replace(
+                partition._replace(
                     leader=leader,
-                    leader_epoch=each.leader_epoch + 1,
+                    leader_epoch=partition.leader_epoch + 1,
                     in_sync_replicas=in_sync,
-                    partition_epoch=each.partition_epoch + 1,
+                    partition_epoch=partition.partition_epoch + 1,
                 )
             )
         draft.put_topic(topic._replace(partitions=tuple(partitions)))

@@ -1,298 +1,205 @@
-"""One partition that this broker leads: its log, its high watermark, and who waits for it.
-
-Appends take the short way (straight into the log, answered at once) unless the log must get a new
-segment first. Then they wait in line while the disk thread makes the files: nobody overtakes, and the
-reactor waits for no disk.
-"""
+"""One partition that this broker leads."""
 
 from __future__ import annotations
 
-import logging
-from collections import deque
 from typing import TYPE_CHECKING
 
-from twisted.internet.defer import Deferred
-
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
-from kafkacompat.partitions.held_appends import Appended, HeldAppend, note_refused, settle
-from kafkacompat.partitions.partition_reading import Home
-from kafkacompat.partitions.partition_watching import PartitionWatching
-from kafkacompat.partitions.unsynced import Unsynced
-from kafkacompat.storage.intake.validation import CheckedBatch
-from kafkacompat.storage.log.log import AppendResult, Log, OffsetPosition, RollNeededError
-from kafkacompat.storage.producers.transaction_marker import MARKER_BYTES, Marker
-from kafkacompat.storage.producers.verification import Guard
-from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import Buffer
+from kafkacompat.partitions.append_queue import AppendQueue
+from kafkacompat.partitions.fetch_watchers import FetchWatchers
+from kafkacompat.partitions.partition_appender import PartitionAppender
+from kafkacompat.partitions.partition_reader import PartitionRead, PartitionReader
+from kafkacompat.partitions.partition_state import PartitionHost, PartitionState
+from kafkacompat.storage.log.log import FoundRecord, Log, OffsetPosition
 
 if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-log = logging.getLogger(__name__)
+    from kafkacompat.disk import Disk
+    from kafkacompat.partitions.fetch_watchers import FetchWatcher
+    from kafkacompat.partitions.partition_appender import Appended
+    from kafkacompat.storage.producers.transaction_marker import Marker
+    from kafkacompat.storage.producers.verification import Guard
+    from kafkacompat.wire.errors import KafkaError
 
 
-class Partition(PartitionWatching):
-    """The leader's side of one partition.
+class Partition:
+    """The leader's side of one partition: a state, and the parts that work on it.
 
-    The in-sync set is this broker alone, so the high watermark is the log's end, or how far it is on the disk where
-    appends wait for that: it moves in `_append_now` and in `synced`.
+    ``append`` is that of its `AppendQueue`, and ``read`` that of its `PartitionReader`: without a method in between, each batch
+    costs a call less.
     """
 
-    def __init__(self, opened: Log, home: Home, leader_epoch: int) -> None:
-        super().__init__(opened, home, leader_epoch)
+    def __init__(self, opened: Log, host: PartitionHost, leader_epoch: int) -> None:
+        self.state = state = PartitionState(opened, host, leader_epoch)
+        self.watchers = FetchWatchers(state)
+        self._reader = PartitionReader(state)
+        self._appender = PartitionAppender(state, self.watchers)
+        self._queue = AppendQueue(state, self._appender)
+        self.append = self._queue.append
+        self.read = self._reader.read
         self.is_internal = opened.topic in INTERNAL_TOPICS
-        self._held: deque[HeldAppend] = deque()
-        self._unsynced = Unsynced()
-        self._rolling = False
-        self._closed: KafkaError | None = None
-        # Clients are told the new epoch from now on, so it has to have a beginning before its first record.
+        # Clients learn the new epoch from now on, so it needs a start offset before its first record.
         opened.leader_epochs.assign(leader_epoch, opened.log_end_offset)
 
     def __repr__(self) -> str:
-        return f"Partition({self.topic}-{self.index})"
+        return repr(self.state)
 
     @property
     def topic(self) -> str:
         """The topic's name."""
-        return self.log.topic
+        return self.state.log.topic
 
     @property
     def index(self) -> int:
         """The partition's number in its topic."""
-        return self.log.partition
+        return self.state.log.partition
+
+    @property
+    def log(self) -> Log:
+        """The partition's log; another one after a move."""
+        return self.state.log
+
+    @property
+    def disk(self) -> Disk:
+        """The thread that waits for the log's disk."""
+        return self.state.disk
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch in which this broker leads the partition."""
+        return self.state.leader_epoch
+
+    @property
+    def high_watermark(self) -> OffsetPosition:
+        """The end of what consumers may see."""
+        return self.state.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what read_committed consumers may see: every transaction before it has ended."""
+        return self.state.stable_position().offset
+
+    @property
+    def closed(self) -> bool:
+        """Whether the partition was deleted or its log directory failed."""
+        return self.state.refusal is not None
 
     # Appending
 
-    def append(
-        self,
-        records: Buffer | CheckedBatch,
-        now_ms: int,
-        *,
-        from_client: bool = True,
-        guard: Guard | None = None,
-    ) -> Appended:
-        """Append one batch as leader, now if possible. One that is not checked yet is to be one that does not take long.
-
-        One that begins a transaction comes with its `guard`. Raises KafkaError for a batch that is refused at once; a later
-        refusal fails the Deferred.
-        """
-        if from_client:
-            self._take_room(records)
-        return self._append(records, now_ms, from_client, guard)
-
-    def _take_room(self, records: Buffer | CheckedBatch) -> None:
-        try:
-            self._space.take(len(records))
-        except KafkaError:
-            note_refused(self.log, records)
-            raise
-
     def append_marker(self, marker: Marker, now_ms: int) -> Appended:
-        """Append the end of a transaction, behind what is in line.
-
-        Raises, or fails with, KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or KAFKA_STORAGE_ERROR.
-        """
-        return self._append(marker, now_ms, False, None)
+        """See AppendQueue.append_marker."""
+        return self._queue.append_marker(marker, now_ms)
 
     def guard(self, producer_id: int, epoch: int, sequence: int, *, begins_at_zero: bool) -> Guard | None:
-        """What a transactional batch has to come with, once the coordinator has vouched for its transaction (KIP-890).
+        """Return the guard that a transactional batch must carry once its coordinator vouched for the transaction (KIP-890).
 
-        None when its transaction is open here already. ``begins_at_zero``: the producer's client has a new epoch for each
+        None when the transaction is open here already. ``begins_at_zero``: the producer's client takes a new epoch for each
         transaction. Raises KafkaError INVALID_PRODUCER_EPOCH.
         """
-        return self.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
-
-    def _append(
-        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
-    ) -> Appended:
-        if not self._rolling:
-            try:
-                return self._append_now(what, now_ms, from_client, guard)
-            except RollNeededError:
-                pass
-        held = HeldAppend(what, now_ms, from_client, guard)
-        self._held.append(held)
-        self.roll()
-        return held.result
+        return self.state.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
 
     @property
-    def is_in_line(self) -> bool:
-        """Whether appends wait in line; what waits otherwise has its place in the log and is only to be synced."""
-        return self._rolling
+    def holds_appends(self) -> bool:
+        """Whether appends wait in line; an append that waits otherwise is in the log and only not synced yet."""
+        return self._queue.is_holding
 
     @property
     def waits_long(self) -> bool:
         """Whether the disk that appends wait for has been busy for longer than usual."""
-        return self._home.commit.is_slow
-
-    def _append_now(
-        self, what: Buffer | CheckedBatch | Marker, now_ms: int, from_client: bool, guard: Guard | None
-    ) -> Appended:
-        try:
-            if is_marker := isinstance(what, Marker):
-                size_bytes = MARKER_BYTES
-                result = self.log.append_marker(what, leader_epoch=self.leader_epoch, now_ms=now_ms)
-            else:
-                size_bytes = len(what)
-                result = self.log.append(
-                    what, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client, guard=guard
-                )
-        except KafkaError as problem:
-            if problem.code is ErrorCode.KAFKA_STORAGE_ERROR:
-                note_refused(self.log, what)
-            self._check_failure(problem)
-            raise
-        if self._waits_for_sync or result.end.offset - self.log.recovery_point >= self.log.config.flush_messages:
-            return self._after_sync(result, size_bytes)
-        self.high_watermark = result.end
-        if is_marker:
-            self._settle()
-        if self.watchers or self.stable_watchers:
-            self._tell_watchers(size_bytes)
-        return result
-
-    def _settle(self) -> None:
-        """Transactions whose markers consumers may see are open no longer."""
-        self.log.producer_state.open.settle(self.high_watermark.offset)
-
-    def _after_sync(self, result: AppendResult, size_bytes: int) -> Appended:
-        """Let a batch wait for the next round; so must all behind it, for the high watermark waits too."""
-        # Behind a start, or flush.messages that were more before, what consumers see need not be on the disk.
-        if result.duplicate and result.last_offset < min(self.high_watermark.offset, self.log.recovery_point):
-            return result
-        self._waits_for_sync = True
-        self._home.commit.join(self)
-        return self._unsynced.add(result, 0 if result.duplicate else size_bytes)
-
-    def synced(self, end: OffsetPosition) -> None:
-        """Everything before *end* is on the disk: consumers may see it, and who waits for it is answered."""
-        self._raise_high_watermark(end)
-        done = self._unsynced.take(end.offset)
-        self._waits_for_sync = self._home.commit.always or bool(self._unsynced)
-        if done:
-            self._tell_watchers(sum(each.size_bytes for each in done))
-        for each in done:
-            each.answer.callback(each.result)
-
-    def _raise_high_watermark(self, end: OffsetPosition) -> None:
-        if end.offset >= self.high_watermark.offset:
-            active = self.log.segments.active
-            # Where one segment ends the next begins: it is named by the one that is going to be read.
-            at_start = end.offset == active.base_offset
-            self.high_watermark = OffsetPosition(end.offset, active.base_offset, 0) if at_start else end
-            self._settle()
-
-    def disk_failed(self, failure: Failure) -> None:
-        """An operation of the disk thread failed; if the log can be used no more, its directory goes offline."""
-        assert failure.value is not None
-        if self._closed is None:
-            if not self._space.is_full:
-                log.error("%r: %s", self, failure.getErrorMessage())
-            self._check_failure(failure.value)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was deleted or its directory failed."""
-        return self._closed is not None
+        return self.state.host.commit.is_slow
 
     def roll(self) -> None:
-        """Start a new segment, unless one is being made; appends wait in line until it is there."""
-        if not self._rolling and not self.closed:
-            self._rolling = True
-            self._prepare()
-
-    def _prepare(self) -> None:
-        preparing = self.disk.run(self.log.prepare_segment, self.log.log_end_offset)
-        preparing.addCallback(self._rolled).addErrback(self._roll_failed)
-
-    def _rolled(self, segment: Segment) -> None:
-        if self.closed:
-            segment.unload()
-            return
-        sealed = self.log.roll(segment)
-        self._raise_high_watermark(self.high_watermark)
-        self.disk.run(self.log.seal, sealed).addErrback(self.disk_failed)
-        self._drain()
-
-    def _drain(self) -> None:
-        """Serve those in line until one of them needs a new segment of its own.
-
-        They learn of it only when the line is as it shall be: their next appends come from within the call.
-        """
-        settled: list[tuple[Deferred[AppendResult], Appended | KafkaError]] = []
-        while self._held:
-            first = self._held[0]
-            outcome: Appended | KafkaError
-            try:
-                outcome = self._append_now(first.what, first.now_ms, first.from_client, first.guard)
-            except RollNeededError:
-                break
-            except KafkaError as problem:
-                outcome = problem
-            if self.closed:
-                break  # the directory failed: all in line have been refused
-            self._held.popleft()
-            settled.append((first.result, outcome))
-        # Decided before anybody learns anything: an append from within those calls may start a segment itself.
-        self._rolling = more = bool(self._held)
-        for waiting, outcome in settled:
-            settle(waiting, outcome)
-        if more and not self.closed:
-            self._prepare()
-
-    # Moving
-
-    def pause(self) -> bool:
-        """Let appends wait in line until `resume`; False while they wait for a segment already."""
-        if self._rolling or self.closed:
-            return False
-        self._rolling = True
-        return True
-
-    def replace_log(self, moved: Log, home: Home) -> None:
-        """Go on with a copy of the log that holds the same, on another disk; appends are paused."""
-        moved.config = self.log.config
-        moved.advance_log_start_offset(self.log.log_start_offset)
-        self._home.commit.leave(self)
-        self.log = moved
-        self._live_in(home)
-        self.synced(moved.end_position())
-
-    def resume(self) -> None:
-        """Serve those in line."""
-        self._drain()
-
-    def _roll_failed(self, failure: Failure) -> None:
-        """The segment could not be made, or (a defect of ours) not be taken into use: nothing is known any more."""
-        self._rolling = False
-        if not isinstance(failure.value, KafkaError):
-            self.log.offline = True
-        self._refuse_held(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a new segment could not be made"))
-        self.disk_failed(failure)
-
-    def _refuse_held(self, refusal: KafkaError) -> None:
-        held, self._held = self._held, deque()
-        for append in held:
-            note_refused(self.log, append.what)
-            append.result.errback(refusal)
-
-    # Housekeeping
+        """Start a new segment, unless one is being made; appends wait in line until it is in use."""
+        self._queue.roll()
 
     def flush(self) -> Deferred[None]:
         """Put everything appended so far on the disk."""
         return self.disk.run(self.log.flush).addCallbacks(lambda _: None, self._flush_failed)
 
     def _flush_failed(self, failure: Failure) -> Failure:
-        self.disk_failed(failure)
+        self.state.report_disk_failure(failure)
         return failure
 
-    # Going away
+    def disk_failed(self, failure: Failure) -> None:
+        """Report a failed disk operation; if the log can no longer be used, its directory goes offline."""
+        self.state.report_disk_failure(failure)
+
+    # Reading
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """See PartitionReader.check_epoch."""
+        self._reader.check_epoch(current_leader_epoch)
+
+    def end_offset(self, *, committed: bool = False) -> int:
+        """See PartitionReader.end_offset."""
+        return self._reader.end_offset(committed=committed)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """See PartitionReader.end_of_epoch."""
+        return self._reader.end_of_epoch(epoch)
+
+    def read_nothing(self) -> PartitionRead:
+        """See PartitionReader.read_nothing."""
+        return self._reader.read_nothing()
+
+    def warm(self, offset: int, max_bytes: int = 0, *, committed: bool = False) -> Deferred[None]:
+        """See PartitionReader.warm."""
+        return self._reader.warm(offset, max_bytes, committed=committed)
+
+    def examine(self, offset: int) -> None:
+        """See PartitionReader.examine."""
+        self._reader.examine(offset)
+
+    def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
+        """See PartitionReader.find_timestamp."""
+        return self._reader.find_timestamp(timestamp, committed=committed)
+
+    def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
+        """See PartitionReader.find_max_timestamp."""
+        return self._reader.find_max_timestamp(committed=committed)
+
+    def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
+        """See PartitionReader.segment_starts."""
+        return self._reader.segment_starts(now_ms)
+
+    # Waiting fetches
+
+    def watch(self, watcher: FetchWatcher, *, committed: bool) -> None:
+        """See FetchWatchers.watch."""
+        self.watchers.watch(watcher, committed=committed)
+
+    def unwatch(self, watcher: FetchWatcher) -> None:
+        """See FetchWatchers.unwatch."""
+        self.watchers.unwatch(watcher)
+
+    def wake_fetches(self) -> None:
+        """See FetchWatchers.wake."""
+        self.watchers.wake()
+
+    # Moving and going away
+
+    def pause(self) -> bool:
+        """See AppendQueue.pause."""
+        return self._queue.pause()
+
+    def resume(self) -> None:
+        """See AppendQueue.resume."""
+        self._queue.resume()
+
+    def replace_log(self, moved: Log, host: PartitionHost) -> None:
+        """Continue with a copy of the log that holds the same, in another log directory; appends are paused."""
+        state = self.state
+        moved.config = state.log.config
+        moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
+        state.host.commit.leave(self._appender)
+        state.log, state.host = moved, host
+        self._appender.synced(moved.end_position())
 
     def close_to_clients(self, refusal: KafkaError) -> None:
-        """Refuse what waits, because the partition is deleted or its log directory failed."""
-        self._closed = refusal
-        self._home.commit.leave(self)
-        self._unsynced.refuse(refusal)
-        self._refuse_held(refusal)
-        self.wake_fetches()
+        """Refuse everything that waits: the partition was deleted or its log directory failed."""
+        self.state.refusal = refusal
+        self._appender.refuse(refusal)
+        self._queue.refuse(refusal)
+        self.watchers.wake()

@@ -1,24 +1,33 @@
-"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out."""
+"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out.
+
+The connection stops reading, and so lets the client wait, while any of these holds: too many requests are in flight, a request
+holds up the ones after it (its order is not settled yet), the client does not read its answers, or memory for frames is short.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release, release_regions
-from kafkacompat.server.receiving import Receiving
 from kafkacompat.timers import go_through, now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
-from kafkacompat.wire.frames import FrameReader
+from kafkacompat.wire.frames import FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
-    from kafkacompat.server.shared import Shared
-    from kafkacompat.server.transport import ReadAhead
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.server.frame_budget import FrameBudget
+    from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
+    from kafkacompat.timers import Clock
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +40,44 @@ MAX_TURN_SECONDS = 0.005
 MAX_UNSENT_BYTES = 1024 * 1024
 
 
-class KafkaConnection(Receiving):
-    """A Twisted protocol over the sans-IO `ServerConnection`."""
+@dataclass
+class ListenerServices:
+    """What the connections of one listener share.
 
-    def __init__(self, shared: Shared, read_ahead: ReadAhead) -> None:
-        super().__init__(shared)
+    ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
+    """
+
+    listener_name: str
+    dispatcher: Dispatcher
+    budget: FrameBudget
+    max_frame_bytes: int
+    clock: Clock
+    connections: set[KafkaConnection]
+    complain: Callable[[str, str], None]
+
+
+class KafkaConnection(Protocol):
+    """A Twisted protocol over the sans-IO `ServerConnection`; the frame budget counts the memory that it holds."""
+
+    transport: ZeroCopyTransport  # type: ignore[assignment]
+
+    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead) -> None:
+        self._shared = shared
         self._read_ahead = read_ahead
+        self._frames = FrameQueue(shared.max_frame_bytes)
         self._requests = ServerConnection(shared.dispatcher.handlers)
         self._pending: set[Deferred[Any]] = set()
+        self._in_flight_bytes = 0
         self._held_up = 0
         self._pumping = False
         self._turn_is_over = False
+        self._finishing = False
+        self._paused = False
+        self._short_of_memory = False
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
+        self.held_bytes = 0
+        self.last_received_ms = 0
 
     # What Twisted calls
 
@@ -57,11 +91,23 @@ class KafkaConnection(Receiving):
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
 
+    def dataReceived(self, data: bytes) -> None:
+        """Twisted: bytes came."""
+        self.last_received_ms = now_ms(self._shared.clock)
+        try:
+            has_frame = self._frames.receive(data)
+        except FrameError as problem:
+            self.cut_off(str(problem))
+            return
+        if has_frame:
+            self._pump()
+        else:
+            self._count_held()
+
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the client is gone; nothing that waits for it needs to go on."""
         self._shared.connections.discard(self)
-        self._drop_frames()
-        self._reader = FrameReader(self._shared.max_frame_bytes)
+        self._frames.drop_all()
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
@@ -69,12 +115,29 @@ class KafkaConnection(Receiving):
         # What goes on without the client holds its request until it is done.
         self._count_held()
 
+    # What the frame budget calls
+
+    @property
+    def is_receiving(self) -> bool:
+        """Whether the rest of a frame is expected."""
+        return self._frames.is_mid_frame and not self._paused
+
+    def pause_for_memory(self) -> None:
+        """Stop reading until `resume_for_memory`."""
+        self._short_of_memory = True
+        self._set_reading()
+
+    def resume_for_memory(self) -> None:
+        """Read on."""
+        self._short_of_memory = False
+        self._set_reading()
+
     # What the frame budget and the listener call
 
     def cut_off(self, reason: str) -> None:
         """Close at once, and say who and why in one line of the log."""
         self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
-        self._drop_frames()
+        self._frames.drop_waiting()
         self.transport.abortConnection()
 
     def idle_ms(self, now_ms: int) -> int:
@@ -98,7 +161,7 @@ class KafkaConnection(Receiving):
     def finish(self) -> None:
         """Close once what was asked is answered (the broker is stopping)."""
         self._finishing = True
-        self._drop_frames()
+        self._frames.drop_waiting()
         self._count_held()
         self._set_reading()
         self._close_when_done()
@@ -106,6 +169,21 @@ class KafkaConnection(Receiving):
     def _close_when_done(self) -> None:
         if self._finishing and not self._requests.in_flight:
             self.transport.loseConnection()
+
+    def _count_held(self) -> None:
+        held = self._frames.held_bytes + self._in_flight_bytes
+        if held != self.held_bytes:
+            self._shared.budget.hold(self, held)
+
+    def _set_reading(self) -> None:
+        pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing
+        if pause == self._paused or not self.transport.connected:
+            return
+        self._paused = pause
+        if pause:
+            self.transport.pauseProducing()
+        else:
+            self.transport.resumeProducing()
 
     # The way of a request
 
@@ -137,9 +215,7 @@ class KafkaConnection(Receiving):
                 self._send_ready()
                 if not self._may_start():
                     return
-            frame = self._frames.popleft()
-            self._queued_bytes -= len(frame)
-            self._start(frame)
+            self._start(self._frames.take())
             if clock.seconds() >= turn_ends:
                 break
         self._send_ready()
@@ -154,7 +230,7 @@ class KafkaConnection(Receiving):
 
     def _may_start(self) -> bool:
         return (
-            bool(self._frames)
+            bool(self._frames.waiting)
             and not self._turn_is_over
             and not self._held_up
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS

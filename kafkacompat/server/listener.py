@@ -11,10 +11,10 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.bind_advice import explain_bind_failure
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.shared import Shared
 from kafkacompat.server.transport import ReadAhead, zero_copy_port
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Complaints:
 class KafkaFactory(ServerFactory):
     """Builds the connections of one listener."""
 
-    def __init__(self, shared: Shared, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
+    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
         self.shared = shared
         self._read_ahead = read_ahead
         self._turn_away = turn_away
@@ -119,7 +119,7 @@ class Server:
 
         Raises ListenError, one sentence, when the address cannot be had.
         """
-        shared = Shared(
+        shared = ListenerServices(
             listener_name,
             dispatcher or self._dispatcher,
             self.budget,
@@ -133,11 +133,8 @@ class Server:
         try:
             listening.startListening()
         except CannotListenError as problem:
-            where = f"{host or '0.0.0.0'}:{port}"
-            raise ListenError(
-                f"cannot listen on {where} for {listener_name}: {problem.socketError.strerror}; "
-                "stop what uses it, or choose another port in listeners"
-            ) from None
+            reason = explain_bind_failure(host, port, problem.socketError)
+            raise ListenError(f"listener {listener_name}: {reason}") from None
         self._ports[listener_name] = listening
         return int(listening.getHost().port)
 

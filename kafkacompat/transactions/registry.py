@@ -1,29 +1,30 @@
-"""Which transactional ids are here, and in which partition of the transactions topic each is kept."""
+"""The transactional ids of a coordinator, and the shards that they are in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import CoordinatorLog
-from kafkacompat.coordination.shard import Shard, Shards
+from kafkacompat.coordination.memory_budget import MemoryBudget
+from kafkacompat.coordination.registry import Registry
+from kafkacompat.coordination.shard import Shard
 from kafkacompat.transactions.state import TransactionState
 from kafkacompat.transactions.transaction import Transaction
-from kafkacompat.wire.errors import ErrorCode
 
 ID_BYTES = 600
 PARTITION_BYTES = 200
-"""What a transactional id takes, about, and each partition of its transaction."""
+"""About how many bytes of memory a transactional id takes, and each partition of its transaction."""
 
-MOST_WAITING = 100
-"""So many requests wait for one transactional id: each looks again when a change is there."""
+MAX_WAITING = 100
+"""Maximum requests that wait for one transactional id: all of them run again after each change."""
 
 
 class TransactionalId:
-    """One transactional id: ``current`` is what the log says, ``pending`` the state that it is about to be in.
+    """One transactional id. ``current`` is its state in the log, ``pending`` the state that a change under way leads to.
 
-    ``waiting`` are told when nothing is pending any more.
+    ``waiting`` has the requests that wait until no change is under way.
     """
 
     __slots__ = ("current", "name", "pending", "shard", "waiting")
@@ -37,79 +38,65 @@ class TransactionalId:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it takes, about."""
+        """About how much memory it takes."""
         return ID_BYTES + len(self.name) + PARTITION_BYTES * len(self.current.partitions)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a change is on its way."""
+        """Whether a change is under way."""
         return self.pending is not None
 
     def wait(self) -> Deferred[None] | None:
-        """Fires when no change is on its way any more, or this broker coordinates the id no longer.
+        """Wait until no change is under way, or until this broker no longer coordinates the id.
 
-        None where too many wait already.
+        Returns None if `MAX_WAITING` requests wait already.
         """
         if self.waiting is None:
             self.waiting = []
-        if len(self.waiting) == MOST_WAITING:
+        if len(self.waiting) == MAX_WAITING:
             return None
         settled: Deferred[None] = Deferred()
         self.waiting.append(settled)
         return settled
 
     def settle(self) -> None:
-        """Nothing is pending."""
+        """End the change under way, and let the waiting requests go on."""
         self.pending = None
         waiting, self.waiting = self.waiting, None
-        for each in waiting or ():
-            each.callback(None)
+        for deferred in waiting or ():
+            deferred.callback(None)
 
 
-class Registry(Shards):
-    """All transactional ids by name, and the shards they live in; ``most_bytes`` are for all of them together."""
+class TransactionalIdRegistry(Registry[TransactionalId]):
+    """All transactional ids; together they take at most the memory of ``budget``."""
 
-    def __init__(self, log: CoordinatorLog, most_bytes: int) -> None:
+    def __init__(self, log: CoordinatorLog, budget: MemoryBudget) -> None:
         super().__init__(log)
-        self.ids: dict[str, TransactionalId] = {}
-        self._most_bytes = most_bytes
-        self._used_bytes = 0
+        self.budget = budget
 
-    def find(self, name: str) -> TransactionalId | ErrorCode:
-        """The transactional id; NONE when there is no such; else why it is not known whether there is."""
-        return self.ids.get(name) or self.check(name)
+    def is_current(self, transactional_id: TransactionalId) -> bool:
+        """Return whether *transactional_id* is still the one of its name."""
+        return self.by_id.get(transactional_id.name) is transactional_id
 
-    def of_shard(self, shard: Shard) -> Iterator[TransactionalId]:
-        """The transactional ids kept in one partition."""
-        return (each for each in list(self.ids.values()) if each.shard is shard)
-
-    def is_current(self, each: TransactionalId) -> bool:
-        """Whether *each* is still the transactional id of its name here."""
-        return self.ids.get(each.name) is each
-
-    def has_room(self, size_bytes: int) -> bool:
-        """Whether so much more may be remembered."""
-        return self._used_bytes + size_bytes <= self._most_bytes
-
-    def remember(self, each: TransactionalId) -> None:
-        """Know one that was not known before."""
-        self.ids[each.name] = each
-        self._used_bytes += each.size_bytes
+    def remember(self, transactional_id: TransactionalId) -> None:
+        """Add an id that is new."""
+        self.by_id[transactional_id.name] = transactional_id
+        self.budget.used_bytes += transactional_id.size_bytes
 
     def take_over(self, ids: Mapping[str, TransactionalId], size_bytes: int) -> None:
-        """Know all of these, which take so much memory together."""
-        self.ids.update(ids)
-        self._used_bytes += size_bytes
+        """Add ids that were loaded; together they take *size_bytes* of memory."""
+        self.by_id.update(ids)
+        self.budget.used_bytes += size_bytes
 
-    def change(self, each: TransactionalId, new: Transaction) -> None:
-        """Let the log say *new* of a transactional id."""
-        self._used_bytes -= each.size_bytes
-        each.current = new
-        self._used_bytes += each.size_bytes
+    def change(self, transactional_id: TransactionalId, new: Transaction) -> None:
+        """Make *new* the current state of a transactional id: it is in the log."""
+        self.budget.used_bytes -= transactional_id.size_bytes
+        transactional_id.current = new
+        self.budget.used_bytes += transactional_id.size_bytes
 
-    def forget(self, each: TransactionalId) -> None:
-        """Know it no longer."""
-        if self.is_current(each):
-            self._used_bytes -= each.size_bytes
-            del self.ids[each.name]
-        each.settle()
+    def forget(self, transactional_id: TransactionalId) -> None:
+        """Remove an id, and let the requests that wait for it look again."""
+        if self.is_current(transactional_id):
+            self.budget.used_bytes -= transactional_id.size_bytes
+            del self.by_id[transactional_id.name]
+        transactional_id.settle()

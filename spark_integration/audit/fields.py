@@ -1,74 +1,39 @@
-"""Where an audit finds a record's producer, sequence and event time."""
+"""The producer, sequence and event time of a record, as columns."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
-from spark_integration.casts import try_cast
-from spark_integration.errors import PipelineError
+from spark_integration.audit.settings import HEADER, TIME_UNITS_MS, AuditFields
+from spark_integration.topics.casts import try_cast
 
-# How many milliseconds a number of that unit is.
-UNITS: Mapping[str, float] = {"s": 1000.0, "ms": 1.0, "us": 0.001, "ns": 0.000001}
-# What is farther from 1970 is no time; differences of times fit into a bigint.
+# Numbers farther from 1970 are no times: differences of times fit into a bigint.
 LATEST_MS = float(2**62)
-HEADER = "header:"
-HOW = "give $.path (JSON in the value), key, key:$.path or header:NAME"
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Where they are, each ``$.path`` (JSON in the value), ``key``, ``key:$.path`` or ``header:NAME``.
-
-    Without a sequence nothing is said of gaps, duplicates and inversions; without a producer all records of a topic
-    count as one producer's. An event time is a number of *event_time_unit* since 1970, or ISO 8601; without one it is
-    the record's own CreateTime. *first_sequence* is what every producer begins with, where that is known.
-    """
-
-    producer: str | None = None
-    sequence: str | None = None
-    event_time: str | None = None
-    event_time_unit: str = "ms"
-    first_sequence: int | None = None
-
-    def __post_init__(self) -> None:
-        for place in (self.producer, self.sequence, self.event_time):
-            if place is not None:
-                check_place(place)
-        if self.event_time_unit not in UNITS:
-            raise PipelineError(f"{self.event_time_unit!r} is no unit of time: give one of {', '.join(UNITS)}")
-
-    def columns(self) -> dict[str, Column]:
-        """Return the columns `producer`, `sequence` and `event_ms`, out of `key`, `value`, `headers`, `timestamp`."""
-        producer = text_at(self.producer) if self.producer else sql.lit("")
-        return {
-            "producer": producer,
-            "sequence": try_cast(text_at(self.sequence), "bigint") if self.sequence else sql.lit(None).cast("bigint"),
-            "event_ms": self._event_ms(),
-        }
-
-    def _event_ms(self) -> Column:
-        if self.event_time is None:
-            return sql.when(sql.col("timestampType") == 0, sql.unix_millis("timestamp"))
-        text = text_at(self.event_time)
-        number = sql.round(try_cast(text, "double") * UNITS[self.event_time_unit])
-        # NaN is greater than all numbers.
-        is_time = sql.abs(number) <= LATEST_MS
-        return sql.coalesce(sql.when(is_time, number.cast("bigint")), sql.unix_millis(try_cast(text, "timestamp")))
+def field_columns(fields: AuditFields) -> dict[str, Column]:
+    """Return the columns `producer`, `sequence` and `event_ms`, made of `key`, `value`, `headers` and `timestamp`."""
+    no_sequence = sql.lit(None).cast("bigint")
+    return {
+        "producer": text_at(fields.producer) if fields.producer else sql.lit(""),
+        "sequence": try_cast(text_at(fields.sequence), "bigint") if fields.sequence else no_sequence,
+        "event_ms": _event_ms(fields),
+    }
 
 
-def check_place(place: str) -> None:
-    """Refuse what names no place in a record; raises PipelineError."""
-    path = place.removeprefix("key:")
-    if place != "key" and not path.startswith("$") and not (path.startswith(HEADER) and len(path) > len(HEADER)):
-        raise PipelineError(f"{place!r} is no place in a record: {HOW}")
+def _event_ms(fields: AuditFields) -> Column:
+    if fields.event_time is None:
+        return sql.when(sql.col("timestampType") == 0, sql.unix_millis("timestamp"))
+    text = text_at(fields.event_time)
+    number = sql.round(try_cast(text, "double") * TIME_UNITS_MS[fields.event_time_unit])
+    # NaN is greater than all numbers.
+    is_time = sql.abs(number) <= LATEST_MS
+    return sql.coalesce(sql.when(is_time, number.cast("bigint")), sql.unix_millis(try_cast(text, "timestamp")))
 
 
 def text_at(place: str) -> Column:
-    """Return the text at a place of the record; null where there is none."""
+    """Return the text at a place of the record; null if the record has none there."""
     if place == "key":
         return sql.col("key").cast("string")
     if place.startswith(HEADER):

@@ -1,35 +1,29 @@
-"""What a rollup measures: a small table of aggregates that take any number of events in any order."""
+"""The measures of a rollup: a small table of aggregates over any number of events in any order. Imports no pyspark."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyspark.sql import Column
-from pyspark.sql import functions as sql
-
-from spark_integration.casts import try_cast
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.paths import Path, column_name, path_of
-
-MAX_DOUBLE = 1.7976931348623157e308
+from spark_integration.rollup.paths import Path, column_name, parse_path
 
 
-class Function(NamedTuple):
-    """An aggregate, and whether it takes numbers; one that does not takes any value, as text."""
+class Aggregate(NamedTuple):
+    """An aggregate: its function in pyspark.sql.functions, and whether it reads values as numbers or as text."""
 
-    aggregate: Callable[[Column], Column]
+    function: str
     of_numbers: bool
 
 
-FUNCTIONS: Mapping[str, Function] = {
-    "count": Function(sql.count, False),
-    "sum": Function(sql.sum, True),
-    "min": Function(sql.min, True),
-    "max": Function(sql.max, True),
-    "avg": Function(sql.avg, True),
-    "approx_distinct": Function(sql.approx_count_distinct, False),
+AGGREGATES: Mapping[str, Aggregate] = {
+    "count": Aggregate("count", False),
+    "sum": Aggregate("sum", True),
+    "min": Aggregate("min", True),
+    "max": Aggregate("max", True),
+    "avg": Aggregate("avg", True),
+    "approx_distinct": Aggregate("approx_count_distinct", False),
 }
 _MEASURE = re.compile(r"(\w+)\s*(?:\(\s*([^()]+?)\s*\))?(?:\s+as\s+(\w+))?")
 
@@ -38,41 +32,27 @@ class Measure(NamedTuple):
     """One column of the result; without a path it counts events."""
 
     name: str
-    function: str
+    aggregate: str
     path: Path | None
 
-    def column(self, value: Callable[[Path], Column]) -> Column:
-        """Return the aggregate over what *value* finds at the path."""
-        function = FUNCTIONS[self.function]
-        if self.path is None:
-            return sql.count("*").alias(self.name)
-        found = number(value(self.path)) if function.of_numbers else value(self.path)
-        return function.aggregate(found).alias(self.name)
+
+def parse_measures(text: str) -> list[Measure]:
+    """Parse ``sum(amount),count,max(a.b) as highest``; raises PipelineError for an aggregate that is not in the table."""
+    return [_parse_measure(word.strip()) for word in text.split(",")]
 
 
-def number(text: Column) -> Column:
-    """Read a number; null where there is none, and for those that are not finite, of which one would spoil a sum."""
-    read = try_cast(text, "double")
-    return sql.when(read.between(-MAX_DOUBLE, MAX_DOUBLE), read)
-
-
-def measures_of(text: str) -> list[Measure]:
-    """Read ``sum(amount),count,max(a.b) as highest``; raises PipelineError for what the table does not have."""
-    return [_measure(word.strip()) for word in text.split(",")]
-
-
-def _measure(word: str) -> Measure:
-    found = _MEASURE.fullmatch(word)
-    function = found[1] if found else word
-    if found is None or function not in FUNCTIONS:
+def _parse_measure(word: str) -> Measure:
+    match = _MEASURE.fullmatch(word)
+    aggregate = match[1] if match else word
+    if match is None or aggregate not in AGGREGATES:
         raise PipelineError(
-            f"{word!r} is no measure: take {', '.join(FUNCTIONS)}, like sum(amount) or sum(amount) as total"
+            f"{word!r} is no measure: take {', '.join(AGGREGATES)}, like sum(amount) or sum(amount) as total"
         )
-    if found[2] is None and function != "count":
-        raise PipelineError(f"{word!r} does not say of what: write {function}(FIELD)")
-    path = path_of(found[2]) if found[2] else None
-    return Measure(found[3] or _default_name(function, path), function, path)
+    if match[2] is None and aggregate != "count":
+        raise PipelineError(f"{word!r} does not name its field: write {aggregate}(FIELD)")
+    path = parse_path(match[2]) if match[2] else None
+    return Measure(match[3] or _default_name(aggregate, path), aggregate, path)
 
 
-def _default_name(function: str, path: Path | None) -> str:
-    return function if path is None else f"{function}_{column_name(path)}"
+def _default_name(aggregate: str, path: Path | None) -> str:
+    return aggregate if path is None else f"{aggregate}_{column_name(path)}"

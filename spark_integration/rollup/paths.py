@@ -1,4 +1,4 @@
-"""Fields of a JSON value by their paths: ``amount``, ``user.id`` or ``$.user.id``."""
+"""Fields of a JSON value by their paths: ``amount``, ``user.id`` or ``$.user.id``. Imports no pyspark."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import re
 from collections.abc import Iterable
 from itertools import product
 
-from pyspark.sql.types import StringType, StructField, StructType
-
 from spark_integration.errors import PipelineError
 
 Path = tuple[str, ...]
-# Where Spark puts what is no JSON object.
-CORRUPT = "_corrupt_record"
 
 
-def path_of(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Split a path into names; raises PipelineError."""
     names = tuple(text.strip().removeprefix("$.").split("."))
     if not all(re.fullmatch(r"[^\s\[\]$*][^\[\]$*]*", name) for name in names):
@@ -24,21 +20,13 @@ def path_of(text: str) -> Path:
 
 
 def column_name(path: Path) -> str:
-    """Return a name that every table format takes."""
+    """Return a name for the path that every table format accepts."""
     return re.sub(r"\W", "_", "_".join(path))
 
 
-def schema_of(paths: Iterable[Path]) -> StructType:
-    """Return the schema in which Spark reads just these fields, each as text; raises PipelineError."""
+def check_paths(paths: Iterable[Path]) -> None:
+    """Raise PipelineError if one path is a value, and another one leads to a field within it."""
     wanted = sorted(set(paths))
     for path, longer in product(wanted, wanted):
         if path != longer and path == longer[: len(path)]:
-            raise PipelineError(f"{'.'.join(path)} is asked for as a value, and {'.'.join(longer)} within it: give one")
-    return StructType([*_fields(wanted), StructField(CORRUPT, StringType())])
-
-
-def _fields(paths: Iterable[Path]) -> list[StructField]:
-    below: dict[str, list[Path]] = {}
-    for name, *rest in paths:
-        below.setdefault(name, []).extend([tuple(rest)] if rest else [])
-    return [StructField(name, StructType(_fields(rest)) if rest else StringType()) for name, rest in below.items()]
+            raise PipelineError(f"{'.'.join(path)} is used as a value, and {'.'.join(longer)} within it: give one")

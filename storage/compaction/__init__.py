@@ -6,7 +6,7 @@ worker process, over files. `cleanable` tells, without reading anything, what of
 Rules: KIP-58 (lag), KIP-354 (longest lag), KIP-534 (tombstones), KIP-98 (transactions, producers).
 """
 
-from kafkacompat.storage.compaction.batches import CorruptBatchError
+from kafkacompat.storage.compaction.checked_batches import CorruptBatchError
 from kafkacompat.storage.compaction.cleanable import Cleanable, cleanable
 from kafkacompat.storage.compaction.cleaner import Step, compact
 from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress

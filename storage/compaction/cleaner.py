@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from kafkacompat.storage.compaction.batches import CorruptBatchError, checked_batches
+from kafkacompat.storage.compaction.checked_batches import CorruptBatchError, checked_batches
 from kafkacompat.storage.compaction.filter import BatchFilter
 from kafkacompat.storage.compaction.grouping import groups
 from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress, Source
 from kafkacompat.storage.compaction.offset_map import OffsetMap
-from kafkacompat.storage.compaction.transactions import Transactions
+from kafkacompat.storage.compaction.transaction_tracking import Transactions
 from kafkacompat.storage.compaction.writer import SegmentWriter
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
@@ -167,4 +167,4 @@ class _Cleaning:
         if changed:
             yield CleanedSegment(group[0].base_offset, tuple(each.base_offset for each in group))
         else:
-            writer.segment.remove_files()
+            writer.segment.files.remove()

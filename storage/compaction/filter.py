@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.compaction.offset_map import OffsetMap
-from kafkacompat.storage.compaction.transactions import Transactions
+from kafkacompat.storage.compaction.transaction_tracking import Transactions
 from kafkacompat.storage.intake.validation import codec_levels
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.producers.producer import ENTRY
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import (

@@ -54,8 +54,8 @@ class SegmentWriter:
         segment.finish()
         self._log.sync()
         segment.write_indexes()
-        write_aborted(self._files, segment.path(TXN_INDEX_SUFFIX), aborted)
-        self._files.set_modified_ms(segment.path(LOG_SUFFIX), modified_ms)
+        write_aborted(self._files, segment.files.path(TXN_INDEX_SUFFIX), aborted)
+        self._files.set_modified_ms(segment.files.path(LOG_SUFFIX), modified_ms)
         self._files.sync_directory(self._directory)
 
     def close(self) -> None:

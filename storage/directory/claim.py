@@ -12,6 +12,7 @@ from kafkacompat.storage.directory.meta_properties import (
     write_meta_properties,
 )
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files, Lock
+from kafkacompat.storage.files.os_errors import describe_error
 
 LOCK = ".lock"
 
@@ -26,7 +27,7 @@ def take(files: Files, path: str) -> Lock:
         raise LogDirectoryError(detail) from error
     except OSError as error:
         raise LogDirectoryError(
-            f"log directory {path} cannot be used ({error}); set log.dirs to another one"
+            f"log directory {path} cannot be used ({describe_error(error)}); set log.dirs to another one"
         ) from error
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.log.partition_folders import log_path, segment_bases
+from kafkacompat.storage.segment.segment_files import log_path, segment_bases
 from kafkacompat.storage.segment.walk import Bounds, walk
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import Record, read_records

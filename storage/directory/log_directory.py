@@ -13,25 +13,25 @@ from collections.abc import Iterable, Mapping
 from kafkacompat.storage.directory.checkpoints import DirectoryCheckpoints
 from kafkacompat.storage.directory.claim import claim, take
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
-from kafkacompat.storage.directory.stored_partitions import StoredPartition, stored_partitions, topic_id_of
-from kafkacompat.storage.files.checkpoints import replace_file
-from kafkacompat.storage.files.filesystem import DiskUsage, Files, Lock
-from kafkacompat.storage.log.copy import LogCopy
-from kafkacompat.storage.log.legacy_segments import convert_legacy
-from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.log.partition_folders import (
+from kafkacompat.storage.directory.partition_folders import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
     copies,
-    has_segment_files,
-    last_segment,
     put_aside,
     random_ending,
     remove_deleted,
 )
+from kafkacompat.storage.directory.stored_partitions import StoredPartition, stored_partitions, topic_id_of
+from kafkacompat.storage.files.checkpoints import replace_file
+from kafkacompat.storage.files.filesystem import DiskUsage, Files, Lock
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.storage.log.copy import LogCopy
+from kafkacompat.storage.log.legacy_segments import convert_legacy
+from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.segment_files import has_segment_files, last_segment
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -93,7 +93,7 @@ class LogDirectory:
         except OSError as error:
             lock.release()
             raise LogDirectoryError(
-                f"log directory {path} cannot be written ({error}); make room or repair it"
+                f"log directory {path} cannot be written ({describe_error(error)}); make room or repair it"
             ) from error
         except BaseException:
             lock.release()
@@ -130,7 +130,9 @@ class LogDirectory:
         try:
             log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms)
         except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {describe_error(error)}"
+            ) from error
         self._unopened.discard(name)
         return log
 
@@ -167,7 +169,7 @@ class LogDirectory:
             self.save_cleaner_offset(log)
         if stored_id == ZERO_UUID and name not in self.checkpoints.recovery_points:
             # It was new when the process that made it ended; older Kafkas too wrote checkpoints of all that they had.
-            log.note_new()
+            log.maintenance.note_new()
         return log
 
     def delete_log(self, log: Log) -> None:
@@ -277,7 +279,7 @@ class LogDirectory:
                 if not log.offline:
                     log.close()
             self.checkpoint(logs)
-            if all(log.closed for log in logs) and not self._unopened:
+            if all(log.state.closed for log in logs) and not self._unopened:
                 replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
         finally:
             self._lock.release()

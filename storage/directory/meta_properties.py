@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.primitives import parse_uuid, uuid_text
 
 FILE_NAME = "meta.properties"
 
 _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
+_REQUIRED = {"0": (), "1": ("node.id", "cluster.id")}
 
 
 class LogDirectoryError(Exception):
@@ -33,12 +35,23 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     path = os.path.join(directory, FILE_NAME)
     if not files.exists(path):
         return None
-    fields = _properties(files.read(path).decode("utf-8", "replace"))
+    try:
+        fields = _properties(files.read(path).decode("utf-8", "replace"))
+    except OSError as error:
+        detail = f"{path} cannot be read ({describe_error(error)}); repair that or use another log directory"
+        raise LogDirectoryError(detail) from error
     if not fields:
         raise LogDirectoryError(f"{path} is empty, as half a copy is; restore it or use another log directory")
+    if "version" not in fields and "broker.id" not in fields:
+        # Taken for a file of version 0 it would be overwritten, and it may be somebody else's.
+        detail = f"{path} is no file of a Kafka log directory (it names no version and no broker); move it away"
+        raise LogDirectoryError(f"{detail} or use another log directory")
     version = fields.get("version", "0")
     if version not in _NODE_ID_KEYS:
         raise LogDirectoryError(f"{path} has version {version}, but only 0 and 1 are known; use another log directory")
+    missing = [name for name in _REQUIRED[version] if name not in fields]
+    if missing:
+        raise LogDirectoryError(f"{path} has no {missing[0]}; restore it or use another log directory")
     try:
         return MetaProperties(
             int(fields[_NODE_ID_KEYS[version]]) if _NODE_ID_KEYS[version] in fields else None,

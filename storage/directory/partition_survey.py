@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
-from kafkacompat.storage.log.partition_folders import log_path, segment_bases
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots
-from kafkacompat.storage.producers.state import Producer
 from kafkacompat.storage.segment.lookup import scan_headers
+from kafkacompat.storage.segment.segment_files import log_path, segment_bases
 from kafkacompat.wire.record_batch import MAGIC_V2
 
 MADE_UP = 1 << 62

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from kafkacompat.storage.directory.cluster_metadata import FOLDER
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
+from kafkacompat.storage.directory.partition_folders import partition_of
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.log.partition_folders import partition_of
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 
 

@@ -11,7 +11,7 @@ import os
 from kafkacompat.storage.directory.cluster_metadata import FOLDER
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines, write_lines
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.log.partition_folders import last_segment
+from kafkacompat.storage.segment.segment_files import last_segment
 
 FILE_NAME = "kafkacompat-takeover"
 

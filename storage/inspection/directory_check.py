@@ -17,19 +17,13 @@ from kafkacompat.storage.directory.claim import LOCK
 from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError, read_meta_properties
+from kafkacompat.storage.directory.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, partition_of
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_offsets
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report, Unreadable
 from kafkacompat.storage.inspection.partition_check import CheckedPartition, Circumstances, check_partition
-from kafkacompat.storage.log.partition_folders import (
-    DELETE_SUFFIX,
-    FUTURE_SUFFIX,
-    STRAY_SUFFIX,
-    partition_of,
-    segment_bases,
-)
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, segment_bases
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 from kafkacompat.wire.primitives import ZERO_UUID
 

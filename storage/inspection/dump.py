@@ -18,7 +18,6 @@ from kafkacompat.storage.inspection.index_rows import (
 from kafkacompat.storage.inspection.log_rows import log_rows
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
 from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
-from kafkacompat.storage.log.partition_folders import log_path
 from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.segment.segment_files import (
@@ -28,6 +27,7 @@ from kafkacompat.storage.segment.segment_files import (
     REMOVED_SUFFIX,
     SWAP_SUFFIX,
     TXN_INDEX_SUFFIX,
+    log_path,
 )
 
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.files.filesystem import File
 from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem, text
-from kafkacompat.storage.producers.state import sequence_after
+from kafkacompat.storage.producers.producer import sequence_after
 from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
 from kafkacompat.wire.batch_header import DELETE_HORIZON, LOG_APPEND_TIME
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, Codec

@@ -12,12 +12,18 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.epoch_check import check_epochs
 from kafkacompat.storage.inspection.findings import Finding, Progress, Report
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
-from kafkacompat.storage.log.partition_folders import log_path, segment_bases
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET
-from kafkacompat.storage.segment.segment_files import ALL_SUFFIXES, CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
+from kafkacompat.storage.segment.segment_files import (
+    ALL_SUFFIXES,
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    SWAP_SUFFIX,
+    log_path,
+    segment_bases,
+)
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kafkacompat.storage.directory.checkpoints import LOG_START_OFFSETS
 from kafkacompat.storage.directory.claim import LOCK
 from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.directory.partition_folders import partition_of
 from kafkacompat.storage.files.checkpoints import (
     TEMPORARY_SUFFIX,
     CorruptCheckpointError,
@@ -27,10 +28,9 @@ from kafkacompat.storage.inspection.partition_check import CheckedPartition
 from kafkacompat.storage.inspection.segment_check import CheckedSegment
 from kafkacompat.storage.log.leader_epochs import FILE_NAME as EPOCHS
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
-from kafkacompat.storage.log.partition_folders import partition_of
 from kafkacompat.storage.producers.recovery import open_transactions
 from kafkacompat.storage.producers.snapshots import Snapshots
-from kafkacompat.storage.producers.transaction_replay import TransactionReplay, truncate_aborted
+from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET, REBUILD_INTERVAL_BYTES
 from kafkacompat.storage.segment.segment import Segment
@@ -42,7 +42,7 @@ from kafkacompat.storage.segment.segment_files import (
     TXN_INDEX_SUFFIX,
     removed_name,
 )
-from kafkacompat.storage.segment.transaction_index import write_aborted
+from kafkacompat.storage.segment.transaction_index import truncate_aborted, write_aborted
 from kafkacompat.storage.segment.walk import Bounds, walk
 
 _COPY_BYTES = 1 << 20

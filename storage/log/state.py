@@ -1,4 +1,4 @@
-"""What a log consists of, and what happens to it when the disk fails."""
+"""The state of one log, which the parts of the log share, and what happens to it when the disk fails."""
 
 from __future__ import annotations
 
@@ -7,26 +7,53 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkacompat.storage.files.filesystem import Files, SyncError
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.recovery import LoadedLog
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import Snapshots
-from kafkacompat.storage.segment.reader import OffsetPosition, RecentBatches
+from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-_PASSING_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+_TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
-def may_pass(error: OSError) -> bool:
-    """Whether what failed may be tried again: a full disk may have room again, and files may be closed.
+def is_transient(error: OSError) -> bool:
+    """Whether the failed operation may be retried: a full disk can get room again, and open files can be closed.
 
-    After any other error there is no telling, and a failed sync is final whatever its reason.
+    Any other error may have lost data, and a failed sync is final whatever its reason.
     """
-    return error.errno in _PASSING_ERRORS and not isinstance(error, SyncError)
+    return error.errno in _TRANSIENT_ERRORS and not isinstance(error, SyncError)
 
 
 class LogState:
-    """The parts of a log, shared by what appends to it, reads it and maintains it."""
+    """What one log consists of and knows. Its parts change these attributes; nothing else does unless it says so."""
+
+    __slots__ = (
+        "cache",
+        "cleaner_offset",
+        "closed",
+        "config",
+        "directory",
+        "dirty_since_ms",
+        "files",
+        "folder_is_synced",
+        "is_new",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "offline",
+        "offline_reason",
+        "partition",
+        "producer_state",
+        "recent_batches",
+        "recovery_point",
+        "segments",
+        "snapshots",
+        "topic",
+        "topic_id",
+        "truncated_bytes",
+    )
 
     def __init__(
         self,
@@ -39,20 +66,23 @@ class LogState:
         loaded: LoadedLog,
         cache: SegmentCache,
     ) -> None:
-        self._files = files
-        self._cache = cache
-        self._snapshots = Snapshots(files, directory)
-        self._recent = RecentBatches()
-        self._dirty_since_ms = -1
-        self._folder_is_synced = True
+        self.files = files
+        self.cache = cache
+        self.snapshots = Snapshots(files, directory)
+        self.recent_batches = RecentBatches()
+        """Where the last batches lie in the active segment; cleared whenever that is another one or is cut."""
+        self.dirty_since_ms = -1
+        """Time of the first append since the last flush; -1 when there was none."""
+        self.folder_is_synced = True
+        """Whether the names of all the log's files are on the disk."""
         self.is_new = False
-        """Whether the folder may not be on the disk yet, and does not say whose it is."""
+        """Whether the folder itself may not be on the disk yet, and has no partition.metadata."""
         self.directory = directory
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
         self.config = config
-        """May be replaced at any time; the next operation goes by the new one."""
+        """May be replaced at any time; the next operation uses the new one."""
         self.segments = loaded.segments
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
@@ -63,47 +93,42 @@ class LogState:
         self.leader_epochs = loaded.leader_epochs
         self.producer_state = loaded.producer_state
         self.truncated_bytes = loaded.truncated_bytes
-        """What recovery cut off when the log was opened."""
-        self._reason = ""
+        """Bytes that recovery cut off when the log was opened."""
+        self.offline_reason = ""
         self.offline = False
-        """Any thread may set it, and none takes it back."""
+        """Any thread may set it; nothing resets it."""
         self.closed = False
         """Whether the log was closed in good order."""
 
     def __repr__(self) -> str:
         return f"Log({self.topic}-{self.partition}, offsets {self.log_start_offset} to {self.log_end_offset})"
 
-    def note_new(self) -> None:
-        """Let the next flush, or `make_durable`, put the folder on the disk, and in it whose it is."""
-        self.is_new = True
-        self._folder_is_synced = False
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all batches. [loop]"""
-        return self.segments.size_bytes
-
     def end_position(self) -> OffsetPosition:
-        """The log's end, with its place in the active segment. [loop]"""
+        """Return the log's end, with its place in the active segment. [loop]"""
         active = self.segments.active
         return OffsetPosition(self.log_end_offset, active.base_offset, active.size_bytes)
 
-    def _offline_error(self) -> KafkaError:
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline{self._reason}")
+    def offline_error(self) -> KafkaError:
+        """Return the error that operations of an offline log raise."""
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline{self.offline_reason}")
 
     @contextmanager
-    def _disk_operation(self, repeatable: bool = False) -> Iterator[None]:
-        """What fails in here is never tried again: a sync that failed once may have lost the data (ATC'20).
+    def disk_operation(self, repeatable: bool = False) -> Iterator[None]:
+        """Turn an OSError into KafkaError KAFKA_STORAGE_ERROR, and take the log offline for good.
 
-        Only a `repeatable` operation, which touches nothing that was acknowledged, may fail for a passing reason.
+        A failed operation is never retried: a sync that failed once may have lost the data (Rebello et al., "Can
+        Applications Recover from fsync Failures?", ATC 2020). Only a `repeatable` operation, which changes nothing that
+        was acknowledged, leaves the log online after a transient error.
         """
         if self.offline:
-            raise self._offline_error()
+            raise self.offline_error()
         try:
             yield
         except OSError as error:
-            if not (repeatable and may_pass(error)):
-                # The reason first: the reactor thread may find the log offline, and tell, before it is told.
-                self._reason = f": {error}"
+            if not (repeatable and is_transient(error)):
+                # The reason first: the reactor thread may find the log offline, and say why, before this raises.
+                self.offline_reason = f": {describe_error(error)}"
                 self.offline = True
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {describe_error(error)}"
+            ) from error

@@ -1,11 +1,11 @@
-"""Finding out again which transactions were aborted, from a log's batches and markers."""
+"""Finding the aborted transactions of a log from its batches and markers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkacompat.storage.files.filesystem import File, Files
-from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted, write_aborted
+from kafkacompat.storage.files.filesystem import File
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader, read_records
 
@@ -14,21 +14,24 @@ _MARKER_TYPE = slice(2, 4)
 
 
 def marker_type(batch: Buffer) -> int | None:
-    """The type of a control batch's record; None where there is none, as in a batch that compaction emptied."""
+    """Return the type of a control batch's record; None without one, as in a batch that compaction emptied."""
     record = next(read_records(batch), None)
     kind = (record.key or b"")[_MARKER_TYPE] if record else b""
     return int.from_bytes(kind, "big") if len(kind) == 2 else None
 
 
 class TransactionReplay:
-    """Follows a segment's batches; `open_transactions` are those that began before it, by producer with their first offsets."""
+    """Follows a segment's batches and collects its `aborted` transactions.
+
+    `open_transactions` are those that began before the segment: producer id -> first offset.
+    """
 
     def __init__(self, open_transactions: Mapping[int, int]) -> None:
         self._open = dict(open_transactions)
         self.aborted: list[AbortedTransaction] = []
 
     def follow(self, file: File, position: int, header: BatchHeader) -> None:
-        """Take the next batch, of which more than the header is read for a marker only. Raises OSError and MalformedError."""
+        """Follow the next batch, reading its record if it is a marker. Raises OSError and MalformedError."""
         if header.is_control:
             self._end(header, marker_type(file.pread(header.size_bytes, position)))
         elif header.is_transactional:
@@ -41,11 +44,3 @@ class TransactionReplay:
         if kind == ABORT and first_offset is not None:
             stable_offset = min(self._open.values(), default=header.last_offset + 1)
             self.aborted.append(AbortedTransaction(header.producer_id, first_offset, header.last_offset, stable_offset))
-
-
-def truncate_aborted(files: Files, path: str, offset: int) -> None:
-    """Let an index forget transactions whose markers are not in the log any more, which ends at `offset`. [disk]"""
-    found = read_aborted(files, path)
-    kept = [each for each in found if each.last_offset < offset]
-    if len(kept) < len(found):
-        write_aborted(files, path, kept)

@@ -7,9 +7,9 @@ from random import Random
 from typing import NamedTuple
 
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.directory.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
 from kafkacompat.storage.inspection.directory_check import check_place, find_place
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.log.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records

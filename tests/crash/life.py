@@ -14,8 +14,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.partitions.held_appends import Appended
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
@@ -192,7 +192,7 @@ class Life(World):
         """Let a partition begin later; it must not be forgotten once it is answered."""
         partition = self.partition()
         model = self.models[partition.topic, partition.index]
-        if model.is_compacted or any(move.partition is partition for move in self.node.replicas.moves):
+        if model.is_compacted or any(move.partition is partition for move in self.node.moves):
             return
         offset = self.random.randint(partition.log.log_start_offset, partition.high_watermark.offset)
         self._save(partition, model, offset)
@@ -226,12 +226,12 @@ class Life(World):
         if offset < log.log_start_offset:
             return
         model.allow_truncation(offset)
-        log.truncate_to(offset)
+        log.trimmer.truncate_to(offset)
         model.truncate(offset)
         home = self.node.replicas.directories.home((partition.topic, partition.index))
         assert home is not None
         home.storage.checkpoint([log])
-        partition.high_watermark = log.end_position()
+        partition.state.high_watermark = log.end_position()
 
     # --- topics ---
 

@@ -85,7 +85,7 @@ class World(ABC):
         housekeeping = Housekeeping(self.node.clock, BROKER, self.node.replicas)
         self.housekeeping = housekeeping
         self.worker = ManualDisk()
-        self.cleaner = LogCleaner(housekeeping, ManualWorkers(self.worker), files, lambda: BROKER)
+        self.cleaner = LogCleaner(housekeeping, self.node.moves, ManualWorkers(self.worker), files, lambda: BROKER)
         self.cleaner.start()
 
     def _before_change(self, operation: str) -> None:

@@ -42,7 +42,7 @@ class AdminNode:
             config=config,
             metadata=self.holder,
             controller=self.controller,
-            replica_manager=ReplicaManager(self.directories, ABSENT, Clock()),
+            replica_manager=ReplicaManager(self.directories, ABSENT, Clock(), ABSENT),
             features={TRANSACTION_VERSION: 2},
         )
 

@@ -21,15 +21,15 @@ def damaged(byte: int, *, known: bool) -> DataNode:
     for _ in range(5):
         node.append("t", 0)
     log = node.node.replicas.find("t", 0).log
-    file = node.node.files.open(log.segments.active.path(".log"))
+    file = node.node.files.open(log.segments.active.files.path(".log"))
     data = bytearray(file.pread(file.size(), 0))
     data[BAD * SIZE + byte] ^= 0x80
     file.truncate(0)
     file.append((data,), len(data))
     file.close()
-    log._recent.clear()
+    log.state.recent_batches.clear()
     if known:
-        log.examine(log.segments.active)
+        log.examiner.examine(log.segments.active)
     return node
 
 
@@ -56,7 +56,7 @@ def test_what_is_known_bad_is_refused_and_the_rest_served(byte: int, version: in
 def test_a_length_that_leads_nowhere_is_looked_into_before_anybody_is_answered(offset: int) -> None:
     node = damaged(8, known=False)
     assert offsets(ask(node, request(wanted(offset)))) == list(range(offset, 5))
-    assert list(node.node.replicas.find("t", 0).log.corrupt) == [0]
+    assert list(node.node.replicas.find("t", 0).log.examiner.corrupt) == [0]
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -66,5 +66,5 @@ def test_old_clients_get_what_lies_in_front_and_the_damage_is_remembered(version
     assert old_offsets(ask(node, request(wanted(0)), version)) == [0, 1]
     assert codes(ask(node, request(wanted(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
     node.node.work()
-    assert [bad.first_offset for bad in log.corrupt[0]] == [BAD]
+    assert [bad.first_offset for bad in log.examiner.corrupt[0]] == [BAD]
     assert old_offsets(ask(node, request(wanted(BAD + 1)), version)) == [3, 4]

@@ -249,7 +249,7 @@ def test_a_session_tells_a_new_beginning_of_a_log() -> None:
         session.node.append("t", 0)
     session.next()
     assert offsets(session.next(wanted(2))) == []
-    session.node.node.replicas.find("t", 0).log.advance_log_start_offset(1)
+    session.node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(1)
     told = session.next()
     assert [each.log_start_offset for each in told.responses[0].partitions] == [1]
 

@@ -29,7 +29,7 @@ def filled() -> DataNode:
     node.append("t", 0, batch(2))
     node.append("t", 0, batch(2, timestamp=NOW_MS + 100))
     node.append("t", 0, batch(2, timestamp=NOW_MS + 50))
-    node.node.replicas.find("t", 0).log.advance_log_start_offset(2)
+    node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(2)
     return node
 
 
@@ -165,7 +165,7 @@ def rolled(node: DataNode) -> list[int]:
         partition.append(batch(count), node.services.now_ms())
         written.append(node.services.now_ms())
         node.node.clock.advance(2)
-    partition.log.advance_log_start_offset(3)
+    partition.log.trimmer.advance_log_start_offset(3)
     return written
 
 

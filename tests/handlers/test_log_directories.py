@@ -92,7 +92,7 @@ def test_a_copy_is_told_beside_its_partition(node: DataNode) -> None:
     home = found(node)["t", 0][0]
     other = "/b" if home == "/a" else "/a"
     node.node.replicas.move("t", 0, other)
-    copy = next(iter(node.node.replicas.moves))
+    copy = next(iter(node.node.moves))
     described = node.send(DescribeLogDirsRequest(topics=None), 5)
     for disk in node.node.disks:
         disk.waiting.rotate(1)  # what was asked last comes first: the copy has only begun

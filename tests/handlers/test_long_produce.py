@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
-from kafkacompat.handlers.produce import MAX_TURN_SECONDS
 from kafkacompat.storage.intake.validation import AT_ONCE_RECORDS, AT_ONCE_UNPACKED_BYTES
-from kafkacompat.storage.log import log
+from kafkacompat.storage.log import appender
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
+from kafkacompat.timers import TURN_SECONDS
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -38,7 +38,7 @@ def many() -> bytes:
 @pytest.fixture(autouse=True)
 def _logs_that_check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was checked once, here or elsewhere, is not checked again."""
-    monkeypatch.setattr(log, "check_batch", lambda *_: 1 // 0)
+    monkeypatch.setattr(appender, "check_batch", lambda *_: 1 // 0)
 
 
 def found(node: DataNode, pending: Any, version: int = 9) -> list[PartitionProduceResponse]:
@@ -221,7 +221,7 @@ class Busy:
         node.services.clock = self
 
     def seconds(self) -> float:
-        self.clock.rightNow += MAX_TURN_SECONDS / 2
+        self.clock.rightNow += TURN_SECONDS / 2
         return self.clock.seconds()
 
     def callLater(self, *arguments: Any) -> Any:

@@ -19,7 +19,7 @@ def filled() -> DataNode:
     node = DataNode()
     partition = node.node.replicas.find("t", 0)
     partition.append(batch(2), NOW_MS)
-    partition.leader_epoch = EPOCH + 4
+    partition.state.leader_epoch = EPOCH + 4
     partition.append(batch(3), NOW_MS)
     return node
 

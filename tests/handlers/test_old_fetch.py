@@ -232,7 +232,7 @@ def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
 def test_who_leaves_while_it_waits_leaves_nothing_behind() -> None:
     node = DataNode()
     leave(node, request(wanted(), max_wait_ms=500))
-    assert not node.node.replicas.find("t", 0).watchers
+    assert not node.node.replicas.find("t", 0).watchers.read_uncommitted
     assert node.node.clock.getDelayedCalls() == []
 
 

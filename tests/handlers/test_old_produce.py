@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.handlers.context import Pending
-from kafkacompat.storage.intake.produced import AT_ONCE_MESSAGES_BYTES
+from kafkacompat.storage.intake.preparation import AT_ONCE_MESSAGES_BYTES
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafkacompat.wire.errors import ErrorCode

@@ -94,7 +94,7 @@ def test_transactional_batches_need_a_transactional_id() -> None:
 def test_a_refusal_says_where_the_log_begins_if_the_log_judged() -> None:
     node = DataNode()
     node.append("t", 0)
-    node.node.replicas.find("t", 0).log.advance_log_start_offset(1)
+    node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(1)
     judged, corrupt = request(b""), request(batch()[:-1] + b"x")
     assert [ask(node, each)[0].log_start_offset for each in (judged, corrupt)] == [1, -1]
 

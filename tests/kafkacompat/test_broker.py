@@ -281,9 +281,9 @@ def test_cordoned_directories_get_no_partitions_until_that_is_changed(tmp_path: 
 def test_partitions_move_as_fast_as_the_properties_say_at_the_moment(tmp_path: Path) -> None:
     world = World(tmp_path)
     broker = world.start(replica_alter_log_dirs_io_max_bytes_per_second="1000")
-    assert broker.replica_manager.moves.rate() == 1000
+    assert broker.moves.rate() == 1000
     world.alter(broker, "replica.alter.log.dirs.io.max.bytes.per.second", "5000")
-    assert broker.replica_manager.moves.rate() == 5000
+    assert broker.moves.rate() == 5000
     world.stop(broker)
 
 

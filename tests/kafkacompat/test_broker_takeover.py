@@ -13,15 +13,15 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
+from kafkacompat.partitions.takeover import may_go_back
 from kafkacompat.storage.directory.cluster_metadata import FOLDER
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.upkeep.takeover import may_go_back
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import entry_writer
 from tests.kafkacompat.test_broker import World, folders
 
-UNKNOWN = "the configs of these topics are not known"
+UNKNOWN = "topics with unknown configs"
 
 
 def epoch(broker: Broker, name: str) -> int:
@@ -64,7 +64,7 @@ def appended_in_epoch_7(world: World) -> Broker:
     broker = world.start()
     world.make_topic(broker, "t", 1)
     for partition in broker.replica_manager:
-        partition.leader_epoch = 7
+        partition.state.leader_epoch = 7
     world.append(broker, "t", 0)
     return broker
 
@@ -81,7 +81,7 @@ def test_a_store_lost_in_a_crash_does_not_take_the_epochs_back(tmp_path: Path) -
     world = World(tmp_path)
     broker = appended_in_epoch_7(world)
     broker.housekeeping.stop()
-    world.run(broker._let_go())
+    world.run(broker._release())
     assert_goes_on_in_epoch_8(world)
 
 
@@ -141,7 +141,7 @@ def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(
     world.stop(second)
     shutil.rmtree(mounted)
     mounted.mkdir()
-    (mounted / META_PROPERTIES).write_text("version=1")
+    (mounted / META_PROPERTIES).write_text(f"version=1\nnode.id=1\ncluster.id={second.cluster_id}\n")
     third = world.start()
     assert f"1 partitions have no folder in any of log.dirs and begin empty: {name}\n" in caplog.text
     assert sorted(world.append(third, "t", index) for index in (0, 1)) == [0, 2]
@@ -222,5 +222,5 @@ def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> 
     assert may_go_back(OsFiles(), config)
     (tmp_path / "b" / FOLDER).rmdir()
     for version, expected in ((1, False), (0, True)):
-        (tmp_path / "b" / "meta.properties").write_text(f"version={version}\n")
+        (tmp_path / "b" / "meta.properties").write_text(f"version={version}\nnode.id=1\ncluster.id=C\n")
         assert may_go_back(OsFiles(), config) == expected

@@ -1,94 +1,48 @@
-"""What a session is told before it starts."""
+"""The start of a session, as far as it needs no JVM."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-import pytest
+from spark_integration.runtime.packages import SparkInstallation
+from spark_integration.session import UNWANTED_LINE, missing_package_advice
 
-from spark_integration.errors import PipelineError
-from spark_integration.packages import Installation
-from spark_integration.session import check_words, is_local, lacking, merged, settings_of
-
-
-@pytest.fixture
-def jars(tmp_path: Path) -> list[Path]:
-    for name in ("kafka", "delta"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.jar").touch()
-    return [tmp_path / "kafka", tmp_path / "delta"]
-
-
-@pytest.mark.parametrize(
-    ("master", "local"),
-    [("local", True), ("local[*]", True), ("local[2,3]", True), ("local-cluster[2,1,1024]", False), ("yarn", False)],
-)
-def test_which_masters_are_local(master: str, local: bool) -> None:
-    assert is_local(master) is local
+# Starts a process with the filtered standard error, as a JVM is started; with a second argument it fails to start.
+SCRIPT = """
+import subprocess, sys
+from spark_integration import session
+with session._filtered_standard_error() as stderr:
+    subprocess.run(["sh", "-c", sys.argv[1]], stderr=stderr, check=True)
+    if sys.argv[2:]:
+        raise SystemExit(3)
+"""
 
 
-@pytest.mark.parametrize(
-    "master",
-    [
-        "local",
-        "local[*]",
-        "local[4,2]",
-        "spark://one:7077",
-        "spark://one:7077,two:7077",
-        "yarn",
-        "k8s://https://host:443",
-    ],
-)
-def test_masters_that_spark_knows(master: str) -> None:
-    check_words(master, "1g")
+def errors_of(command: str, *more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT, command, *more], capture_output=True, text=True, env=environment, timeout=60
+    )
 
 
-@pytest.mark.parametrize("master", ["", "locally", "spark://one", "http://one:7077", "local[", "yarn-client"])
-def test_unknown_master_is_told(master: str) -> None:
-    with pytest.raises(
-        PipelineError, match=r"' is no master: give local\[\*\], spark://HOST:PORT, yarn or k8s://HOST:"
-    ):
-        check_words(master, "1g")
+def test_the_incubator_warning_is_left_out_and_nothing_else() -> None:
+    unwanted = UNWANTED_LINE.decode()
+    done = errors_of(f"printf 'one\\n{unwanted}two\\nthree' >&2", "fails")
+    assert done.stderr == "one\ntwo\nthree"
 
 
-@pytest.mark.parametrize("memory", ["", "lots", "1", "2 g", "1gb"])
-def test_what_is_no_amount_of_memory_is_told(memory: str) -> None:
-    with pytest.raises(PipelineError, match=f"'{memory}' is no amount of memory: give a number and m or g"):
-        check_words("local", memory)
-
-
-def test_local_session_stays_on_the_loopback_interface(jars: list[Path]) -> None:
-    settings = settings_of("local[*]", "2g", ["kafka", "delta"], jars)
-    assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
-    assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
-    assert settings["spark.driver.memory"] == "2g"
-    assert settings["spark.ui.enabled"] == "false"
-    assert settings["spark.sql.session.timeZone"] == "UTC"
-    assert settings["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
-    assert not Path(settings["spark.sql.warehouse.dir"]).is_relative_to(Path.cwd())
-    assert "spark.jars" not in settings
-
-
-def test_cluster_is_sent_the_jars_and_told_no_address(jars: list[Path]) -> None:
-    settings = settings_of("spark://host:7077", "1g", ["kafka", "delta"], jars)
-    assert settings["spark.jars"] == f"{jars[0]}/kafka.jar,{jars[1]}/delta.jar"
-    assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
-    assert not settings.keys() & {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.warehouse.dir"}
-
-
-def test_settings_of_the_user_go_before_ours_or_stand_beside_them() -> None:
-    ours = {"spark.jars": "kafka.jar", "spark.ui.enabled": "false", "spark.driver.extraClassPath": "kafka/*"}
-    users = {"spark.jars": "own.jar", "spark.ui.enabled": "true", "spark.sql.extensions": "org.example.Own"}
-    assert merged(ours, users) == {
-        "spark.jars": "kafka.jar,own.jar",
-        "spark.ui.enabled": "true",
-        "spark.driver.extraClassPath": "kafka/*",
-        "spark.sql.extensions": "org.example.Own",
-    }
+def test_all_words_of_a_jvm_that_does_not_start_are_shown() -> None:
+    words = "Unrecognized option: -X\n" * 10_000
+    done = errors_of("yes 'Unrecognized option: -X' | head -10000 >&2; exit 1")
+    assert done.returncode == 1
+    assert done.stderr.startswith(words)
 
 
 def test_running_session_that_lacks_a_package_is_told_how_to_start_it() -> None:
-    told = lacking("delta", Installation("4.0.0", "2.13", Path("jars")))
+    told = missing_package_advice("delta", SparkInstallation("4.0.0", "2.13", Path("jars")))
     assert told == (
         "the Spark session that runs in this process lacks the package delta: stop it first, or start it with "
         "spark.jars.packages=io.delta:delta-spark_2.13:4.0.0,io.delta:delta-storage:4.0.0"

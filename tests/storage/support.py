@@ -91,7 +91,7 @@ def append_marker(log: Log, marker: Marker, *, now_ms: int = NOW_MS, leader_epoc
 
 def roll(log: Log) -> None:
     """Start a new segment and seal the old one."""
-    log.seal(log.roll(log.prepare_segment(log.log_end_offset)))
+    log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset)))
 
 
 def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:

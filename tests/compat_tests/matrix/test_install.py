@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.matrix.driver import Launch
 from compat_tests.matrix.install import NotInstalledError, guarded
-from spark_integration.maven import MissingProgramError
+from spark_integration.runtime.maven import MissingProgramError
 
 PIP_SAYS = """Collecting client
   error: subprocess-exited-with-error

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 
 import pytest
 
@@ -73,10 +75,15 @@ def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None
     flood = ErrorFlood()
     assert [told(flood, 100, topic=f"{n}") for n in range(ERRORS_TOLD)][-1] == f"topic {ERRORS_TOLD - 1} cannot be read"
     assert [told(flood, 100) for _ in range(7)] == [None] * 7
-    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were not told)"
+    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were dropped)"
     assert told(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
 
 
 def test_what_is_no_error_is_always_told() -> None:
     flood = ErrorFlood()
     assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * ERRORS_TOLD)]
+
+
+def test_errors_of_the_operating_system_are_in_words() -> None:
+    error = OSError(errno.EROFS, os.strerror(errno.EROFS), "/data/t-0")
+    assert line("%s is not opened: %s", "t-0", error) == "t-0 is not opened: /data/t-0: the file system is read-only"

@@ -62,10 +62,10 @@ def test_stored_names_that_are_gone_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ({"no.such.config": "1"}, "no.such.config is no topic config"),
-        ({"message.format.version": "2.8"}, "message.format.version is no topic config"),
-        ({"message.downconversion.enable": "true"}, "message.downconversion.enable is no topic config"),
-        ({"message.timestamp.difference.max.ms": "1"}, "message.timestamp.difference.max.ms is no topic config"),
+        ({"no.such.config": "1"}, "no.such.config is not a topic config"),
+        ({"message.format.version": "2.8"}, "message.format.version is not a topic config"),
+        ({"message.downconversion.enable": "true"}, "message.downconversion.enable is not a topic config"),
+        ({"message.timestamp.difference.max.ms": "1"}, "message.timestamp.difference.max.ms is not a topic config"),
         ({"segment.bytes": "1000"}, "segment.bytes=1000 is not valid: it takes a whole number of 1048576 or more"),
         ({"retention.ms": "-2"}, "retention.ms=-2 is not valid: it takes a whole number of -1 or more"),
         ({"cleanup.policy": "shrink"}, "cleanup.policy=shrink is not valid: it takes a list of compact, delete"),

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
 from kafkacompat.conversion.down import Outcome
-from kafkacompat.storage.intake.produced import take_in
+from kafkacompat.storage.intake.preparation import take_in
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafkacompat.coordination.partition_events import GroupPartitionEvents
+from kafkacompat.coordination.partition_events import CoordinatorEvents
+from kafkacompat.coordinators import group_partition_events
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.groups.stored_offsets import StoredOffsets
@@ -18,20 +19,20 @@ def topic(name: str, partitions: int = 4) -> TopicImage:
     return TopicImage(name, TOPIC_ID, tuple(led))
 
 
-def a_world() -> tuple[World, RecordingEvents, GroupPartitionEvents]:
+def a_world() -> tuple[World, RecordingEvents, CoordinatorEvents]:
     """Nothing is led yet."""
     world, replicas = World(), RecordingEvents()
     for partition in range(4):
         world.coordinator.on_resignation(partition)
     stored = StoredOffsets(MemoryStore(), 4096)
-    return world, replicas, GroupPartitionEvents(replicas, lambda: world.coordinator, lambda: stored)
+    return world, replicas, group_partition_events(replicas, lambda: world.coordinator, lambda: stored)
 
 
 def test_with_a_topic_its_offsets_in_the_store_go() -> None:
     store = MemoryStore()
     stored = StoredOffsets(store, 4096)
     world = World()
-    events = GroupPartitionEvents(RecordingEvents(), lambda: world.coordinator, lambda: stored)
+    events = group_partition_events(RecordingEvents(), lambda: world.coordinator, lambda: stored)
     now(stored.commit("g", [OffsetToCommit(name, TOPIC_ID, 0, 1, -1, None) for name in ("t", "u")]))
     events.delete_partitions(topic("t"))
     assert list(store.entries) == ["/consumers/g/offsets/u/0"]

@@ -87,7 +87,7 @@ def test_reading_begins_at_the_logs_start_and_keeps_no_file_open() -> None:
     for value in (b"one", b"two"):
         world.log.append(0, world.batch(value))
     partition = world.node.replicas.find(OFFSETS_TOPIC, 0)
-    partition.log.advance_log_start_offset(1)
+    partition.log.trimmer.advance_log_start_offset(1)
     assert world.values(0) == [b"two"]
     partition.log.release()
     world.node.replicas.find(OFFSETS_TOPIC, 1).log.release()
@@ -207,6 +207,6 @@ def test_a_damaged_batch_is_left_out_and_remembered(byte: int, index: int) -> No
         world.log.append(0, world.batch(value))
     damage(world, sum(sizes[:index]) + byte)
     assert world.values(0) == [value for value in values if value != values[index]]
-    (bad,) = world.node.replicas.find(OFFSETS_TOPIC, 0).log.corrupt[0]
+    (bad,) = world.node.replicas.find(OFFSETS_TOPIC, 0).log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)
     assert world.values(0) == [value for value in values if value != values[index]]

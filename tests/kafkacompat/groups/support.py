@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic.joining import Joiner
+from kafkacompat.groups.classic_protocol import Joiner
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.coordinator import GroupCoordinator

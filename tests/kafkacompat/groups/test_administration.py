@@ -1,9 +1,9 @@
-"""ListGroups, DescribeGroups and DeleteGroups."""
+"""ListGroups and DeleteGroups."""
 
 import pytest
 
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, now, subscription
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, now
 
 NONE = ErrorCode.NONE
 
@@ -35,32 +35,6 @@ def test_groups_are_listed_by_state_and_type(states: tuple[str, ...], types: tup
     world.commit(group="empty")
     world.join(group="preparing", version=3)
     assert [name for name, _ in listed(world, states, types)] == names.split()
-
-
-def test_a_stable_group_is_described_with_its_members() -> None:
-    world = World()
-    (member_id,) = world.stable()
-    group = world.coordinator.describe(GROUP)
-    assert (group.error_code, group.group_id, group.group_state) == (0, GROUP, "Stable")
-    assert (group.protocol_type, group.protocol_data) == ("consumer", "range")
-    (member,) = group.members
-    assert (member.member_id, member.client_id, member.client_host) == (member_id, "client", "/127.0.0.1")
-    assert (member.member_metadata, member.member_assignment) == (subscription("t"), member_id.encode())
-    assert member.group_instance_id is None
-
-
-def test_what_members_can_is_told_of_stable_groups_only() -> None:
-    world = World()
-    world.form()
-    group = world.coordinator.describe(GROUP)
-    assert (group.group_state, group.protocol_data) == ("CompletingRebalance", "")
-    assert [member.member_metadata for member in group.members] == [b""]
-
-
-def test_an_unknown_group_is_dead() -> None:
-    group = World().coordinator.describe("x")
-    assert (group.error_code, group.group_state) == (ErrorCode.GROUP_ID_NOT_FOUND, "Dead")
-    assert group.error_message == "Group x not found."
 
 
 # Deleting

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.records import GroupMetadataKey, read_key
+from kafkacompat.groups.classic.records import GroupMetadataKey
+from kafkacompat.groups.records import read_key
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, now
 

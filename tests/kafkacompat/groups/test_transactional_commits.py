@@ -151,7 +151,7 @@ def test_nothing_is_left_of_transactions_that_ended() -> None:
     for number in range(100):
         now(world.end(number, is_commit=number % 2 == 0))
     assert world.open_transactions() == 0
-    pending = world.coordinator._registry.groups[GROUP].offsets.pending
+    pending = world.coordinator._registry.by_id[GROUP].offsets.pending
     assert (pending._by_partition, pending._by_producer) == ({}, {})
 
 

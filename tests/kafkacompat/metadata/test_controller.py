@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from random import Random
 
 import pytest
@@ -10,7 +11,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
-from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.controller import MAX_TOPICS_NAMED, Controller
 from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
 from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
@@ -52,6 +53,24 @@ def test_a_topic_is_published_once_its_partitions_take_writes() -> None:
     assert isinstance(topic, TopicImage)
     assert node.holder.image.topics_by_id == {topic.topic_id: topic}
     assert node.holder.image.version == 2
+
+
+def test_a_request_that_creates_topics_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    node = Node()
+    outcome(node.controller.create_topics([NewTopic("orders", 6, 1)]))
+    outcome(node.controller.create_topics([NewTopic("a", 1, 1), NewTopic("orders", 6, 1), NewTopic("b", 2, 1)]))
+    outcome(node.controller.create_topics([NewTopic("c", 1, 1)], validate_only=True))
+    outcome(node.controller.create_topics([NewTopic("orders", 6, 1)]))
+    outcome(node.controller.create_topics([NewTopic(f"t{number}", 1, 1) for number in range(MAX_TOPICS_NAMED + 1)]))
+    assert caplog.messages[:2] == [
+        "Created topic orders: 6 partitions",
+        "Created 2 topics: a (1 partition), b (2 partitions)",
+    ]
+    assert len(caplog.messages) == 3 and caplog.messages[2].endswith("t99 (1 partition), ...")
+    caplog.clear()
+    Node(node.store)
+    assert caplog.messages == []
 
 
 def test_the_log_configuration_is_known_when_the_partitions_are_opened() -> None:

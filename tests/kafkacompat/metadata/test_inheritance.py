@@ -108,8 +108,8 @@ def test_what_kafkas_controllers_say_counts() -> None:
     assert image.configs == {(TOPIC, "t"): {"retention.ms": "5"}}
     assert unconfigured(image) == []
     assert [warning.partition(":")[0] for warning in inheritance.warnings] == [
-        "no.such=1 of topic t is left out",
-        "segment.bytes=x of topic t is left out",
+        "Left out no.such=1 of topic t",
+        "Left out segment.bytes=x of topic t",
     ]
 
 

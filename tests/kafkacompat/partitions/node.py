@@ -12,13 +12,14 @@ from twisted.internet.task import Clock
 
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.partitions.directories import Directories, Directory
-from kafkacompat.partitions.held_appends import Appended
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.timers import few_at_a_time, now_ms
+from kafkacompat.upkeep.moving import Moves
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
@@ -59,7 +60,8 @@ class Node:
         for directory in self.directories:
             for stored in directory.storage.partitions():
                 found.found((stored.topic, stored.partition), directory)
-        self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock)
+        self.moves = Moves(found, self.clock)
+        self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock, self.moves)
 
     def _take(self, path: str) -> LogDirectory:
         return LogDirectory.open(self.files, path, node_id=1, cluster_id="C", new_directory_id=b"d" * 16)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from twisted.internet.task import Clock
 
+from kafkacompat.partitions.free_space import FreeSpace
 from kafkacompat.partitions.group_commit import GroupCommit
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.filesystem import DiskUsage
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log.log import AppendResult, Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.upkeep.free_space import FreeSpace
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
 

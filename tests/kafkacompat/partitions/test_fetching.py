@@ -19,8 +19,11 @@ from kafkacompat.partitions.fetching import (
     release_all,
 )
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.positions import OffsetPosition
+from kafkacompat.storage.segment.region_search import FoundRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.partitions.node import Node, topic
@@ -78,7 +81,7 @@ def test_nothing_is_answered_when_time_is_up(tmp_path: Path) -> None:
     assert results == []
     cluster.clock.advance(0.001)
     assert results == [[0, 0]]
-    assert not cluster.worlds[0].partition.watchers
+    assert not cluster.worlds[0].partition.watchers.read_uncommitted
 
 
 def test_the_batches_of_one_turn_are_answered_together(tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_giving_up_leaves_nothing_behind(tmp_path: Path) -> None:
     waiting.addErrback(lambda _: None)
     waiting.cancel()
     assert cluster.clock.getDelayedCalls() == []
-    assert not cluster.worlds[0].partition.watchers
+    assert not cluster.worlds[0].partition.watchers.read_uncommitted
 
 
 def test_only_the_first_batch_may_be_larger_than_the_limit(tmp_path: Path) -> None:
@@ -166,15 +169,17 @@ def test_cold_data_is_fetched_from_the_disk_first(tmp_path: Path, monkeypatch: p
     cluster = Cluster(tmp_path, 1)
     world = cluster.worlds[0]
     world.append()
-    log, read, cold = world.partition.log, world.partition.log.read, [True]
+    find, cold = LogReader.find_region, [True]
 
-    def read_or_raise(*args: object, may_block: bool = True, **kwargs: object) -> object:
+    def find_or_raise(
+        reader: LogReader, offset: int, max_bytes: int, upper: OffsetPosition, at_least_one_batch: bool, may_block: bool
+    ) -> FoundRegion | None:
         if not may_block and cold[0]:
             raise ColdDataError
         cold[0] = False
-        return read(*args, may_block=may_block, **kwargs)  # type: ignore[arg-type]
+        return find(reader, offset, max_bytes, upper, at_least_one_batch, may_block)
 
-    monkeypatch.setattr(log, "read", read_or_raise)
+    monkeypatch.setattr(LogReader, "find_region", find_or_raise)
     results = arrived(cluster.fetch([0]))
     assert results == []
     world.disk.work()
@@ -205,7 +210,7 @@ def test_what_arrives_while_many_partitions_are_read_ends_the_waiting(tmp_path: 
     cluster.clock = busy = BusyClock()  # type: ignore[assignment]
     results = arrived(cluster.fetch([0] * len(cluster.worlds)))
     cluster.worlds[0].append()
-    while not cluster.worlds[0].partition.watchers:
+    while not cluster.worlds[0].partition.watchers.read_uncommitted:
         busy.turn()
     busy.turns()
     assert results[0][0] == SIZE
@@ -214,7 +219,7 @@ def test_what_arrives_while_many_partitions_are_read_ends_the_waiting(tmp_path: 
 def test_giving_up_while_many_partitions_are_read_leaks_no_file() -> None:
     cold = ColdCluster(3)
     for partition in cold.node.replicas:
-        partition.log.warm(0)
+        partition.log.reader.warm(0)
     wanted = [WantedPartition("t", index % 3, 0, 1_000_000) for index in range(3 * LOOKS_A_TURN)]
     waiting = fetch(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
     assert isinstance(waiting, Deferred)
@@ -260,7 +265,7 @@ def test_one_fetch_looks_up_so_many_cold_partitions_and_answers_with_what_it_has
 
 def test_what_is_still_cold_after_the_look_up_is_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cold = ColdCluster(1)
-    monkeypatch.setattr(cold.node.replicas.find("t", 0).log, "warm", lambda _offset: None)
+    monkeypatch.setattr(LogReader, "warm", lambda _reader, _offset: None)
     results = arrived(cold.fetch(1, min_bytes=10_000))
     cold.node.work()
     assert results == [[0]]
@@ -275,7 +280,7 @@ def test_too_little_after_the_look_up_waits_for_more() -> None:
     # It waits without a file in its hand.
     cold.unload()
     assert cold.node.files.open_handles == cold.idle_handles
-    cold.node.replicas.find("t", 0).log.warm(0)
+    cold.node.replicas.find("t", 0).log.reader.warm(0)
     cold.node.clock.advance(0.5)
     assert [[bool(size) for size in sizes] for sizes in results] == [[True]]
 
@@ -294,7 +299,7 @@ def test_giving_up_while_the_disk_is_asked_leaks_no_file() -> None:
 
 def test_what_is_warm_of_a_fetch_with_cold_partitions_is_not_held_open_twice() -> None:
     cold = ColdCluster(2)
-    cold.node.replicas.find("t", 0).log.warm(0)
+    cold.node.replicas.find("t", 0).log.reader.warm(0)
     results = arrived(cold.fetch(2))
     cold.node.work()
     assert len(results) == 1 and all(results[0])

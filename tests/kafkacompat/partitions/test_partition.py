@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.storage.log.log import AppendResult
+from kafkacompat.storage.log.maintenance import LogMaintenance
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.partitions.partitions import NOW_MS, World, batch
@@ -44,7 +45,7 @@ def refusals(waiting: object) -> list[ErrorCode]:
 
 def test_an_append_moves_the_high_watermark_and_tells_who_waits(tmp_path: Path) -> None:
     world, watcher = World(tmp_path), Watcher()
-    world.partition.watchers[watcher] = None
+    world.partition.watch(watcher, committed=False)
     assert world.append(batch(count=3)).base_offset == 0
     assert world.partition.high_watermark.offset == 3
     assert watcher.bytes == len(batch(count=3))
@@ -110,7 +111,7 @@ def test_an_append_from_within_an_answer_does_not_overtake_the_line(tmp_path: Pa
 
 def test_a_new_epoch_begins_before_its_first_record(tmp_path: Path) -> None:
     world = World(tmp_path)
-    assert world.partition.log.offset_for_leader_epoch(3) == (3, 0)
+    assert world.partition.log.reader.offset_for_leader_epoch(3) == (3, 0)
 
 
 def test_flush_messages_answers_only_after_the_sync(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_closing_refuses_what_waits(tmp_path: Path) -> None:
     world.append()
     waiting = world.partition.append(batch(), NOW_MS)
     codes = refusals(waiting)
-    world.partition.watchers[watcher] = None
+    world.partition.watch(watcher, committed=False)
     world.partition.close_to_clients(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "gone"))
     assert codes == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert watcher.woken
@@ -142,11 +143,11 @@ def test_a_segment_that_cannot_be_made_takes_the_log_offline(tmp_path: Path, mon
     world.append()
     world.append()
 
-    def fail(_base_offset: int) -> None:
+    def fail(_maintenance: LogMaintenance, _base_offset: int) -> None:
         world.partition.log.offline = True
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is gone")
 
-    monkeypatch.setattr(world.partition.log, "prepare_segment", fail)
+    monkeypatch.setattr(LogMaintenance, "prepare_segment", fail)
     waiting = world.partition.append(batch(), NOW_MS)
     codes = refusals(waiting)
     world.disk.work()

@@ -275,7 +275,7 @@ def test_waking_fetches_reaches_each_of_them() -> None:
     node, watchers = Node(), [Watcher(), Watcher()]
     node.open(topic("t", 2))
     for index, watcher in enumerate(watchers):
-        node.replicas.find("t", index).watchers[watcher] = None
+        node.replicas.find("t", index).watch(watcher, committed=False)
     node.replicas.wake_fetches()
     assert [each.woken for each in watchers] == [True, True]
 

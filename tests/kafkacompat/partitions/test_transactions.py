@@ -216,7 +216,7 @@ def test_readers_of_committed_records_are_not_woken_by_batches_of_open_transacti
     (found,) = outcome(waiting)
     assert found.size_bytes == 4 * SIZE + 3 * PLAIN_SIZE + MARKER_BYTES
     release_all([found])
-    assert not world.partition.stable_watchers
+    assert not world.partition.watchers.read_committed
 
 
 def test_min_bytes_count_what_became_stable() -> None:

@@ -10,10 +10,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.emulation import emulate
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.shared import Shared
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest
@@ -35,7 +34,7 @@ class Client:
         services = replace(DataNode().services, metadata=ImageHolder(), features={"transaction.version": 2})
         dispatcher = emulate(name, HANDLERS, services)
         budget = FrameBudget(1_000_000, lambda: 0)
-        shared = Shared("OLD", dispatcher, budget, 1_000_000, services.clock, set(), lambda *_: None)
+        shared = ListenerServices("OLD", dispatcher, budget, 1_000_000, services.clock, set(), lambda *_: None)
         connection = KafkaConnection(shared, lambda *_: Deferred())
         self.transport = Transport()
         connection.makeConnection(self.transport)

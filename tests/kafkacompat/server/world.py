@@ -11,9 +11,8 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
-from kafkacompat.server.connection import KafkaConnection
+from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.shared import Shared
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compiler import encode
 from kafkacompat.wire.frames import SIZE
@@ -109,7 +108,7 @@ class World:
         self.complaints: list[str] = []
         self.budget = FrameBudget(1_000_000, lambda: 0)
         self.connections: set[KafkaConnection] = set()
-        shared = Shared(
+        shared = ListenerServices(
             "PLAINTEXT",
             self.dispatcher,  # type: ignore[arg-type]
             self.budget,

@@ -106,7 +106,7 @@ def test_while_a_transaction_is_completed_there_is_no_new_epoch() -> None:
 def exhausted(world: World) -> Producer:
     """A producer in the last epoch of its producer id."""
     world.init()
-    entry = world.coordinator._registry.ids[ID]
+    entry = world.coordinator._registry.by_id[ID]
     entry.current = entry.current._replace(producer_epoch=LAST_EPOCH)
     return entry.current.producer
 
@@ -174,7 +174,7 @@ def test_a_change_that_is_decided_behind_a_resignation() -> None:
         held.succeed()
     assert now(asked) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
     assert now(added) is ErrorCode.NOT_COORDINATOR
-    assert world.coordinator._registry.has_room(room)  # it is not counted among what is here
+    assert world.coordinator._registry.budget.has_room(room)  # it is not counted among what is here
     world.log.hold = False
     assert world.restarted().init() == (101, 1)
 
@@ -207,4 +207,4 @@ def test_what_is_forgotten_makes_room() -> None:
     assert now(again.ask("g")).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     for partition in range(4):
         again.coordinator.on_resignation(partition)
-    assert again.coordinator._registry.has_room(2_000)
+    assert again.coordinator._registry.budget.has_room(2_000)

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.partitions.directories import Directories
-from kafkacompat.partitions.finding import find_partitions
+from kafkacompat.partitions.discovery import find_partitions
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.record_batch import read_header
@@ -41,7 +41,7 @@ def find(node: Node, topics: Mapping[str, TopicImage]) -> None:
         directory.partitions.clear()
     directories = Directories(node.directories)
     node.replicas.directories = directories
-    node.replicas.moves._directories = directories
+    node.moves._directories = directories
     finding = Deferred.fromCoroutine(find_partitions(directories, topics))
     node.work()
     outcome(finding)

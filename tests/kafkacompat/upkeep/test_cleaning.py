@@ -15,7 +15,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.filesystem import DiskUsage
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.producers.state import Producer
+from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX
@@ -54,7 +54,9 @@ class World:
         self.config = BrokerConfig({"node.id": "1", **(properties or {})})
         self.housekeeping = Housekeeping(self.node.clock, self.config, self.node.replicas)
         self.workers = ManualWorkers(ManualDisk())
-        self.cleaner = LogCleaner(self.housekeeping, self.workers, self.node.files, lambda: self.config)
+        self.cleaner = LogCleaner(
+            self.housekeeping, self.node.moves, self.workers, self.node.files, lambda: self.config
+        )
 
     @property
     def files(self) -> MemoryFiles:
@@ -151,8 +153,8 @@ def test_a_transaction_index_that_has_rotted_is_built_again() -> None:
     partition.roll()
     world.work()
     segment = partition.log.segments[0]
-    segment._aborted = None
-    path = segment.path(TXN_INDEX_SUFFIX)
+    segment.transactions.loaded = None
+    path = segment.files.path(TXN_INDEX_SUFFIX)
     world.files.open(path).append((b"rot",), 3)
     world.cleaner.start()
     world.work(BACKOFF_S)
@@ -165,7 +167,7 @@ def test_a_transaction_index_that_is_being_written_is_read_again_later(caplog: p
     world = World()
     partition = world.open()
     world.put(partition, *"aaaaa")
-    index = world.files.open(partition.log.segments.active.path(TXN_INDEX_SUFFIX), create=True)
+    index = world.files.open(partition.log.segments.active.files.path(TXN_INDEX_SUFFIX), create=True)
     index.append((bytes(20),), 20)
     world.cleaner.start()
     world.work(BACKOFF_S)
@@ -489,7 +491,7 @@ def test_a_damaged_log_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureF
     assert not any("cleaned" in name for name in world.names())
     told, remembered = (record.getMessage() for record in caplog.records if record.levelno == logging.ERROR)
     assert "00000000000000000000.log begins no sound batch" in told
-    assert "00000000000000000000.log is damaged" in remembered and list(partition.log.corrupt) == [0]
+    assert "00000000000000000000.log is damaged" in remembered and list(partition.log.examiner.corrupt) == [0]
 
 
 def test_a_full_disk_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:

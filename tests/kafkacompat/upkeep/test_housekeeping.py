@@ -12,6 +12,7 @@ from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.directory.checkpoints import HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS
 from kafkacompat.storage.files.checkpoints import read_offsets
 from kafkacompat.storage.log.log import OffsetPosition
+from kafkacompat.storage.log.trimmer import LogTrimmer
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.upkeep import idle_producers
@@ -327,7 +328,7 @@ def test_a_checkpoint_that_cannot_be_written_takes_the_directory_offline() -> No
 def test_the_high_watermark_is_written_down_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.node.append(world.partition)
-    monkeypatch.setattr(world.partition, "high_watermark", OffsetPosition(0, 0, 0))
+    monkeypatch.setattr(type(world.partition), "high_watermark", OffsetPosition(0, 0, 0))
     world.housekeeping.checkpoint()
     world.node.work()
     assert world.checkpointed(HIGH_WATERMARKS) == {("t", 0): 0}
@@ -373,7 +374,7 @@ def test_a_task_that_fails_is_logged_and_runs_again(
     world.fill(2, apart_s=4000)
     world.node.append(world.partition)
     with monkeypatch.context() as broken:
-        broken.setattr(type(world.partition.log), "expired_segments", lambda *_args, **_kw: 1 // 0)
+        broken.setattr(LogTrimmer, "expired_segments", lambda *_args, **_kw: 1 // 0)
         world.housekeeping.start()
         world.node.clock.advance(1)
     assert "log.retention.check.interval.ms failed" in caplog.text

@@ -63,7 +63,7 @@ def test_what_is_known_to_be_damaged_stays_known() -> None:
     bad = BadBatch(0, 10, 0, 0)
     partition.log.segments[0].remember_corrupt([bad])
     move(node)
-    assert partition.log.corrupt == {0: (bad,)}
+    assert partition.log.examiner.corrupt == {0: (bad,)}
 
 
 def test_the_old_log_is_deleted_when_file_delete_delay_is_over() -> None:
@@ -109,9 +109,9 @@ def test_what_retention_takes_meanwhile_is_not_in_the_copy(steps: int) -> None:
     for _ in range(steps):
         step(node)
     expired = list(partition.log.segments)[:2]
-    partition.log.detach(expired)
-    partition.disk.run(partition.log.mark_deleted, expired)
-    partition.disk.run(partition.log.delete_segments, expired)
+    partition.log.trimmer.detach(expired)
+    partition.disk.run(partition.log.trimmer.mark_deleted, expired)
+    partition.disk.run(partition.log.trimmer.delete_segments, expired)
     start = partition.log.log_start_offset
     node.work()
     assert (home(node), offsets(partition)) == ("/b", list(range(start, 30)))
@@ -197,13 +197,13 @@ def test_a_move_goes_no_faster_than_it_may() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
-    node.replicas.moves.rate = lambda: 100
+    node.moves.rate = lambda: 100
     node.replicas.move("t", 0, "/b")
     size_bytes = partition.log.size_bytes
     copied: list[int] = []
     while home(node) == "/a":
         node.work()
-        copied.extend(each.copy.size_bytes for each in node.replicas.moves)
+        copied.extend(each.copy.size_bytes for each in node.moves)
         node.clock.advance(1)
     assert copied == list(range(100, size_bytes - moving.PAUSE_BELOW_BYTES + 100, 100))
     assert offsets(partition) == list(range(30))
@@ -214,11 +214,11 @@ def test_a_move_that_rests_notices_at_once_that_it_is_over() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
-    node.replicas.moves.rate = lambda: 1
-    for end in (node.replicas.moves.stop, lambda: node.replicas.moves.cancel(("t", 0))):
+    node.moves.rate = lambda: 1
+    for end in (node.moves.stop, lambda: node.moves.cancel(("t", 0))):
         node.replicas.move("t", 0, "/b")
         node.work()
-        assert len(list(node.replicas.moves)) == 1
+        assert len(list(node.moves)) == 1
         ended = end()
         node.work()
         assert outcome(ended) is None
@@ -338,7 +338,7 @@ def test_a_move_to_where_it_goes_already_changes_nothing() -> None:
     node, _ = two()
     first = node.replicas.move("t", 0, "/b")
     second = node.replicas.move("t", 0, "/b")
-    assert len(list(node.replicas.moves)) == 1
+    assert len(list(node.moves)) == 1
     node.work()
     outcome(first)
     outcome(second)

@@ -149,7 +149,7 @@ def test_a_move_that_was_under_way_is_begun_again() -> None:
     node.replicas.move("t", 0, "/b")
     step(node)
     step(node)
-    stopped = node.replicas.moves.stop()
+    stopped = node.moves.stop()
     node.work()
     outcome(stopped)
     assert (home(node), folders(node, "/b")) == ("/a", ["t-0-future"])

@@ -46,7 +46,7 @@ def test_one_step_of_one_move_waits_for_the_disk_at_a_time() -> None:
     while not all(map(has_fired, begun)):
         assert work_off(node) == 1
     assert homes(node) == {"/a"}
-    while list(node.replicas.moves):
+    while list(node.moves):
         # Beside a step there may be the last word of the move before.
         assert work_off(node) <= 2
     assert homes(node) == {"/b"}
@@ -59,7 +59,7 @@ def test_a_move_that_waits_for_its_turn_is_given_up_without_it() -> None:
     assert refusal(second) == ErrorCode.KAFKA_STORAGE_ERROR
     work_off(node)
     assert has_fired(back) and not has_fired(third)
-    assert len(list(node.replicas.moves)) == 2
+    assert len(list(node.moves)) == 2
     node.work()
     outcome(first)
     assert [name for name in node.names("/b") if name.startswith("t-")] == ["t-0", "t-2"]
@@ -68,7 +68,7 @@ def test_a_move_that_waits_for_its_turn_is_given_up_without_it() -> None:
 def test_nobody_waits_for_moves_when_the_broker_stops() -> None:
     node = node_with_partitions()
     begun = [node.replicas.move("t", index, "/b") for index in range(COUNT)]
-    stopped = node.replicas.moves.stop()
+    stopped = node.moves.stop()
     assert not has_fired(stopped)
     assert [refusal(each) for each in begun[1:]] == [ErrorCode.KAFKA_STORAGE_ERROR] * (COUNT - 1)
     work_off(node)
@@ -86,6 +86,6 @@ def test_a_directory_that_fails_ends_any_number_of_moves(caplog: pytest.LogCaptu
     node.replicas.directory_failed(node.directories[1], OSError("gone"))
     node.work()
     assert {refusal(each) for each in begun[1:]} == {ErrorCode.KAFKA_STORAGE_ERROR}
-    assert list(node.replicas.moves) == []
+    assert list(node.moves) == []
     assert "RecursionError" not in caplog.text
     assert len(list(node.replicas)) == count

@@ -10,11 +10,11 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.directory.scrub import Extent
 from kafkacompat.storage.directory.scrub_notes import FILE_NAME
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.storage.segment.scrub import Extent
 from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, Scrubbing
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
@@ -79,7 +79,7 @@ class World:
         return pieces
 
     def segment(self, slot: int) -> Path:
-        return Path(self.partition.log.segments[slot].path(".log"))
+        return Path(self.partition.log.segments[slot].files.path(".log"))
 
     def damage(self, slot: int, batch: int, byte: int = 80) -> None:
         path = self.segment(slot)
@@ -115,7 +115,9 @@ def test_damage_is_remembered_and_told_and_the_round_goes_on(tmp_path: Path, cap
     with caplog.at_level(logging.ERROR):
         for _ in range(FIRST_DELAY_S + 20):
             world.step(1)
-    assert [(bad.first_offset, bad.last_offset) for bads in world.partition.log.corrupt.values() for bad in bads] == [
+    assert [
+        (bad.first_offset, bad.last_offset) for bads in world.partition.log.examiner.corrupt.values() for bad in bads
+    ] == [
         (1, 1),
         (9, 9),
     ]
@@ -133,13 +135,13 @@ def test_a_segment_that_is_gone_is_passed_over(tmp_path: Path, caplog: pytest.Lo
     world.node.clock.advance(FIRST_DELAY_S)
     log = world.partition.log
     gone = [log.segments[0]]
-    log.detach(gone)
-    log.delete_segments(gone)
+    log.trimmer.detach(gone)
+    log.trimmer.delete_segments(gone)
     with caplog.at_level(logging.ERROR):
         world.disk.work()
         for _ in range(20):
             world.step(1)
-    assert log.corrupt == {} and caplog.messages == []
+    assert log.examiner.corrupt == {} and caplog.messages == []
     assert len(world.workers.calls) == 1 + 3
 
 
@@ -179,9 +181,9 @@ def test_a_segment_that_gets_its_name_meanwhile_is_read_all_the_same(
     world = World(tmp_path)
     world.damage(0, 1)
     segment = world.partition.log.segments[0]
-    segment.rename(".swap")
+    segment.files.rename(".swap")
     world.node.clock.advance(FIRST_DELAY_S)
-    segment.rename("")
+    segment.files.rename("")
     with caplog.at_level(logging.ERROR):
         for _ in range(20):
             world.step(1)
@@ -204,11 +206,11 @@ def test_what_was_damaged_is_read_first_after_a_restart(tmp_path: Path) -> None:
     world = World(tmp_path, batches=22)
     world.damage(1, 3)
     world.work_for(FIRST_DELAY_S + 20)
-    assert list(world.partition.log.corrupt) == [SEGMENT_BATCHES]
+    assert list(world.partition.log.examiner.corrupt) == [SEGMENT_BATCHES]
     world.restart()
-    assert world.partition.log.corrupt == {}
+    assert world.partition.log.examiner.corrupt == {}
     assert {base for base, _ in world.work_for(FIRST_DELAY_S)} == {SEGMENT_BATCHES}
-    assert list(world.partition.log.corrupt) == [SEGMENT_BATCHES]
+    assert list(world.partition.log.examiner.corrupt) == [SEGMENT_BATCHES]
 
 
 @pytest.mark.parametrize("contents", [b"", b"[" * 100_000, b'{"begunMs": 1, "reached": 7, "damaged": []}', b"\xff{}"])
@@ -227,7 +229,7 @@ def test_notes_that_cannot_be_written_are_told_and_the_round_goes_on(
     (tmp_path / FILE_NAME).mkdir()
     world.restart()
     assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
-    assert all("how far the scrub" in each for each in caplog.messages) and caplog.messages
+    assert all("the notes of the scrub" in each for each in caplog.messages) and caplog.messages
 
 
 def test_without_workers_of_the_same_code_it_waits_for_the_next_start(

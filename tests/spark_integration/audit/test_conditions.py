@@ -1,4 +1,4 @@
-"""What `--fail-on` takes, and when it is met."""
+"""The conditions of `--fail-on`, and when they hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_integration.audit.conditions import conditions
+from spark_integration.audit.conditions import parse_conditions
 from spark_integration.audit.kinds import PROBLEMS
 from spark_integration.errors import PipelineError
 
@@ -17,11 +17,11 @@ LATENCY: list[dict[str, Any]] = [
 
 
 def met(text: str, **found: int) -> list[str]:
-    return [clause for one in conditions(text) for clause in one.met(found, LATENCY)]
+    return [clause for one in parse_conditions(text) for clause in one.met(found, LATENCY)]
 
 
 def test_kinds() -> None:
-    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records whose sequence was there already)"]
+    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records with a sequence that occurred before)"]
     assert met("marker", marker=1, gap=3) == ["1 marker (offsets of transaction markers)"]
     assert met("", gap=3) == []
 
@@ -50,7 +50,7 @@ def test_limits_of_latency(text: str, times: int) -> None:
 def test_a_latency_that_was_not_measured() -> None:
     clause = "latency:event-archive:p50>1h: nothing was measured"
     assert met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
-    (one,) = conditions("latency:max>1h")
+    (one,) = parse_conditions("latency:max>1h")
     assert one.met({}, []) == ["latency:max>1h: nothing was measured"]
 
 
@@ -60,4 +60,4 @@ def test_a_latency_that_was_not_measured() -> None:
 )
 def test_what_is_not_understood(text: str) -> None:
     with pytest.raises(PipelineError):
-        conditions(f"gap,{text}")
+        parse_conditions(f"gap,{text}")

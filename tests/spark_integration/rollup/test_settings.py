@@ -1,4 +1,4 @@
-"""What a rollup's options mean, and which are refused."""
+"""The meaning of a rollup's options, and the rejected ones."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.durations import WindowLengths, parse_duration_ms, parse_windows
 from spark_integration.rollup.events import FIRST_MS, LAST_MS
-from spark_integration.rollup.measures import Measure, measures_of
-from spark_integration.rollup.paths import column_name, path_of, schema_of
-from spark_integration.rollup.pipeline import _iso
-from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.measures import Measure, parse_measures
+from spark_integration.rollup.paths import check_paths, column_name, parse_path
+from spark_integration.rollup.pipeline import _format_time
+from spark_integration.rollup.schema import schema_of_paths
+from spark_integration.rollup.settings import RollupSettings
 
-FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 minutes")
+FITTING = RollupSettings(topic="results", path="table", window="1 minute", watermark="5 minutes")
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 
     ],
 )
 def test_lengths_of_time(text: str, milliseconds: int) -> None:
-    assert duration_ms(text, "window") == milliseconds
+    assert parse_duration_ms(text, "window") == milliseconds
 
 
 @pytest.mark.parametrize(
@@ -38,14 +39,14 @@ def test_lengths_of_time(text: str, milliseconds: int) -> None:
 )
 def test_what_is_no_length_of_time(text: str) -> None:
     with pytest.raises(PipelineError, match=r"--retention .* is no length of time"):
-        duration_ms(text, "retention")
+        parse_duration_ms(text, "retention")
 
 
 def test_windows() -> None:
-    assert windows_of("1 minute", None) == Windows(60_000, 60_000)
-    assert not windows_of("1 minute", None).overlap
-    assert windows_of("10 minutes", "4 minutes") == Windows(600_000, 240_000)
-    assert windows_of("10 minutes", "4 minutes").overlap
+    assert parse_windows("1 minute", None) == WindowLengths(60_000, 60_000)
+    assert not parse_windows("1 minute", None).overlaps
+    assert parse_windows("10 minutes", "4 minutes") == WindowLengths(600_000, 240_000)
+    assert parse_windows("10 minutes", "4 minutes").overlaps
 
 
 @pytest.mark.parametrize(
@@ -53,11 +54,11 @@ def test_windows() -> None:
 )
 def test_what_makes_no_windows(window: str, slide: str | None) -> None:
     with pytest.raises(PipelineError, match="--slide"):
-        windows_of(window, slide)
+        parse_windows(window, slide)
 
 
 def test_measures() -> None:
-    assert measures_of("sum(amount),count , max( user.age ) as oldest,count(a.b)") == [
+    assert parse_measures("sum(amount),count , max( user.age ) as oldest,count(a.b)") == [
         Measure("sum_amount", "sum", ("amount",)),
         Measure("count", "count", None),
         Measure("oldest", "max", ("user", "age")),
@@ -70,34 +71,34 @@ def test_measures() -> None:
 )
 def test_what_is_no_measure(text: str) -> None:
     with pytest.raises(PipelineError, match="is no measure: take count, sum,"):
-        measures_of(text)
+        parse_measures(text)
 
 
 def test_a_measure_of_nothing() -> None:
-    with pytest.raises(PipelineError, match=r"'sum' does not say of what: write sum\(FIELD\)"):
-        measures_of("sum")
+    with pytest.raises(PipelineError, match=r"'sum' does not name its field: write sum\(FIELD\)"):
+        parse_measures("sum")
 
 
 def test_paths() -> None:
-    assert path_of("amount") == ("amount",)
-    assert path_of(" $.user.first name ") == ("user", "first name")
+    assert parse_path("amount") == ("amount",)
+    assert parse_path(" $.user.first name ") == ("user", "first name")
     assert column_name(("user", "first name")) == "user_first_name"
 
 
 @pytest.mark.parametrize("text", ["", ".", "a..b", "a.", "$", "a[0]", "$..a", "a.*"])
 def test_what_is_no_path(text: str) -> None:
     with pytest.raises(PipelineError, match="is no path"):
-        path_of(text)
+        parse_path(text)
 
 
 def test_only_what_is_asked_for_is_read() -> None:
-    schema = schema_of([("b", "d"), ("a",), ("b", "c", "e"), ("a",)])
+    schema = schema_of_paths([("b", "d"), ("a",), ("b", "c", "e"), ("a",)])
     assert schema.simpleString() == "struct<a:string,b:struct<c:struct<e:string>,d:string>,_corrupt_record:string>"
 
 
 def test_a_value_and_what_is_in_it() -> None:
-    with pytest.raises(PipelineError, match=r"user is asked for as a value, and user\.id within it"):
-        schema_of([("user", "id"), ("user",)])
+    with pytest.raises(PipelineError, match=r"user is used as a value, and user\.id within it"):
+        check_paths([("user", "id"), ("user",)])
 
 
 def test_columns() -> None:
@@ -120,7 +121,7 @@ def test_columns() -> None:
     ],
 )
 def test_times_are_told_by_years_of_four_digits(milliseconds: int | None, text: str | None) -> None:
-    assert _iso(milliseconds) == text
+    assert _format_time(milliseconds) == text
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_times_are_told_by_years_of_four_digits(milliseconds: int | None, text: 
         ({"retention": "soon"}, "--retention 'soon' is no length of time"),
         ({"time_field": "a[1]"}, "is no path"),
         ({"partitions": 0}, "--partitions 0 is no number"),
-        ({"dimensions": "user", "measures": "max(user.age)"}, "user is asked for as a value, and user.age within it"),
+        ({"dimensions": "user", "measures": "max(user.age)"}, "user is used as a value, and user.age within it"),
         ({"window": "5minutes"}, "--window '5minutes' is no length of time"),
         ({"dimensions": "window"}, "two columns would be called window"),
         ({"measures": "count as window"}, "two columns would be called window"),

@@ -53,10 +53,10 @@ def compact_log(
 ) -> CleaningResult | None:
     """Compact what can be compacted; None when there is nothing."""
     stable_offset = log.log_end_offset if stable_offset is None else stable_offset
-    what = log.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+    what = log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
     if what is None:
         return None
-    job = log.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
     if job is None:
         return None
     for step in compact(store.files, job):
@@ -70,10 +70,10 @@ def compact_log(
 
 def swap(log: Log, cleaned: CleanedSegment) -> None:
     """Put a compacted segment in its place."""
-    segment = log.prepare_swap(cleaned)
-    replaced = log.swap_segments(cleaned, segment)
-    log.complete_swap(segment, replaced)
-    log.remove_replaced(replaced)
+    segment = log.compaction.prepare_swap(cleaned)
+    replaced = log.compaction.swap_segments(cleaned, segment)
+    log.compaction.complete_swap(segment, replaced)
+    log.compaction.remove_replaced(replaced)
 
 
 def roll_and_compact(store: Store, log: Log, **kw: Any) -> CleaningResult | None:

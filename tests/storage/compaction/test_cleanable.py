@@ -26,7 +26,7 @@ def log_of(memory: Store, segments: int, **config: Any) -> Log:
 
 
 def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> Cleanable | None:
-    return log.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+    return log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
 
 
 def test_everything_below_the_active_segment_is_dirty_at_first(memory: Store) -> None:
@@ -50,7 +50,7 @@ def test_what_was_compacted_is_not_dirty(memory: Store) -> None:
 @pytest.mark.parametrize("checkpoint", [1, 100])
 def test_a_checkpoint_that_cannot_be_does_not_count(memory: Store, checkpoint: int) -> None:
     log = log_of(memory, 3)
-    log.advance_log_start_offset(2)
+    log.trimmer.advance_log_start_offset(2)
     log.cleaner_offset = checkpoint
     found = look(log)
     assert found is not None
@@ -71,7 +71,7 @@ def test_none_from_the_first_segment_that_is_too_young(memory: Store, later_ms: 
 
 def test_what_is_not_on_the_disk_yet_waits(memory: Store) -> None:
     log = log_of(memory, 2)
-    log.roll(log.prepare_segment(log.log_end_offset))
+    log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset))
     found = look(log)
     assert found is not None
     assert found.end_offset == 4

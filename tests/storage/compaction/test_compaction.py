@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.producers.state import ENTRY
+from kafkacompat.storage.producers.producer import ENTRY
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
@@ -173,7 +173,7 @@ def test_a_tombstone_in_place_of_what_was_truncated_deletes(store: Store) -> Non
     roll(log)
     put(log, ("b", "1"), ("c", "1"))
     roll_and_compact(store, log)
-    log.truncate_to(1)
+    log.trimmer.truncate_to(1)
     put(log, ("a", None))
     for value in "xyz":
         put(log, ("d", value))
@@ -210,9 +210,9 @@ def test_only_producers_whose_last_batch_may_be_met_are_told_of(memory: Store) -
     put(log, ("a", "2"), producer_id=8, producer_epoch=0, base_sequence=0)
     roll(log)
     put(log, ("a", "3"), producer_id=8, producer_epoch=0, base_sequence=1)
-    what = log.cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
+    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
     assert what is not None
-    job = log.cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
+    job = log.compaction.cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
     assert job is not None
     assert [each[0] for each in ENTRY.iter_unpack(job.producers)] == [7]
 
@@ -339,9 +339,9 @@ def test_the_index_is_built_again_after_a_crash(store: Store) -> None:
 
 def test_a_shorter_log_has_a_shorter_index(store: Store) -> None:
     log = aborted_log(store)
-    log.truncate_to(6)
+    log.trimmer.truncate_to(6)
     assert aborted_of(store) == {"03": [AbortedTransaction(7, 1, 5, 6)]}
-    log.truncate_to(5)
+    log.trimmer.truncate_to(5)
     assert aborted_of(store) == {}
 
 
@@ -358,7 +358,7 @@ def test_a_bad_batch_stops_it_and_nothing_has_changed(store: Store, position: in
     before = contents(store)
     with pytest.raises(CorruptBatchError):
         compact_log(store, log)
-    log.remove_cleaned()
+    log.compaction.remove_cleaned()
     assert contents(store) == before
 
 
@@ -400,6 +400,6 @@ def test_what_is_left_is_found_by_offset_and_time_after_a_restart(store: Store) 
     assert left(again) == expected
     for batch in expected:
         assert read_header(read(again, batch.header.base_offset)) == batch.header
-    found = again.offset_for_timestamp(NOW_MS + 7000)
+    found = again.reader.offset_for_timestamp(NOW_MS + 7000)
     assert found is not None
     assert found.offset == 15

@@ -24,7 +24,7 @@ def test_transaction_indexes_and_the_cleaner_offset_move_along(memory: Store) ->
     put(log, ("a", "2"))
     aborted = {0: [AbortedTransaction(7, 0, 0, 1)], 1: [AbortedTransaction(8, 1, 1, 2), AbortedTransaction(7, 1, 2, 3)]}
     for segment in log.segments:
-        segment.replace_aborted(aborted[segment.base_offset])
+        segment.transactions.replace(aborted[segment.base_offset])
     log.cleaner_offset = 1
     copy = target.new_copy(log)
     copy.create()

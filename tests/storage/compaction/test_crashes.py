@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkacompat.storage.compaction import CleanedSegment
+from kafkacompat.storage.log.compaction import LogCompaction
 from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import OneName
@@ -70,14 +73,16 @@ def states() -> list[list[Left]]:
     """How the log reads before it is compacted and after each segment's replacing."""
     _, store, log = build()
     seen = [left(log)]
-    swap = log.swap_segments
 
-    def watched(*args: object) -> object:
-        replaced = swap(*args)  # type: ignore[arg-type]
-        seen.append(left(log))
-        return replaced
+    class WatchedCompaction(LogCompaction):
+        """Notes how the log reads after each swap."""
 
-    log.swap_segments = watched  # type: ignore[assignment, method-assign]
+        def swap_segments(self, cleaned: CleanedSegment, segment: Segment) -> list[Segment]:
+            replaced = super().swap_segments(cleaned, segment)
+            seen.append(left(log))
+            return replaced
+
+    log.compaction = WatchedCompaction(log.state)
     compact(store, log)
     assert len(seen) == 7
     return seen

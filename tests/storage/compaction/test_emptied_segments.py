@@ -8,7 +8,7 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
 from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.reader import MOST_PASSED
+from kafkacompat.storage.segment.region_search import MOST_PASSED
 from kafkacompat.wire.record_batch import HEADER_SIZE
 from tests.storage.compaction.support import COMPACTED, compact_log, put
 from tests.storage.support import Store, create, headers, read, reopen, roll
@@ -134,7 +134,7 @@ def test_what_is_not_in_memory_ends_the_passing_by(memory: Store) -> None:
     log = reopen(memory, clean=True, segment_bytes=SEGMENT_BYTES, **COMPACTED)
     with pytest.raises(ColdDataError):
         log.read(0, 1000, may_block=False)
-    log.warm(0)
+    log.reader.warm(0)
     assert [each.record_count for each in headers(read(log, 0, may_block=False))] == [2]
     log.segments[3].unload()
     assert [each.last_offset for each in headers(read(log, 0, may_block=False))] == [2]

@@ -63,7 +63,7 @@ def test_a_directory_that_cannot_be_written_is_refused_in_one_sentence(memory: S
     memory.files.crash(lose_unsynced=False)
     memory.files.remove(memory.path("data", "meta.properties"))
     memory.files.fail_on(operation, errno.ENOSPC)
-    with pytest.raises(LogDirectoryError, match="No space left on device"):
+    with pytest.raises(LogDirectoryError, match="the disk is full"):
         take(memory)
     take(memory).release()
 
@@ -99,7 +99,7 @@ def test_logs_are_made_opened_and_listed(store: Store) -> None:
     directory = take(store)
     log = directory.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
     fill(log, 3)
-    log.make_durable()
+    log.maintenance.make_durable()
     store.files.make_directory(store.path("data", "__cluster_metadata-0"))
     store.files.make_directory(store.path("data", "no partition"))
     assert directory.partitions() == [StoredPartition("a-b", 3, TOPIC_ID)]
@@ -146,7 +146,7 @@ def test_a_log_that_was_new_when_its_process_ended_is_new_again(store: Store) ->
     assert again.checkpoints.recovery_points == {}
     log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     assert log.is_new
-    log.make_durable()
+    log.maintenance.make_durable()
     assert again.partitions() == [StoredPartition("t", 0, TOPIC_ID)]
     assert offsets(log) == [0, 1]
     again.close([log])
@@ -180,7 +180,7 @@ def test_checkpoints_are_kafkas_and_keep_logs_that_are_not_open(store: Store) ->
     for log in (first, second):
         fill(log, 5)
         log.flush()
-    first.advance_log_start_offset(2)
+    first.trimmer.advance_log_start_offset(2)
     directory.checkpoint([first, second], {("t", 1): 4})
     directory.checkpoint([])
 
@@ -203,7 +203,7 @@ def test_a_moved_log_start_survives_a_crash(memory: Store) -> None:
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     fill(log, 5)
     log.flush()
-    log.advance_log_start_offset(3)
+    log.trimmer.advance_log_start_offset(3)
     directory.save_log_start_offset(log)
     memory.files.crash()
     again = take(memory)
@@ -253,7 +253,7 @@ def test_a_log_that_is_offline_keeps_the_marker_away(memory: Store) -> None:
         append(logs[0], batch())
     append(logs[1], batch())
     directory.close(logs)
-    assert logs[1].closed
+    assert logs[1].state.closed
     again = take(memory)
     assert not again.clean_shutdown
     assert again.open_log("t", 1, TOPIC_ID, LogConfig(), NOW_MS).log_end_offset == 1
@@ -443,7 +443,7 @@ def test_a_new_log_is_not_taken_for_the_deleted_one_of_its_name(store: Store) ->
     directory = take(store)
     old = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     fill(old, 5)
-    old.advance_log_start_offset(4)
+    old.trimmer.advance_log_start_offset(4)
     directory.save_log_start_offset(old)
     directory.delete_log(old)
     new = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)

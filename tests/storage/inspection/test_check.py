@@ -37,7 +37,7 @@ def test_a_directory_that_was_closed_is_sound(store: Store) -> None:
 
 def test_epochs_of_deleted_records_need_not_be_known(memory: Store) -> None:
     directory, log = write_directory(memory, close=False)
-    log.advance_log_start_offset(log.segments[1].base_offset + 1)
+    log.trimmer.advance_log_start_offset(log.segments[1].base_offset + 1)
     directory.close([log])
     assert check(memory) == []
 
@@ -214,8 +214,8 @@ def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(me
         nonlocal seen
         if not seen:
             old = list(log.segments)[1:3]
-            log.detach(list(log.segments)[:3])
-            log.delete_segments(old)
+            log.trimmer.detach(list(log.segments)[:3])
+            log.trimmer.delete_segments(old)
         seen += size_bytes
 
     found: list[object] = []

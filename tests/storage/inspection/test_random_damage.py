@@ -119,7 +119,7 @@ def read_all(log: Log) -> list[BatchHeader]:
         except CorruptDataError as error:
             offset = error.behind or offset
         if offset == before:
-            log.find_way(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
     raise AssertionError(f"still at {offset} of {log!r}")
 
 
@@ -132,9 +132,9 @@ def test_whoever_reads_a_log_that_rots_gets_to_its_end(seed: int) -> None:
         written = {header.crc for header in read_all(log)}
         for name in random.sample([name for name in store.files.list(store.path(FOLDER)) if name.endswith(".log")], 2):
             damage(store, name, random.choice((flip, flip, zero)), random)
-        log._recent.clear()
+        log.state.recent_batches.clear()
         assert {header.crc for header in read_all(log)} <= written
         for segment in log.segments:
-            log.examine(segment)
+            log.examiner.examine(segment)
         assert {header.crc for header in read_all(log)} <= written
         directory.release()

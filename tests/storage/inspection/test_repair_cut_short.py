@@ -82,8 +82,8 @@ def test_a_broker_that_starts_then_has_the_beginning_of_the_log(is_power: bool) 
     for store in states(is_power)[0]:
         log = open_log(store)
         for segment in log.segments:
-            log.examine(segment)
-        ends = [bad.first_offset for bads in log.corrupt.values() for bad in bads]
+            log.examiner.examine(segment)
+        ends = [bad.first_offset for bads in log.examiner.corrupt.values() for bad in bads]
         offset = 0
         with suppress(CorruptDataError):
             for header in stored_headers(log):

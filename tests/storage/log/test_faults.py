@@ -76,7 +76,7 @@ def test_a_write_that_cannot_be_taken_back_takes_the_log_offline(memory: Store, 
         log.flush()
     files.crash(lose_unsynced=False)
     again = reopen(memory)
-    assert again.truncated_bytes == 30
+    assert again.state.truncated_bytes == 30
     assert again.log_end_offset == 2
     again.close()
 
@@ -95,7 +95,7 @@ def test_a_write_that_is_cut_short_for_want_of_memory_is_taken_back(
     fill(log, 1)
     files.crash(lose_unsynced=False)
     again = reopen(memory)
-    assert (again.log_end_offset, again.truncated_bytes) == (3, 0)
+    assert (again.log_end_offset, again.state.truncated_bytes) == (3, 0)
     again.close()
 
 
@@ -130,7 +130,7 @@ def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -
     fill(log, 2)
     files.fail_on("sync", errno.EIO)
     for _ in range(2):
-        with pytest.raises(KafkaError, match="Input/output error") as refused:
+        with pytest.raises(KafkaError, match="the disk reports an input/output error") as refused:
             log.flush()
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert log.offline
@@ -163,7 +163,7 @@ def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, op
     handles = files.open_handles
     files.fail_on(operation, error)
     with pytest.raises(KafkaError) as refused:
-        log.prepare_segment(2)
+        log.maintenance.prepare_segment(2)
     assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert not log.offline
     assert files.open_handles == handles
@@ -179,14 +179,14 @@ def test_want_of_room_for_a_segment_passes(memory: Store, files: MemoryFiles, op
 def test_want_of_room_for_indexes_passes(memory: Store, files: MemoryFiles, operation: str) -> None:
     log = create(memory, flush_ms=1000)
     fill(log, 2)
-    sealed = log.roll(log.prepare_segment(2))
+    sealed = log.maintenance.roll(log.maintenance.prepare_segment(2))
     fill(log, 1)
-    for work in (lambda: log.seal(sealed), log.flush):
+    for work in (lambda: log.maintenance.seal(sealed), log.flush):
         files.fail_on(operation, errno.ENOSPC)
         with pytest.raises(KafkaError):
             work()
         assert not (log.offline or sealed.sealed)
-        assert log.flush_is_overdue(NOW_MS + 10_000)
+        assert log.maintenance.flush_is_overdue(NOW_MS + 10_000)
     assert log.flush() == 3
     log.close()
 
@@ -203,7 +203,7 @@ def test_a_segment_that_cannot_be_made_leaves_the_old_one(
     fill(log, 2)
     files.fail_on(operation, error)
     with pytest.raises(KafkaError):
-        log.prepare_segment(2)
+        log.maintenance.prepare_segment(2)
     assert log.offline
     files.crash(lose_unsynced=False)
     again = reopen(memory)
@@ -259,12 +259,12 @@ def test_what_recovery_removed_does_not_come_back(memory: Store, files: MemoryFi
 
 
 def test_a_new_log_is_on_the_disk_when_that_was_asked_for(memory: Store, files: MemoryFiles) -> None:
-    create(memory).make_durable()
+    create(memory).maintenance.make_durable()
     files.crash()
     assert read_partition_metadata(files, memory.path("t-0")) == TOPIC_ID
     again = reopen(memory)
     assert (again.log_start_offset, again.log_end_offset) == (0, 0)
-    assert again.offset_for_timestamp(NOW_MS) is None
+    assert again.reader.offset_for_timestamp(NOW_MS) is None
     again.close()
 
 
@@ -281,7 +281,7 @@ def test_a_new_log_is_on_the_disk_before_it_gets_a_second_segment(memory: Store,
     """Else a crash might leave the second alone."""
     log = create(memory)
     fill(log, 2)
-    log.prepare_segment(2)
+    log.maintenance.prepare_segment(2)
     files.crash()
     assert files.exists(memory.path(name(0, ".log")))
 
@@ -290,7 +290,7 @@ def test_a_new_log_for_which_there_is_no_room_yet_waits_for_the_first_flush(memo
     log = create(memory)
     files.fail_on("append", errno.ENOSPC)
     with pytest.raises(KafkaError):
-        log.make_durable()
+        log.maintenance.make_durable()
     fill(log, 2)
     log.flush()
     assert read_partition_metadata(files, memory.path("t-0")) == TOPIC_ID
@@ -301,7 +301,7 @@ def test_a_new_log_that_cannot_be_synced_is_offline(memory: Store, files: Memory
     log = create(memory)
     files.fail_on(operation, errno.ENOSPC)
     with pytest.raises(KafkaError):
-        log.make_durable()
+        log.maintenance.make_durable()
     assert log.offline
 
 
@@ -309,7 +309,7 @@ def test_a_new_log_that_was_deleted_is_left_alone(memory: Store, files: MemoryFi
     log = create(memory)
     log.release()
     files.rename(memory.path("t-0"), memory.path("gone"))
-    log.make_durable()
+    log.maintenance.make_durable()
     assert files.list(memory.root) == ["gone"]
 
 
@@ -332,7 +332,7 @@ def test_a_truncation_is_on_the_disk_when_it_returns(memory: Store, files: Memor
     log = create(memory, segment_bytes=300)
     fill(log, 20)
     log.flush()
-    log.truncate_to(7)
+    log.trimmer.truncate_to(7)
     recovery_point = log.recovery_point
     files.crash()
     again = reopen(memory, recovery_point=recovery_point, segment_bytes=300)

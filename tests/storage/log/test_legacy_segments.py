@@ -155,7 +155,7 @@ def test_damage_elsewhere_refuses_the_log_and_leaves_its_file(may_be_torn: bool)
     unpackable = entry_writer(1, GZIP)(0, 0, None, b"no gzip")
     for bad in (bytes(damaged), unpackable):
         files = folder_with((0, bad), (2, plain(1, [2])))
-        with pytest.raises(LegacyFormatError, match="the file stays as it is"):
+        with pytest.raises(LegacyFormatError, match="the file stays unchanged"):
             convert(files, may_be_torn=may_be_torn)
         assert data(files) == bad
 
@@ -226,7 +226,7 @@ def test_a_log_of_an_old_format_opens_and_takes_batches() -> None:
     log = directory.open_log("t", 0, ZERO_UUID, LogConfig(), NOW_MS)
     result = log.append(build_batch([(NOW_MS, b"k4", b"v4", [])]), leader_epoch=3, now_ms=NOW_MS, from_client=True)
     assert (result.base_offset, log.log_start_offset, log.log_end_offset) == (4, 0, 5)
-    found = log.offset_for_timestamp(NOW_MS + 3)
+    found = log.reader.offset_for_timestamp(NOW_MS + 3)
     assert found is not None and found.offset == 3
     directory.close([log])
     assert [record.value for record in records(files)] == [b"v%d" % offset for offset in range(5)]

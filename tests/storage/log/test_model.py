@@ -84,7 +84,7 @@ class Run:
             "retention_ms": -1,
         }
         self.log: Log = create(store, **self.config)
-        self.log.make_durable()
+        self.log.maintenance.make_durable()
         self.model = Model()
         self.leader_epoch = 0
         self.checkpointed = 0
@@ -183,7 +183,7 @@ class Run:
             if each.base_offset + index >= self.model.start
         ]
         expected = next((record for record in records if record[1] >= timestamp), None)
-        found = self.log.offset_for_timestamp(timestamp)
+        found = self.log.reader.offset_for_timestamp(timestamp)
         if expected is None:
             assert found is None
         elif found is None or (found.offset, found.timestamp) != expected:
@@ -203,25 +203,25 @@ class Run:
 
     def truncate(self) -> None:
         offset = self.random.randint(self.model.start, self.model.end)
-        self.log.truncate_to(offset)
+        self.log.trimmer.truncate_to(offset)
         self.model.truncate(offset)
         self.checkpointed = min(self.checkpointed, self.log.recovery_point)
 
     def advance_start(self) -> None:
         offset = self.random.randint(self.model.start, self.model.end)
-        self.log.advance_log_start_offset(offset)
+        self.log.trimmer.advance_log_start_offset(offset)
         self.model.start = offset
 
     def retain(self) -> None:
         limits: dict[str, Any] = {"retention_bytes": self.random.randint(0, self.log.size_bytes)}
         self.log.config = reconfigured(self.log, **limits)
-        expired = self.log.expired_segments(high_watermark=self.model.end, now_ms=NOW_MS)
+        expired = self.log.trimmer.expired_segments(high_watermark=self.model.end, now_ms=NOW_MS)
         if self.log.segments.active in expired:
             roll(self.log)
-        self.log.detach(expired)
-        self.log.mark_deleted(expired)
+        self.log.trimmer.detach(expired)
+        self.log.trimmer.mark_deleted(expired)
         if self.random.random() < 0.5:
-            self.log.delete_segments(expired)
+            self.log.trimmer.delete_segments(expired)
         self.model.start = max(self.model.start, self.log.segments[0].base_offset)
 
     def reopen_clean(self) -> None:

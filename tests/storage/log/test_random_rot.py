@@ -89,7 +89,7 @@ def read_through(log: Log) -> Iterator[bytes]:
         if offset == before:
             assert looked != offset, f"still at {offset}"
             looked = offset
-            log.find_way(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
 
 
 def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
@@ -111,16 +111,16 @@ def test_what_has_not_rotted_is_read(seed: int, scrubbed: bool) -> None:
     for case in range(CASES):
         store, log = build(random)
         written = stored(log)
-        paths = [segment.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
+        paths = [segment.files.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
         for path in random.sample(paths, min(len(paths), random.choice([1, 2]))):
             rot(store, path, random)
         for segment in log.segments:
             if segment.sealed:
                 segment.unload()
-        log._recent.clear()
+        log.state.recent_batches.clear()
         if scrubbed:
             for segment in log.segments:
-                log.examine(segment)
+                log.examiner.examine(segment)
         whole = intact(log, written)
         found = {read_header(each).base_offset: each for each in read_through(log)}
         missing = whole.keys() - found.keys()

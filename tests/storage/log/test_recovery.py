@@ -48,7 +48,7 @@ def test_a_tail_torn_at_any_byte_is_cut(memory: Store, cut: int) -> None:
     append(log, LAST)
     files.crash(lose_unsynced=False, tear_last_write=cut)
     again = reopen(memory, index_interval_bytes=0)
-    assert again.truncated_bytes == cut
+    assert again.state.truncated_bytes == cut
     assert offsets(again) == [0, 1]
     retried = append(again, LAST)
     assert (retried.base_offset, retried.duplicate) == (2, False)
@@ -84,7 +84,7 @@ def test_zeros_at_the_end_are_cut(store: Store, zeros: int) -> None:
     log.release()
     rewrite(store, name(0, ".log"), lambda data: data + bytes(zeros))
     again = reopen(store)
-    assert (again.truncated_bytes, again.log_end_offset) == (zeros, 3)
+    assert (again.state.truncated_bytes, again.log_end_offset) == (zeros, 3)
     append(again, batch())
     assert offsets(again) == [0, 1, 2, 3]
     again.close()
@@ -96,7 +96,7 @@ def test_a_torn_tail_after_a_clean_shutdown_is_cut_too(store: Store) -> None:
     log.close()
     rewrite(store, name(0, ".log"), lambda data: data + b"garbage")
     again = reopen(store, clean=True)
-    assert (again.truncated_bytes, again.log_end_offset) == (7, 3)
+    assert (again.state.truncated_bytes, again.log_end_offset) == (7, 3)
     again.close()
 
 
@@ -107,7 +107,7 @@ def test_a_batch_that_compaction_emptied_is_sound(store: Store) -> None:
     emptied = read_header(batch(4))._replace(base_offset=1, record_count=0)
     rewrite(store, name(0, ".log"), lambda data: data + assemble(emptied, b""))
     again = reopen(store)
-    assert (again.truncated_bytes, again.log_end_offset) == (0, 5)
+    assert (again.state.truncated_bytes, again.log_end_offset) == (0, 5)
     again.close()
 
 
@@ -130,7 +130,7 @@ def test_batches_larger_than_the_reading_window_are_sound(store: Store) -> None:
     expected = list(stored_headers(log))
     log.release()
     again = reopen(store)
-    assert again.truncated_bytes == 0
+    assert again.state.truncated_bytes == 0
     assert list(stored_headers(again)) == expected
     again.close()
 
@@ -143,7 +143,7 @@ def test_offsets_that_go_back_are_cut(store: Store, base_offset: int) -> None:
     follower = build_batch([(NOW_MS, b"k", b"v", [])], base_offset=base_offset)
     rewrite(store, name(0, ".log"), lambda data: data + follower)
     again = reopen(store)
-    assert (again.truncated_bytes, again.log_end_offset) == (len(follower), 8)
+    assert (again.state.truncated_bytes, again.log_end_offset) == (len(follower), 8)
     again.close()
 
 
@@ -168,7 +168,7 @@ def test_segments_before_the_recovery_point_are_not_read(store: Store) -> None:
     log.release()
     rewrite(store, name(0, ".log"), lambda data: data[:-1] + b"\xff")
     again = reopen(store, recovery_point=point, segment_bytes=300)
-    assert again.truncated_bytes == 0
+    assert again.state.truncated_bytes == 0
     assert again.log_end_offset == 20
     assert again.recovery_point == point
     again.close()
@@ -183,7 +183,7 @@ def test_recovery_twice_is_recovery_once(store: Store) -> None:
     reopen(store, segment_bytes=400, index_interval_bytes=0).release()
     once = contents(store)
     again = reopen(store, segment_bytes=400, index_interval_bytes=0)
-    assert again.truncated_bytes == 0
+    assert again.state.truncated_bytes == 0
     again.release()
     assert contents(store) == once
 
@@ -349,7 +349,7 @@ def test_a_log_ends_where_an_unsynced_segment_lost_its_end_though_later_ones_did
     fill(log, 5)
     log.flush()
     for end in (5, 8, 11):
-        log.roll(log.prepare_segment(end))
+        log.maintenance.roll(log.maintenance.prepare_segment(end))
         fill(log, 3)
     for seed in range(50):
         left = Store(memory.files.after(Survivors(*survivors, Random(seed))), memory.root)
@@ -381,7 +381,7 @@ def test_epochs_that_the_file_forgot_with_records_that_are_still_there_are_found
         append(log, batch(), leader_epoch=epoch)
         if epoch == 3:
             roll(log)
-    log.advance_log_start_offset(4)
+    log.trimmer.advance_log_start_offset(4)
     log.flush()
     assert log.leader_epochs.entries == [(3, 4), (4, 5)]
     memory.files.crash()
@@ -397,7 +397,7 @@ def test_names_that_a_killed_process_made_are_on_the_disk_before_anything_is_ack
     log = create(memory)
     fill(log, 2)
     log.flush()
-    log.roll(log.prepare_segment(2))
+    log.maintenance.roll(log.maintenance.prepare_segment(2))
     fill(log, 1)
     files.crash(lose_unsynced=False)
     log = reopen(memory, recovery_point=2)

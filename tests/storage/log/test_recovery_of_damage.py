@@ -42,8 +42,8 @@ def damage(store: Store, offset: int, byte: int) -> None:
 def everything_but(log: Log, bad: int) -> None:
     """Whether all is there that is not damaged, and the log goes on where it ended."""
     position = bad % FIRST * SIZE
-    assert log.corrupt == {bad // FIRST * FIRST: (BadBatch(position, SIZE, bad, bad),)}
-    assert (log.log_end_offset, log.truncated_bytes) == (END, 0)
+    assert log.examiner.corrupt == {bad // FIRST * FIRST: (BadBatch(position, SIZE, bad, bad),)}
+    assert (log.log_end_offset, log.state.truncated_bytes) == (END, 0)
     for offset in range(END):
         if offset != bad:
             assert headers(read(log, offset))[0].base_offset == offset
@@ -83,7 +83,7 @@ def test_behind_the_recovery_point_the_log_ends_before_what_is_damaged(memory: S
     stored(memory, clean=False)
     damage(memory, FIRST + 3, byte)
     log = reopen(memory, recovery_point=FIRST + 2, **CONFIG)
-    assert (log.log_end_offset, log.corrupt) == (FIRST + 3, {})
+    assert (log.log_end_offset, log.examiner.corrupt) == (FIRST + 3, {})
 
 
 def test_what_is_damaged_at_the_very_end_is_cut_off(memory: Store) -> None:
@@ -91,4 +91,4 @@ def test_what_is_damaged_at_the_very_end_is_cut_off(memory: Store) -> None:
     stored(memory, clean=False)
     damage(memory, END - 1, 40)
     log = reopen(memory, recovery_point=END, **CONFIG)
-    assert (log.log_end_offset, log.truncated_bytes, log.corrupt) == (END - 1, SIZE, {})
+    assert (log.log_end_offset, log.state.truncated_bytes, log.examiner.corrupt) == (END - 1, SIZE, {})

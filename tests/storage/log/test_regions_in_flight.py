@@ -17,24 +17,24 @@ PIECE = 50
 
 
 def truncate(log: Log) -> None:
-    log.truncate_to(2)
+    log.trimmer.truncate_to(2)
 
 
 def truncate_and_grow(log: Log) -> None:
-    log.truncate_to(2)
+    log.trimmer.truncate_to(2)
     for _ in range(BATCHES):
         append(log, batch(size_bytes=17))
 
 
 def truncate_twice(log: Log) -> None:
     """The second time lower, in what was written after the first."""
-    log.truncate_to(BATCHES - 1)
+    log.trimmer.truncate_to(BATCHES - 1)
     append(log, batch(size_bytes=17))
     truncate_and_grow(log)
 
 
 def empty(log: Log) -> None:
-    log.truncate_to(0)
+    log.trimmer.truncate_to(0)
     fill(log, BATCHES, size_bytes=17)
 
 
@@ -51,9 +51,9 @@ CUTS = [truncate, truncate_and_grow, truncate_twice, empty, forget_open_files]
 def delete(log: Log) -> None:
     roll(log)
     old = [log.segments[0]]
-    log.detach(old)
-    log.mark_deleted(old)
-    log.delete_segments(old)
+    log.trimmer.detach(old)
+    log.trimmer.mark_deleted(old)
+    log.trimmer.delete_segments(old)
 
 
 def give_up(log: Log) -> None:

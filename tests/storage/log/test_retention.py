@@ -39,17 +39,17 @@ def log_of(store: Store, segments: int, **config: Any) -> Log:
 
 
 def expired(log: Log, now_ms: int = NOW_MS, high_watermark: int | None = None) -> list[int]:
-    found = log.expired_segments(
+    found = log.trimmer.expired_segments(
         high_watermark=log.log_end_offset if high_watermark is None else high_watermark, now_ms=now_ms
     )
     return [segment.base_offset for segment in found]
 
 
 def delete(log: Log, now_ms: int = NOW_MS) -> None:
-    found = log.expired_segments(high_watermark=log.log_end_offset, now_ms=now_ms)
-    log.detach(found)
-    log.mark_deleted(found)
-    log.delete_segments(found)
+    found = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=now_ms)
+    log.trimmer.detach(found)
+    log.trimmer.mark_deleted(found)
+    log.trimmer.delete_segments(found)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_nothing_from_the_high_watermark_on_goes(store: Store) -> None:
 def test_segments_before_the_log_start_go_whatever_the_policy(store: Store) -> None:
     log = log_of(store, 4, retention_bytes=0, retention_ms=0, cleanup_policy=frozenset({"compact"}))
     assert expired(log) == []
-    log.advance_log_start_offset(5)
+    log.trimmer.advance_log_start_offset(5)
     assert expired(log) == [0, 2]
-    log.advance_log_start_offset(8)
+    log.trimmer.advance_log_start_offset(8)
     # Not the active one: nothing takes its place.
     assert expired(log) == [0, 2, 4]
     log.close()
@@ -122,13 +122,13 @@ def test_an_empty_active_segment_stays(store: Store) -> None:
 
 def test_the_active_segment_goes_after_it_was_rolled_away(store: Store) -> None:
     log = log_of(store, 2, retention_bytes=0)
-    found = log.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
+    found = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
     with pytest.raises(ValueError, match="oldest segments"):
-        log.detach(found)
+        log.trimmer.detach(found)
     roll(log)
-    log.detach(found)
+    log.trimmer.detach(found)
     assert (log.log_start_offset, log.log_end_offset) == (4, 4)
-    log.delete_segments(found)
+    log.trimmer.delete_segments(found)
     assert append(log, batch()).base_offset == 4
     log.close()
 
@@ -136,8 +136,8 @@ def test_the_active_segment_goes_after_it_was_rolled_away(store: Store) -> None:
 def test_only_the_oldest_can_be_detached(store: Store) -> None:
     log = log_of(store, 3)
     with pytest.raises(ValueError, match="oldest segments"):
-        log.detach([log.segments[1]])
-    log.detach([])
+        log.trimmer.detach([log.segments[1]])
+    log.trimmer.detach([])
     assert len(log.segments) == 3
     log.close()
 
@@ -172,8 +172,8 @@ def test_a_crash_while_deleting_leaves_a_whole_log(memory: Store) -> None:
     log = log_of(memory, 4)
     log.flush()
     doomed = list(log.segments)[:2]
-    log.detach(doomed)
-    doomed[0].rename(DELETED_SUFFIX)
+    log.trimmer.detach(doomed)
+    doomed[0].files.rename(DELETED_SUFFIX)
     assert isinstance(memory.files, MemoryFiles)
     memory.files.crash(lose_unsynced=False)
     again = reopen(memory)
@@ -201,16 +201,16 @@ def test_segments_that_are_marked_deleted_leave_no_gap_in_a_power_failure(memory
         fill(log, 2)
         roll(log)
     log.flush()
-    log.advance_log_start_offset(log_start_offset)
+    log.trimmer.advance_log_start_offset(log_start_offset)
     oldest = list(log.segments)[:3]
     left: list[MemoryFiles] = []
 
     def fall(_: str) -> None:
         left.extend(files.after(Survivors("any", "all", Random(seed))) for seed in range(20))
 
-    log.detach(oldest)
+    log.trimmer.detach(oldest)
     files.before_change = fall
-    log.mark_deleted(oldest)
+    log.trimmer.mark_deleted(oldest)
     if log_start_offset:
         # As an earlier release, or Apache Kafka, might have left it.
         gap = files.after(Survivors("all", "all", Random(0)))

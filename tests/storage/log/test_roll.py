@@ -77,7 +77,7 @@ def test_offsets_that_do_not_fit_the_index_roll(store: Store) -> None:
     append(log, batch())
     log.segments.active.base_offset -= 2**31 - 2
     assert not needs_roll(log, 100)
-    log.log_end_offset += 1
+    log.state.log_end_offset += 1
     assert needs_roll(log, 100)
     log.release()
 
@@ -85,14 +85,14 @@ def test_offsets_that_do_not_fit_the_index_roll(store: Store) -> None:
 def test_a_segment_can_only_follow_the_logs_end(store: Store) -> None:
     log = create(store)
     with pytest.raises(ValueError, match="cannot follow"):
-        log.prepare_segment(0)
+        log.maintenance.prepare_segment(0)
     fill(log, 2)
     with pytest.raises(ValueError, match="cannot follow"):
-        log.prepare_segment(1)
-    prepared = log.prepare_segment(2)
+        log.maintenance.prepare_segment(1)
+    prepared = log.maintenance.prepare_segment(2)
     fill(log, 1)
     with pytest.raises(ValueError, match="does not begin"):
-        log.roll(prepared)
+        log.maintenance.roll(prepared)
     log.release()
 
 
@@ -113,10 +113,10 @@ def test_files_that_are_in_a_new_segments_way_are_emptied(store: Store) -> None:
 def test_sealing_moves_the_recovery_point(store: Store) -> None:
     log = create(store)
     fill(log, 3)
-    old = log.roll(log.prepare_segment(3))
+    old = log.maintenance.roll(log.maintenance.prepare_segment(3))
     fill(log, 2)
     assert log.recovery_point == 0
-    log.seal(old)
+    log.maintenance.seal(old)
     assert log.recovery_point == 3
     assert old.sealed
     assert log.flush() == 5 == log.recovery_point
@@ -126,20 +126,20 @@ def test_sealing_moves_the_recovery_point(store: Store) -> None:
 def test_a_flush_seals_what_was_rolled_before_it(store: Store) -> None:
     log = create(store)
     fill(log, 3)
-    old = log.roll(log.prepare_segment(3))
+    old = log.maintenance.roll(log.maintenance.prepare_segment(3))
     assert log.flush() == 3
     assert old.sealed
-    log.seal(old)
+    log.maintenance.seal(old)
     log.close()
 
 
 def test_flush_is_overdue_after_flush_ms(store: Store) -> None:
     log = create(store, flush_ms=100)
-    assert not log.flush_is_overdue(NOW_MS * 2)
+    assert not log.maintenance.flush_is_overdue(NOW_MS * 2)
     append(log, batch(), now_ms=NOW_MS)
     append(log, batch(), now_ms=NOW_MS + 50)
-    assert not log.flush_is_overdue(NOW_MS + 100)
-    assert log.flush_is_overdue(NOW_MS + 101)
+    assert not log.maintenance.flush_is_overdue(NOW_MS + 100)
+    assert log.maintenance.flush_is_overdue(NOW_MS + 101)
     log.flush()
-    assert not log.flush_is_overdue(NOW_MS + 101)
+    assert not log.maintenance.flush_is_overdue(NOW_MS + 101)
     log.close()

@@ -25,7 +25,7 @@ def test_truncation_keeps_what_is_before_it(store: Store, target: int) -> None:
     log = create(store, segment_bytes=300, index_interval_bytes=0)
     fill(log, 30)
     log.flush()
-    log.truncate_to(target)
+    log.trimmer.truncate_to(target)
     end = min(target, 30)
     assert log.log_end_offset == end
     assert log.recovery_point <= end
@@ -36,7 +36,7 @@ def test_truncation_keeps_what_is_before_it(store: Store, target: int) -> None:
     log.close()
     again = reopen(store, clean=True, segment_bytes=300)
     assert list(stored_headers(again)) == expected
-    assert again.max_timestamp() == (end, NOW_MS + end, 0)
+    assert again.reader.max_timestamp() == (end, NOW_MS + end, 0)
     again.close()
 
 
@@ -44,7 +44,7 @@ def test_truncation_inside_a_batch_drops_the_batch(store: Store) -> None:
     log = create(store)
     append(log, batch(5))
     append(log, batch(5))
-    log.truncate_to(7)
+    log.trimmer.truncate_to(7)
     assert log.log_end_offset == 5
     assert append(log, batch()).base_offset == 5
     log.close()
@@ -54,7 +54,7 @@ def test_truncation_takes_back_epochs_and_producers(store: Store) -> None:
     log = create(store)
     for index in range(4):
         append(log, batch(producer_id=7, producer_epoch=0, base_sequence=index), leader_epoch=index)
-    log.truncate_to(2)
+    log.trimmer.truncate_to(2)
     assert log.leader_epochs.entries == [(0, 0), (1, 1)]
     assert log.producer_state.producers[7].batches[-1].last_sequence == 1
     again = append(log, batch(producer_id=7, producer_epoch=0, base_sequence=2), leader_epoch=8)
@@ -65,10 +65,10 @@ def test_truncation_takes_back_epochs_and_producers(store: Store) -> None:
 def test_truncation_before_the_oldest_segment_starts_over(store: Store) -> None:
     log = create(store, segment_bytes=300)
     fill(log, 10)
-    log.detach(list(log.segments)[:2])
+    log.trimmer.detach(list(log.segments)[:2])
     start = log.log_start_offset
     assert start > 1
-    log.truncate_to(1)
+    log.trimmer.truncate_to(1)
     assert (log.log_start_offset, log.log_end_offset) == (1, 1)
     assert append(log, batch()).base_offset == 1
     log.close()
@@ -77,11 +77,11 @@ def test_truncation_before_the_oldest_segment_starts_over(store: Store) -> None:
 def test_the_log_start_moves_only_forward_and_not_past_the_end(store: Store) -> None:
     log = create(store)
     fill(log, 5)
-    assert log.advance_log_start_offset(3)
-    assert not log.advance_log_start_offset(2)
+    assert log.trimmer.advance_log_start_offset(3)
+    assert not log.trimmer.advance_log_start_offset(2)
     assert log.log_start_offset == 3
     with pytest.raises(KafkaError) as refused:
-        log.advance_log_start_offset(6)
+        log.trimmer.advance_log_start_offset(6)
     assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
     with pytest.raises(KafkaError):
         log.read(2, 100)
@@ -94,7 +94,7 @@ def test_a_closed_log_takes_nothing(store: Store) -> None:
     fill(log, 1)
     log.close()
     log.close()
-    assert log.closed
+    assert log.state.closed
     for use in (lambda: append(log, batch()), lambda: log.read(0, 1), log.flush):
         with pytest.raises(KafkaError) as refused:
             use()
@@ -108,9 +108,9 @@ def test_no_handle_stays_open(memory: Store) -> None:
     fill(log, 20)
     region = log.read(0, 100)
     assert region is not None
-    log.truncate_to(15)
+    log.trimmer.truncate_to(15)
     list(stored_headers(log))
-    log.offset_for_timestamp(NOW_MS)
+    log.reader.offset_for_timestamp(NOW_MS)
     log.close()
     assert files.open_handles == 1
     region.release()

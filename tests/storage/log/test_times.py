@@ -18,13 +18,13 @@ def test_a_time_is_found_at_its_first_record(store: Store) -> None:
     for index in range(20):
         append(log, batch(3, timestamp=NOW_MS + 10 * index), leader_epoch=index // 10)
     assert len(log.segments) > 3
-    found = log.offset_for_timestamp(NOW_MS + 10)
+    found = log.reader.offset_for_timestamp(NOW_MS + 10)
     assert found == (3, NOW_MS + 10, 0)
-    assert log.offset_for_timestamp(NOW_MS + 13) == (6, NOW_MS + 20, 0)
-    assert log.offset_for_timestamp(NOW_MS + 112) == (35, NOW_MS + 112, 1)
-    assert log.offset_for_timestamp(0) == (0, NOW_MS, 0)
-    assert log.offset_for_timestamp(NOW_MS + 193) is None
-    assert log.max_timestamp() == (59, NOW_MS + 192, 1)
+    assert log.reader.offset_for_timestamp(NOW_MS + 13) == (6, NOW_MS + 20, 0)
+    assert log.reader.offset_for_timestamp(NOW_MS + 112) == (35, NOW_MS + 112, 1)
+    assert log.reader.offset_for_timestamp(0) == (0, NOW_MS, 0)
+    assert log.reader.offset_for_timestamp(NOW_MS + 193) is None
+    assert log.reader.max_timestamp() == (59, NOW_MS + 192, 1)
     log.close()
 
 
@@ -32,34 +32,34 @@ def test_times_out_of_order_and_repeated(store: Store) -> None:
     log = create(store, segment_bytes=300, index_interval_bytes=0)
     for timestamp in (50, 10, 90, 20, 90, 60, 70, 80, 30):
         append(log, batch(timestamp=timestamp))
-    assert log.max_timestamp() == (2, 90, 0)
-    assert log.offset_for_timestamp(55) == (2, 90, 0)
-    assert log.offset_for_timestamp(50) == (0, 50, 0)
+    assert log.reader.max_timestamp() == (2, 90, 0)
+    assert log.reader.offset_for_timestamp(55) == (2, 90, 0)
+    assert log.reader.offset_for_timestamp(50) == (0, 50, 0)
     log.close()
 
 
 def test_records_before_the_log_start_are_not_found(store: Store) -> None:
     log = create(store)
     append(log, batch(5, timestamp=100))
-    log.advance_log_start_offset(3)
-    assert log.offset_for_timestamp(0) == (3, 103, 0)
+    log.trimmer.advance_log_start_offset(3)
+    assert log.reader.offset_for_timestamp(0) == (3, 103, 0)
     log.close()
 
 
 def test_an_empty_log_has_no_times(store: Store) -> None:
     log = create(store)
-    assert log.max_timestamp() is None
-    assert log.offset_for_timestamp(0) is None
+    assert log.reader.max_timestamp() is None
+    assert log.reader.offset_for_timestamp(0) is None
     append(log, batch(timestamp=-1))
-    assert log.max_timestamp() is None
+    assert log.reader.max_timestamp() is None
     log.close()
 
 
 def test_times_are_found_in_compressed_batches(store: Store) -> None:
     log = create(store)
     append(log, build_batch([(5, b"k", b"v", []), (9, b"k", b"v", []), (7, b"k", b"v", [])], codec=Codec.LZ4))
-    assert log.offset_for_timestamp(6) == (1, 9, 0)
-    assert log.max_timestamp() == (1, 9, 0)
+    assert log.reader.offset_for_timestamp(6) == (1, 9, 0)
+    assert log.reader.max_timestamp() == (1, 9, 0)
     log.close()
 
 
@@ -69,6 +69,6 @@ def test_a_batch_that_cannot_be_unpacked_is_found_as_a_whole(store: Store) -> No
     sent = batch(3, timestamp=10, codec=Codec.GZIP)
     append(log, assemble(read_header(sent), b"no gzip"))
     append(log, batch(timestamp=20))
-    assert log.offset_for_timestamp(6) == (1, 12, 0)
-    assert log.offset_for_timestamp(13) == (4, 20, 0)
+    assert log.reader.offset_for_timestamp(6) == (1, 12, 0)
+    assert log.reader.offset_for_timestamp(13) == (4, 20, 0)
     log.close()

@@ -116,7 +116,7 @@ class Run:
             "index_interval_bytes": self.random.choice([0, 200, 4096]),
         }
         self.log: Log = create(store, **self.config)
-        self.log.make_durable()
+        self.log.maintenance.make_durable()
         self.model = Model()
         self.high_watermark = self.log.end_position()
         self.checkpointed = 0
@@ -193,7 +193,7 @@ class Run:
         if self.model.entries:
             offset = self.random.choice(self.model.entries[-6:]).offset
             if offset >= self.model.start:
-                self.log.truncate_to(offset)
+                self.log.trimmer.truncate_to(offset)
                 self._cut(offset)
 
     def _cut(self, end: int) -> None:
@@ -203,15 +203,15 @@ class Run:
 
     def delete_records(self) -> None:
         self.model.start = self.random.randint(self.model.start, self.high_watermark.offset)
-        self.log.advance_log_start_offset(self.model.start)
+        self.log.trimmer.advance_log_start_offset(self.model.start)
 
     def retain(self) -> None:
         """Whatever is open: a reader goes on where the log begins."""
         segments = list(self.log.segments)
         count = self.random.randrange(len(segments))
         if count and segments[count].base_offset <= self.high_watermark.offset:
-            self.log.detach(segments[:count])
-            self.log.delete_segments(segments[:count])
+            self.log.trimmer.detach(segments[:count])
+            self.log.trimmer.delete_segments(segments[:count])
             self.model.start = max(self.model.start, segments[count].base_offset)
 
     def reopen_clean(self) -> None:
@@ -246,7 +246,7 @@ class Run:
 
     def check(self, when: str) -> None:
         end = self.high_watermark.offset
-        assert self.log.stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
+        assert self.log.committed.stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
         if self.random.random() < 0.3:
             assert self.read_all() == self.model.committed(end), when
 

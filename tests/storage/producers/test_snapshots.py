@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
+from kafkacompat.storage.producers.producer import ENTRY, Producer, StoredBatch
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots, decode
 from kafkacompat.storage.producers.snapshots import encode as encode_pieces
-from kafkacompat.storage.producers.state import ENTRY, Producer, StoredBatch
 from kafkacompat.wire.checksum import crc32c
 from tests.storage.support import Store
 

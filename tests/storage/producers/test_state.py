@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from kafkacompat.storage.producers.state import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, ProducerState, StoredBatch
+from kafkacompat.storage.producers.producer import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, StoredBatch
+from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader

@@ -50,14 +50,14 @@ def test_a_damaged_index_does_not_mislead(store: Store, suffix: str, damage: Cal
     rewrite(store, name(0, suffix), damage)
     again = reopen(store, clean=True, segment_bytes=3000, index_interval_bytes=0)
     assert offsets(again) == list(range(100))
-    assert again.offset_for_timestamp(NOW_MS + 17) == (17, NOW_MS + 17, 0)
+    assert again.reader.offset_for_timestamp(NOW_MS + 17) == (17, NOW_MS + 17, 0)
     again.close()
 
 
 def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(store: Store) -> None:
     log = create(store, index_interval_bytes=0)
     fill(log, 10)
-    log.roll(log.prepare_segment(10))
+    log.maintenance.roll(log.maintenance.prepare_segment(10))
     fill(log, 1)
     log.segments[0].sync()
     log.release()
@@ -79,10 +79,10 @@ def test_indexes_of_an_earlier_process_are_not_taken_for_those_of_a_segment_that
     for index in range(5, 10):
         append(log, batch(timestamp=NOW_MS + index))
     assert log.flush() == 10
-    log.roll(log.prepare_segment(10))
+    log.maintenance.roll(log.maintenance.prepare_segment(10))
     memory.files.crash(lose_unsynced=False)
     again = reopen(memory, recovery_point=10, index_interval_bytes=0)
-    assert again.offset_for_timestamp(NOW_MS + 7) == (7, NOW_MS + 7, 0)
+    assert again.reader.offset_for_timestamp(NOW_MS + 7) == (7, NOW_MS + 7, 0)
     assert again.segments[0].max_timestamp == NOW_MS + 9
     again.close()
 
@@ -94,7 +94,7 @@ def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, s
     log = create(memory, index_interval_bytes=0)
     fill(log, 10)
     log.flush()
-    log.seal(log.roll(log.prepare_segment(10)))
+    log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(10)))
     log.release()
     whole = memory.files.read(memory.path(name(0, suffix)))
     rewrite(memory, name(0, suffix), lambda data: data[:size] + bytes(size) + data[2 * size :])
@@ -108,7 +108,7 @@ def test_a_time_index_whose_only_entry_is_half_there_is_built_again(memory: Stor
     log = create(memory)
     append(log, batch(3))
     log.flush()
-    log.seal(log.roll(log.prepare_segment(3)))
+    log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(3)))
     log.release()
     whole = memory.files.read(memory.path(name(0, ".timeindex")))
     rewrite(memory, name(0, ".timeindex"), lambda data: data[:8] + bytes(4))
@@ -122,7 +122,7 @@ def test_indexes_that_lead_into_the_middle_of_a_batch_are_built_again(memory: St
     log = create(memory, index_interval_bytes=0)
     fill(log, 10)
     log.flush()
-    log.seal(log.roll(log.prepare_segment(10)))
+    log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(10)))
     log.release()
     whole = memory.files.read(memory.path(name(0, ".index")))
     rewrite(memory, name(0, ".index"), lambda data: data[:8] + (2).to_bytes(4, "big") + (107).to_bytes(4, "big"))

@@ -108,7 +108,7 @@ def test_no_more_segments_that_are_written_to_are_open_than_may_be(memory: Store
         assert files.open_handles <= 3
         region.release()
         log.flush()
-        log.warm(0)
+        log.reader.warm(0)
         assert files.open_handles <= 2
         assert [header.base_offset for header in stored_headers(log)] == [0, 1]
     for log in logs:

@@ -114,7 +114,7 @@ class ClassicMember:
 
     def beat(self, **fields: Any) -> None:
         """Send a heartbeat and do what the answer says; nothing while the log is slow."""
-        group = self.world.coordinator._registry.groups.get(GROUP)
+        group = self.world.coordinator._registry.by_id.get(GROUP)
         if self.world.log.hold or group is None or group.is_empty:
             return
         code = self.world.heartbeat(self.member_id, self.generation) if self.member_id else ErrorCode.UNKNOWN_MEMBER_ID

@@ -53,7 +53,7 @@ class ConsumerWorld(World):
         self.metadata.publish(image.with_topics({each.name: each for each in topics}))
 
     def group(self, name: str = GROUP) -> ConsumerGroup:
-        group = self.coordinator._registry.groups[name]
+        group = self.coordinator._registry.by_id[name]
         assert isinstance(group, ConsumerGroup)
         return group
 

@@ -58,7 +58,7 @@ class Churn:
             self.new(f"i{self.count}" if self.random.random() < 0.5 else None)
 
     def join_classic(self) -> None:
-        group = self.world.coordinator._registry.groups.get("g")
+        group = self.world.coordinator._registry.by_id.get("g")
         if len(self.members) < MOST_MEMBERS and group is not None and not group.is_empty:
             self.members.append(ClassicMember(self.world, self.some_topics() or ["t"]))
 
@@ -163,7 +163,7 @@ class Churn:
     # What must be so
 
     def has_group(self) -> bool:
-        return "g" in self.world.coordinator._registry.groups
+        return "g" in self.world.coordinator._registry.by_id
 
     def check(self) -> None:
         for member in self.members:

@@ -96,7 +96,7 @@ def test_a_request_that_means_nothing_is_refused(
     answer = world.beat("m", epoch, **(joining if epoch == 0 else {}) | fields)
     assert answer.error_code == code
     assert answer.error_message
-    assert not world.coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
 
 
 def test_who_has_no_id_is_given_one_in_the_first_version_only(world: ConsumerWorld) -> None:

@@ -156,8 +156,8 @@ def test_offsets_and_the_group_go_when_nobody_came_for_long(world: ConsumerWorld
     world.beat("m", -1)
     for _ in range(WEEK_S // 600 + 2):
         world.clock.advance(600)
-    assert not world.coordinator._registry.groups
-    assert not world.restarted().coordinator._registry.groups
+    assert not world.coordinator._registry.by_id
+    assert not world.restarted().coordinator._registry.by_id
 
 
 def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(world: ConsumerWorld) -> None:
@@ -167,7 +167,7 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(world: Consumer
     world.beat("m", -1)
     assert now(world.coordinator.delete(GROUP)) == 0
     assert world.beat("m", 2).error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert not world.restarted().coordinator._registry.groups
+    assert not world.restarted().coordinator._registry.by_id
 
 
 def test_a_deletion_that_the_log_refuses_leaves_the_group(world: ConsumerWorld) -> None:

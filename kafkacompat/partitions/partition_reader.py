@@ -1,0 +1,185 @@
+"""Reading one partition: what consumers may see of its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from kafkacompat.storage.log.log import FoundRecord
+from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.transaction_index import AbortedTransaction
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+    from kafkacompat.partitions.partition_state import PartitionState
+
+log = logging.getLogger(__name__)
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class PartitionRead(NamedTuple):
+    """The result of reading one partition.
+
+    ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the aborted
+    transactions that *region* may hold records of; empty unless only committed records are read. ``diverging_epoch`` is
+    (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
+    """
+
+    region: FileRegion | bytes | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    diverging_epoch: tuple[int, int] | None = None
+    aborted: Sequence[AbortedTransaction] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of record batches in the region."""
+        if self.region is None:
+            return 0
+        return len(self.region) if isinstance(self.region, bytes) else self.region.size_bytes
+
+
+class PartitionReader:
+    """Reads and look-ups below the high watermark."""
+
+    __slots__ = ("_examined", "_state")
+
+    def __init__(self, state: PartitionState) -> None:
+        self._state = state
+        self._examined = -1
+
+    def end_offset(self, *, committed: bool = False) -> int:
+        """Return the end of what consumers may see: the high watermark, with *committed* the last stable offset."""
+        state = self._state
+        return state.stable_position().offset if committed else state.high_watermark.offset
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for unknown epochs."""
+        largest, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
+        return largest, min(end_offset, self._state.high_watermark.offset)
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Compare the leader epoch that a client knows, -1 for none, with the partition's (KIP-320).
+
+        Raises KafkaError FENCED_LEADER_EPOCH for an older epoch, UNKNOWN_LEADER_EPOCH for a newer one.
+        """
+        leader_epoch = self._state.leader_epoch
+        if current_leader_epoch in (-1, leader_epoch):
+            return
+        older = current_leader_epoch < leader_epoch
+        code = ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+        raise KafkaError(code, f"the leader epoch is {leader_epoch}, not {current_leader_epoch}")
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one_batch: bool,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        committed: bool = False,
+    ) -> PartitionRead:
+        """Return what a consumer may see from *offset* on, as a file region; with *committed* only what is stable.
+
+        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch that is
+        known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has loaded it.
+        """
+        self.check_epoch(current_leader_epoch)
+        if last_fetched_epoch >= 0:
+            diverging = self._diverging(last_fetched_epoch, offset)
+            if diverging is not None:
+                return self._result(None, diverging)
+        state = self._state
+        try:
+            if committed:
+                return self._read_committed(offset, max_bytes, at_least_one_batch)
+            region = state.log.read(offset, max_bytes, state.high_watermark, at_least_one_batch, may_block=False)
+        except CorruptDataError as problem:
+            if problem.behind is None:
+                raise ColdDataError from problem  # `warm` finds out how far the damage reaches
+            raise
+        except KafkaError as problem:
+            state.report_failure(problem)
+            raise
+        return self._result(region)
+
+    def _read_committed(self, offset: int, max_bytes: int, at_least_one_batch: bool) -> PartitionRead:
+        state = self._state
+        read = state.log.read_committed(offset, max_bytes, state.high_watermark, at_least_one_batch, may_block=False)
+        return self._result(read.region, aborted=read.aborted)
+
+    def read_nothing(self) -> PartitionRead:
+        """Return the partition's offsets without data."""
+        return self._result(None)
+
+    def _result(
+        self,
+        region: FileRegion | None,
+        diverging: tuple[int, int] | None = None,
+        aborted: Sequence[AbortedTransaction] = (),
+    ) -> PartitionRead:
+        state = self._state
+        end = state.high_watermark.offset
+        stable = end if state.log.state.producer_state.open.first is None else state.stable_position().offset
+        return PartitionRead(region, end, stable, state.log.state.log_start_offset, diverging, aborted)
+
+    def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
+        ours, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
+        if ours < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log no longer has leader epoch {epoch}")
+        return (ours, end_offset) if ours < epoch or end_offset < offset else None
+
+    def warm(self, offset: int, max_bytes: int = 0, *, committed: bool = False) -> Deferred[None]:
+        """Load what a read of *max_bytes* from *offset* needs."""
+        state = self._state
+        if committed:
+            return self._look_up(state.log.committed.warm, offset, max_bytes, state.high_watermark)
+        return self._look_up(state.log.reader.warm, offset)
+
+    def examine(self, offset: int) -> None:
+        """Examine the segment that holds *offset* for damage: its contents could not be read there."""
+        if offset == self._examined:
+            return  # a second look finds nothing new: the checksum was right
+        self._examined = offset
+        segments = self._state.log.segments
+        examining = self._state.disk.run(self._state.log.examiner.examine, segments[max(0, segments.floor(offset))])
+        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.value))
+
+    def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
+        """Find the first record at or after a timestamp (ms); None if consumers may not see it yet."""
+        finding = self._look_up(self._state.log.reader.offset_for_timestamp, timestamp)
+        return finding.addCallback(self._if_visible, committed)
+
+    def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
+        """Find the record with the largest timestamp; None if consumers may not see it yet."""
+        return self._look_up(self._state.log.reader.max_timestamp).addCallback(self._if_visible, committed)
+
+    def _if_visible(self, record: FoundRecord | None, committed: bool) -> FoundRecord | None:
+        return record if record is not None and record.offset < self.end_offset(committed=committed) else None
+
+    def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
+        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, no offset beyond the high watermark."""
+        starts, end_offset = self._state.log.reader.segment_starts(now_ms), self._state.high_watermark.offset
+        visible = [start for start in starts if start[0] < end_offset]
+        return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]
+
+    def _look_up(
+        self, search: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Deferred[Result]:
+        return self._state.disk.run(search, *args, **kwargs).addErrback(self._look_up_failed)
+
+    def _look_up_failed(self, failure: Failure) -> Failure:
+        assert failure.value is not None
+        self._state.report_failure(failure.value)
+        return failure

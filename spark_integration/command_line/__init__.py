@@ -1,0 +1,1 @@
+"""The commands `kafkacompat spark NAME`; declaring them imports no pyspark, so `--help` needs none."""

@@ -1,0 +1,1 @@
+"""Jars fetched and Spark's classes kept ahead of the first start."""

@@ -1,0 +1,1 @@
+"""Dead letters written back into the topics that they came from."""

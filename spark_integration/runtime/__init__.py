@@ -1,0 +1,1 @@
+"""What Spark runs with: Java, jars, Spark's classes, a broker for tests. Imports no pyspark."""

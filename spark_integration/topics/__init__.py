@@ -1,0 +1,1 @@
+"""Kafka topics read and written: clusters, sources, sinks, offsets, headers of origin."""

@@ -1,0 +1,150 @@
+"""Options of commands, and the values that they become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from spark_integration.command_line.options import (
+    SessionOptions,
+    cluster_options,
+    parse_pairs,
+    read_properties,
+    session_options,
+    source_options,
+    stream_options,
+)
+from spark_integration.errors import PipelineError
+from spark_integration.queries.settings import StreamOptions
+
+
+def taken(decorator: Any, *words: str) -> Any:
+    """Return the value that a command receives for its options; raises its exceptions."""
+    seen: dict[str, Any] = {}
+    command = click.command()(decorator(seen.update))
+    done = CliRunner().invoke(command, list(words), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (value,) = seen.values()
+    return value
+
+
+def test_a_session() -> None:
+    assert taken(session_options) == SessionOptions("local[*]", "1g", {})
+    given = taken(
+        session_options, "--master", "spark://h:7077", "--driver-memory", "2g", "--conf", "a=b=c", "--conf", "d="
+    )
+    assert given == SessionOptions("spark://h:7077", "2g", {"a": "b=c", "d": ""})
+
+
+def test_what_is_no_pair() -> None:
+    for word in ("a", "=b", ""):
+        with pytest.raises(PipelineError, match="is not NAME=VALUE"):
+            parse_pairs([word])
+
+
+def test_properties(tmp_path: Path) -> None:
+    """Like java.util.Properties: several signs between name and value, values over several lines."""
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# a comment\n! another\n\nsecurity.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nssl.endpoint.identification.algorithm=\n"
+        'sasl.jaas.config=org.apache.kafka.PlainLoginModule required \\\n    username="a=b" \\\n    password="c: d";\n'
+        "client.id  job\n"
+    )
+    assert read_properties(file) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "ssl.endpoint.identification.algorithm": "",
+        "sasl.jaas.config": 'org.apache.kafka.PlainLoginModule required username="a=b" password="c: d";',
+        "client.id": "job",
+    }
+
+
+def test_clusters(tmp_path: Path) -> None:
+    """Options override the file, and the address overrides both."""
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=file\nretries=3\nbootstrap.servers=elsewhere:9092\n")
+    words = [
+        "--target-bootstrap-server",
+        "h:1",
+        "--target-command-config",
+        str(file),
+        "--target-option",
+        "kafka.client.id=word",
+    ]
+    assert taken(cluster_options("target", "target-"), *words) == {
+        "kafka.bootstrap.servers": "h:1",
+        "kafka.client.id": "word",
+        "kafka.retries": "3",
+    }
+
+
+def test_a_source() -> None:
+    assert taken(source_options(), "--bootstrap-server", "h:1", "--subscribe", "a,b") == {
+        "kafka.bootstrap.servers": "h:1",
+        "kafka.isolation.level": "read_committed",
+        "startingOffsets": "earliest",
+        "subscribe": "a,b",
+    }
+    words = [
+        "--assign",
+        "{}",
+        "--startingOffsets",
+        "latest",
+        "--maxOffsetsPerTrigger",
+        "5",
+        "--isolation",
+        "read_uncommitted",
+    ]
+    assert taken(source_options(), "--bootstrap-server", "h:1", *words) == {
+        "kafka.bootstrap.servers": "h:1",
+        "kafka.isolation.level": "read_uncommitted",
+        "startingOffsets": "latest",
+        "assign": "{}",
+        "maxOffsetsPerTrigger": "5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "nothing says what to read"),
+        (["--subscribe", "a", "--subscribePattern", "b"], "--subscribe and --subscribePattern"),
+    ],
+)
+def test_what_is_read_is_said_once(words: list[str], told: str) -> None:
+    with pytest.raises(PipelineError, match=told):
+        taken(source_options(), "--bootstrap-server", "h:1", *words)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("failOnDataLoss", "maybe"),
+        ("startingTimestamp", "today"),
+        ("minPartitions", "0"),
+        ("maxOffsetsPerTrigger", "-1"),
+    ],
+)
+def test_values_that_the_source_would_misread(option: str, value: str) -> None:
+    words = ["--bootstrap-server", "h:1", "--subscribe", "a", f"--{option}"]
+    with pytest.raises(AssertionError, match=f"Invalid value for '--{option}'"):
+        taken(source_options(), *words, value)
+
+
+def test_a_batch_has_an_end_and_no_triggers() -> None:
+    words = ["--bootstrap-server", "h:1", "--subscribe", "a"]
+    assert taken(source_options(stream=False), *words, "--endingOffsets", "latest")["endingOffsets"] == "latest"
+    with pytest.raises(AssertionError, match="No such option"):
+        taken(source_options(stream=False), *words, "--maxOffsetsPerTrigger", "5")
+
+
+def test_a_stream() -> None:
+    words = ["--checkpointLocation", "c", "--trigger", "2 seconds", "--queryName", "q", "--progress-json", "p.jsonl"]
+    assert taken(stream_options, *words, "--prometheus", "p.prom", "--commit-group", "g") == StreamOptions(
+        "c", "2 seconds", "q", Path("p.jsonl"), Path("p.prom"), "g"
+    )
+    assert taken(stream_options, "--checkpointLocation", "c") == StreamOptions("c")
