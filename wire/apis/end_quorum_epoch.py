@@ -9,7 +9,7 @@ class ReplicaInfo(Struct):
     """A voter that might follow."""
 
     candidate_id: int = int32()
-    candidate_directory_id: bytes = uuid()  # of its metadata log
+    candidate_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
 class PartitionData(Struct):
@@ -40,17 +40,17 @@ class LeaderEndpoint(Struct):
 class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
     """Elect another."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
 
 class PartitionResult(Struct):
-    """Whom the one told follows in one partition."""
+    """The leader that the receiver follows in one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1: nobody
+    leader_id: int = int32()  # -1 if there is no leader
     leader_epoch: int = int32()
 
 
@@ -62,7 +62,7 @@ class TopicResult(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

@@ -24,16 +24,16 @@ class ReplicaState(Struct):
     """Which replica fetches; -1 for consumers."""
 
     replica_id: int = int32(default=-1)
-    replica_epoch: int = int64(default=-1)  # -1 when not known
+    replica_epoch: int = int64(default=-1)  # -1 if unknown
 
 
 class FetchPartition(Struct):
     """Where to start in one partition, and how much to take."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32(versions="9+", default=-1)  # -1: do not check
+    current_leader_epoch: int = int32(versions="9+", default=-1)  # -1: the receiver does not check it
     fetch_offset: int = int64()  # of the first record wanted
-    last_fetched_epoch: int = int32(versions="12+", default=-1)  # -1: none
+    last_fetched_epoch: int = int32(versions="12+", default=-1)  # -1 if there is none
     log_start_offset: int = int64(versions="5+", default=-1)  # -1 unless a follower asks
     partition_max_bytes: int = int32()  # as max_bytes, of this partition alone
     replica_directory_id: bytes = uuid(versions="17+", tag=0)  # where the follower keeps it (KIP-853)
@@ -110,15 +110,15 @@ class PartitionData(Struct):
     partition_index: int = int32()
     error_code: int = int16()
     high_watermark: int = int64()  # the end of what all in-sync replicas have; -1 with an error
-    last_stable_offset: int = int64(versions="4+", default=-1)  # -1 when not known
-    log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
+    last_stable_offset: int = int64(versions="4+", default=-1)  # -1 if unknown
+    log_start_offset: int = int64(versions="5+", default=-1)  # -1 if unknown
     diverging_epoch: EpochEndOffset = struct(EpochEndOffset, versions="12+", tag=0)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="12+", tag=1)
     snapshot_id: SnapshotId = struct(SnapshotId, versions="12+", tag=2)
     # null for read_uncommitted
     aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, versions="4+", nullable="0+")
     preferred_read_replica: int = int32(versions="11+", default=-1)  # -1: stay with this broker
-    records: Part | None = batches(nullable="0+")  # null: none
+    records: Part | None = batches(nullable="0+")  # null if there is none
 
 
 class FetchableTopicResponse(Struct):
@@ -130,7 +130,7 @@ class FetchableTopicResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

@@ -31,7 +31,7 @@ class PartitionSnapshot(Struct):
     """Where to go on in one snapshot."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32()  # -1: do not check
+    current_leader_epoch: int = int32()  # -1: the receiver does not check it
     snapshot_id: SnapshotId = struct(SnapshotId)
     position: int = int64()  # the byte to start at
     replica_directory_id: bytes = uuid(versions="1+", tag=0)  # of the one that fetches (KIP-853)
@@ -47,16 +47,16 @@ class TopicSnapshot(Struct):
 class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
     """Send these parts of snapshots."""
 
-    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: do not check
+    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: the receiver does not check it
     replica_id: int = int32(default=-1)  # who fetches; -1: nobody of the quorum
     max_bytes: int = int32(default=MAX_INT32)  # of all snapshots together
     topics: list[TopicSnapshot] = array(TopicSnapshot)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -80,7 +80,7 @@ class TopicSnapshotResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

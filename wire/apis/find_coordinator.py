@@ -16,8 +16,8 @@ class FindCoordinatorRequest(Request, api_key=10, versions="0-6", flexible="3+")
 class Coordinator(Struct):
     """The coordinator of one key."""
 
-    key: str = string()  # as in the request
-    node_id: int = int32()  # -1 with an error
+    key: str = string()  # the value of the request
+    node_id: int = int32()  # -1 if the request fails
     host: str = string()
     port: int = int32()
     error_code: int = int16()
@@ -30,7 +30,7 @@ class FindCoordinatorResponse(Response, api_key=10, versions="0-6", flexible="3+
     throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16(versions="0-3")
     error_message: str | None = string(versions="1-3", nullable="0+")
-    node_id: int = int32(versions="0-3")  # -1 with an error
+    node_id: int = int32(versions="0-3")  # -1 if the request fails
     host: str = string(versions="0-3")
     port: int = int32(versions="0-3")
     coordinators: list[Coordinator] = array(Coordinator, versions="4+")

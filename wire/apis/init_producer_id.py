@@ -21,7 +21,7 @@ class InitProducerIdResponse(Response, api_key=22, versions="0-6", flexible="2+"
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    producer_id: int = int64(default=-1)  # -1 with an error
+    producer_id: int = int64(default=-1)  # -1 if the request fails
     producer_epoch: int = int16()
     # the transaction that was kept; -1 when there is none
     ongoing_txn_producer_id: int = int64(versions="6+", default=-1)

@@ -43,6 +43,6 @@ class InitializeStateResult(Struct):
 
 
 class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     results: list[InitializeStateResult] = array(InitializeStateResult)

@@ -39,8 +39,8 @@ class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
 
     throttle_time_ms: int = int32(versions="2+")
     error_code: int = int16()
-    generation_id: int = int32(default=-1)  # -1 with an error
-    protocol_type: str | None = string(versions="7+", nullable="0+", default=None)  # null with an error
+    generation_id: int = int32(default=-1)  # -1 if the request fails
+    protocol_type: str | None = string(versions="7+", nullable="0+", default=None)  # null if the request fails
     protocol_name: str | None = string(nullable="7+")  # the assignor that all of them know; null or empty with an error
     leader: str = string()  # member id
     skip_assignment: bool = boolean(versions="9+")  # the leader need not assign, all is as it was (KIP-814)

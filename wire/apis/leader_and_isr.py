@@ -15,7 +15,7 @@ class LeaderAndIsrPartitionState(Struct):
     leader_epoch: int = int32()
     isr: list[int] = array(int32())  # brokers in sync
     partition_epoch: int = int32()  # counts the changes of this state
-    replicas: list[int] = array(int32())  # in the order of preference
+    replicas: list[int] = array(int32())  # brokers in the order of preference
     adding_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment adds; empty: none
     removing_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment takes away; empty: none
     is_new: bool = boolean(versions="1+")  # the broker is to create the replica; else a missing one is an error
@@ -31,7 +31,7 @@ class LeaderAndIsrTopicState(Struct):
 
 
 class LeaderAndIsrLiveLeader(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     broker_id: int = int32()
     host_name: str = string()

@@ -15,7 +15,7 @@ class ConfigResource(Struct):
     """One resource."""
 
     resource_name: str = string()
-    resource_type: int = int8(versions="1+", default=16)  # as in DescribeConfigs
+    resource_type: int = int8(versions="1+", default=16)  # a code, as in DescribeConfigs
 
 
 class ListConfigResourcesResponse(Response, api_key=74, versions="0-1", flexible="0+"):

@@ -9,7 +9,7 @@ class ListOffsetsPartition(Struct):
     """The look-up in one partition."""
 
     partition_index: int = int32()
-    current_leader_epoch: int = int32(versions="4+", default=-1)  # -1: do not check
+    current_leader_epoch: int = int32(versions="4+", default=-1)  # -1: the receiver does not check it
     # milliseconds since 1970: the first record from then on, or
     # -1: latest, -2: earliest, -3: the record with the largest timestamp, -4: earliest on local disk,
     # -5: last in remote storage (KIP-1005), -6: first not yet in remote storage (KIP-1023)
@@ -42,7 +42,7 @@ class ListOffsetsPartitionResponse(Struct):
     old_style_offsets: list[int] = array(int64(), versions="0")
     timestamp: int = int64(versions="1+", default=-1)  # -1 when nothing was found or the offset was asked for by name
     offset: int = int64(versions="1+", default=-1)  # -1 when nothing was found
-    leader_epoch: int = int32(versions="4+", default=-1)  # -1 when not known
+    leader_epoch: int = int32(versions="4+", default=-1)  # -1 if unknown
 
 
 class ListOffsetsTopicResponse(Struct):

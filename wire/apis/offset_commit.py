@@ -10,7 +10,7 @@ class OffsetCommitRequestPartition(Struct):
 
     partition_index: int = int32()
     committed_offset: int = int64()
-    committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 when not known
+    committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 if unknown
     commit_timestamp: int = int64(versions="1", default=-1)  # milliseconds since 1970; -1: now
     committed_metadata: str | None = string(nullable="0+")  # the client's own note
 

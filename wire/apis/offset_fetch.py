@@ -44,8 +44,8 @@ class OffsetFetchResponsePartition(Struct):
     """The offset of one partition, up to version 7."""
 
     partition_index: int = int32()
-    committed_offset: int = int64()  # -1: none
-    committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 when not known
+    committed_offset: int = int64()  # -1 if there is none
+    committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 if unknown
     metadata: str | None = string(nullable="0+")  # the client's own note
     error_code: int = int16()
 
@@ -61,8 +61,8 @@ class OffsetFetchResponsePartitions(Struct):
     """The offset of one partition, from version 8."""
 
     partition_index: int = int32()
-    committed_offset: int = int64()  # -1: none
-    committed_leader_epoch: int = int32(default=-1)  # -1 when not known
+    committed_offset: int = int64()  # -1 if there is none
+    committed_leader_epoch: int = int32(default=-1)  # -1 if unknown
     metadata: str | None = string(nullable="0+")  # the client's own note
     error_code: int = int16()
 

@@ -9,7 +9,7 @@ class OffsetForLeaderPartition(Struct):
     """The epoch asked about in one partition."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32(versions="2+", default=-1)  # -1: do not check
+    current_leader_epoch: int = int32(versions="2+", default=-1)  # -1: the receiver does not check it
     leader_epoch: int = int32()  # the one whose end is wanted
 
 

@@ -52,7 +52,7 @@ class PartitionProduceResponse(Struct):
     error_code: int = int16()
     base_offset: int = int64()  # of the first record; -1 with an error
     log_append_time_ms: int = int64(versions="2+", default=-1)  # -1: the records keep the producer's times
-    log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
+    log_start_offset: int = int64(versions="5+", default=-1)  # -1 if unknown
     # the records to blame (KIP-467)
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
     error_message: str | None = string(versions="8+", nullable="0+", default=None)
@@ -68,7 +68,7 @@ class TopicProduceResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

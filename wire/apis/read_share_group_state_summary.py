@@ -9,7 +9,7 @@ class PartitionData(Struct):
     """One partition."""
 
     partition: int = int32()
-    leader_epoch: int = int32()  # -1: do not check
+    leader_epoch: int = int32()  # -1: the receiver does not check it
 
 
 class ReadStateSummaryData(Struct):

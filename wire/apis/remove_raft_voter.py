@@ -8,9 +8,9 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string, uui
 class RemoveRaftVoterRequest(Request, api_key=81, versions="0", flexible="0+"):
     """Let this controller vote no more."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: do not check
-    voter_id: int = int32()  # its node id
-    voter_directory_id: bytes = uuid()  # of its metadata log
+    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    voter_id: int = int32()  # the node id of the voter
+    voter_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
 class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+"):

@@ -8,14 +8,14 @@ from kafkacompat.wire.schema import Request, Response, bytestring, int16, int32,
 class RenewDelegationTokenRequest(Request, api_key=39, versions="0-2", flexible="2+"):
     """Renew the token with this secret."""
 
-    hmac: bytes = bytestring()  # the secret, as CreateDelegationToken answered it
+    hmac: bytes = bytestring()  # the secret, as returned by CreateDelegationToken
     # from now on; not above delegation.token.expiry.time.ms, which counts if this is not positive
     renew_period_ms: int = int64()
 
 
 class RenewDelegationTokenResponse(Response, api_key=39, versions="0-2", flexible="2+"):
-    """How long it is good now."""
+    """The new time of expiry."""
 
     error_code: int = int16()
-    expiry_timestamp_ms: int = int64()  # milliseconds since 1970; at most the token's max_timestamp
+    expiry_timestamp_ms: int = int64()  # in ms since 1970; at most the token's max_timestamp
     throttle_time_ms: int = int32()

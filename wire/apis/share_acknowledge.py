@@ -52,9 +52,9 @@ class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+"
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -75,7 +75,7 @@ class ShareAcknowledgeTopicResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -84,7 +84,7 @@ class NodeEndpoint(Struct):
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -70,9 +70,9 @@ class ShareFetchRequest(Request, api_key=78, versions="0-2", flexible="0+"):
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -105,7 +105,7 @@ class ShareFetchableTopicResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

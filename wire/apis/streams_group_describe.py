@@ -19,10 +19,11 @@ from kafkacompat.wire.schema import (
 
 
 class StreamsGroupDescribeRequest(Request, api_key=89, versions="0", flexible="0+"):
-    """Describe these groups."""
+    """Describe the given groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
+    # adds the operations that the client may perform on each group (KIP-430)
+    include_authorized_operations: bool = boolean()
 
 
 class KeyValue(Struct):
@@ -92,19 +93,19 @@ class Member(Struct):
     """One member of a group."""
 
     member_id: str = string()
-    member_epoch: int = int32()  # the epoch of the assignment that it has
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id
-    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
-    client_id: str = string()  # what it calls itself
-    client_host: str = string()  # the address it came from
+    member_epoch: int = int32()  # the epoch of its current assignment
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id of the member
+    rack_id: str | None = string(nullable="0+", default=None)  # null if not reported
+    client_id: str = string()  # the client id that the member reports
+    client_host: str = string()  # the address that the member connects from
     topology_epoch: int = int32()  # of the topology that it runs
     process_id: str = string()  # of the application's process, which may have many members
     user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")  # where its stores can be asked; null: nowhere
     client_tags: list[KeyValue] = array(KeyValue)  # for an assignor that looks at racks
     task_offsets: list[TaskOffset] = array(TaskOffset)  # how far its stores are
     task_end_offsets: list[TaskOffset] = array(TaskOffset)  # how far they could be
-    assignment: Assignment = struct(Assignment)  # what it has
-    target_assignment: Assignment = struct(Assignment)  # what it shall have when others have given it up
+    assignment: Assignment = struct(Assignment)  # the current assignment
+    target_assignment: Assignment = struct(Assignment)  # the assignment once other members have revoked its partitions
     is_classic: bool = boolean()  # of the classic protocol
 
 
@@ -115,16 +116,16 @@ class DescribedGroup(Struct):
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
     group_state: str = string()  # Empty, NotReady, Assigning, Reconciling, Stable or Dead
-    group_epoch: int = int32()  # counts the changes of members and topics
-    assignment_epoch: int = int32()  # the group_epoch that the target assignment was made for
+    group_epoch: int = int32()  # raised with each change of members or topics
+    assignment_epoch: int = int32()  # the group_epoch of the target assignment
     topology: Topology | None = struct(Topology, nullable="0+")  # null: none yet
     members: list[Member] = array(Member)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible="0+"):
-    """Each group."""
+    """The descriptions of the groups."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

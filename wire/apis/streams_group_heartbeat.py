@@ -91,8 +91,8 @@ class StreamsGroupHeartbeatRequest(Request, api_key=88, versions="0", flexible="
     # 0: joins, -1: leaves, -2: leaves as a static member that will be back, else the last one received
     member_epoch: int = int32()
     endpoint_information_epoch: int = int32()  # the last one received
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id; null: none, or as before
-    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or as before
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id; null: none, or unchanged
+    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or unchanged
     rebalance_timeout_ms: int = int32(default=-1)  # how long it may take to give tasks up; -1: as before
     topology: Topology | None = struct(Topology, nullable="0+")  # with member_epoch 0, else null
     active_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)  # those it runs; null: as before
@@ -123,7 +123,7 @@ class Status(Struct):
 
 
 class TopicPartition(Struct):
-    """Some partitions of one topic."""
+    """Partitions of one topic."""
 
     topic: str = string()
     partitions: list[int] = array(int32())
@@ -138,14 +138,14 @@ class EndpointToPartitions(Struct):
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible="0+"):
-    """What the member is to do."""
+    """The next steps for the member."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
     member_id: str = string()
-    member_epoch: int = int32()  # to send with the next heartbeat
-    heartbeat_interval_ms: int = int32()  # until the next heartbeat
+    member_epoch: int = int32()  # the epoch to send with the next heartbeat
+    heartbeat_interval_ms: int = int32()  # the time until the next heartbeat
     acceptable_recovery_lag: int = int32()  # how many records behind a warm-up task is ready
     task_offset_interval_ms: int = int32()  # how often to tell task_offsets
     status: list[Status] | None = array(Status, nullable="0+")  # null: nothing is the matter

@@ -31,6 +31,6 @@ class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
 
     throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16()
-    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)  # null with an error
-    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)  # null with an error
+    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)  # null if the request fails
+    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)  # null if the request fails
     assignment: bytes = bytestring()  # as the leader wrote it

@@ -15,8 +15,9 @@ class UpdateMetadataPartitionState(Struct):
     leader_epoch: int = int32()
     isr: list[int] = array(int32())  # brokers in sync
     zk_version: int = int32()  # counts the changes of this state
-    replicas: list[int] = array(int32())  # in the order of preference
-    offline_replicas: list[int] = array(int32(), versions="4+")  # those that are down or have lost their disk
+    replicas: list[int] = array(int32())  # brokers in the order of preference
+    # brokers that are down or whose log directory has failed
+    offline_replicas: list[int] = array(int32(), versions="4+")
 
 
 class UpdateMetadataTopicState(Struct):

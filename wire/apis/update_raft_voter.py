@@ -23,10 +23,10 @@ class KRaftVersionFeature(Struct):
 class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
     """This is what I am like now."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: do not check
-    current_leader_epoch: int = int32()  # -1: do not check
-    voter_id: int = int32()  # its node id
-    voter_directory_id: bytes = uuid()  # of its metadata log
+    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    current_leader_epoch: int = int32()  # -1: the receiver does not check it
+    voter_id: int = int32()  # the node id of the voter
+    voter_directory_id: bytes = uuid()  # the directory id of its metadata log
     listeners: list[Listener] = array(Listener)
     k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
 
@@ -34,7 +34,7 @@ class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
 class CurrentLeader(Struct):
     """Who leads the quorum now, and where."""
 
-    leader_id: int = int32(default=-1)  # -1: not known
+    leader_id: int = int32(default=-1)  # -1 if unknown
     leader_epoch: int = int32(default=-1)
     host: str = string()
     port: int = int32()

@@ -29,7 +29,7 @@ class TopicData(Struct):
 class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
     """Vote for me."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
     voter_id: int = int32(versions="1+", default=-1)  # who is asked; -1: do not check
     topics: list[TopicData] = array(TopicData)
 
@@ -52,7 +52,7 @@ class TopicResult(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()

@@ -56,6 +56,6 @@ class WriteStateResult(Struct):
 
 
 class WriteShareGroupStateResponse(Response, api_key=85, versions="0-1", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     results: list[WriteStateResult] = array(WriteStateResult)
