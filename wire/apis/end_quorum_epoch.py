@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ReplicaInfo(Struct):
-    """A voter that might follow."""
+    """A voter that may become the next leader."""
 
     candidate_id: int = int32()
     candidate_directory_id: bytes = uuid()  # the directory id of its metadata log
@@ -16,10 +16,11 @@ class PartitionData(Struct):
     """The resignation for one partition."""
 
     partition_index: int = int32()
-    leader_id: int = int32()  # who resigns
+    leader_id: int = int32()  # the leader that resigns
     leader_epoch: int = int32()
-    preferred_successors: list[int] = array(int32(), versions="0")  # those furthest in the log first
-    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")  # those furthest in the log first
+    preferred_successors: list[int] = array(int32(), versions="0")  # voters in order of log end, the furthest first
+    # voters in order of log end, the furthest first
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")
 
 
 class TopicData(Struct):
@@ -30,7 +31,7 @@ class TopicData(Struct):
 
 
 class LeaderEndpoint(Struct):
-    """Where the resigning leader can be reached, by listener."""
+    """The address of the resigning leader on one listener."""
 
     name: str = string()
     host: str = string()
@@ -38,7 +39,7 @@ class LeaderEndpoint(Struct):
 
 
 class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
-    """Elect another."""
+    """Announce that the leader resigns, so that the voters elect another."""
 
     cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
@@ -70,7 +71,7 @@ class NodeEndpoint(Struct):
 
 
 class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"):
-    """Whether the resignation is accepted."""
+    """The outcome for each partition."""
 
     error_code: int = int16()
     topics: list[TopicResult] = array(TopicResult)

@@ -10,7 +10,7 @@ class AlterableConfig(Struct):
 
     name: str = string()
     config_operation: int = int8()  # 0: set, 1: delete, 2: append, 3: subtract (list entries only)
-    value: str | None = string(nullable="0+")  # null when deleting
+    value: str | None = string(nullable="0+")  # the value; null with operation 1 (delete)
 
 
 class AlterConfigsResource(Struct):
@@ -22,7 +22,7 @@ class AlterConfigsResource(Struct):
 
 
 class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible="1+"):
-    """Change these entries and leave all others."""
+    """Change the given entries and keep all others."""
 
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     validate_only: bool = boolean()
@@ -38,7 +38,7 @@ class AlterConfigsResourceResponse(Struct):
 
 
 class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):
-    """Which resources were changed."""
+    """The outcome for each resource."""
 
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

@@ -1,4 +1,4 @@
-"""Metadata (key 3): the brokers, the topics and who leads which partition."""
+"""Metadata (key 3): the brokers, the topics and the leaders of partitions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class MetadataRequestTopic(Struct):
 
 
 class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
-    """Describe these topics; null asks for all of them, as does an empty list in version 0."""
+    """Describe the given topics; null requests all topics, as an empty list does in version 0."""
 
     topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, nullable="1+")
-    # create those that do not exist, if the broker does such things
+    # creates missing topics, if the broker's configuration allows it
     allow_auto_topic_creation: bool = boolean(versions="4+", default=True)
     # adds the operations that the client may perform on the cluster (KIP-430)
     include_cluster_authorized_operations: bool = boolean(versions="8-10")

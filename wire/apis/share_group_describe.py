@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
 
 
 class Assignment(Struct):
-    """All that a member reads."""
+    """The assignment of a member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 

@@ -6,11 +6,11 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ShareGroupHeartbeatRequest(Request, api_key=76, versions="0-1", flexible="0+"):
-    """I live; what has changed since my last heartbeat stands here."""
+    """Report that the member is alive, and the fields that have changed since its last heartbeat."""
 
     group_id: str = string()
     member_id: str = string()
-    member_epoch: int = int32()  # 0: joins, -1: leaves, else the last one received
+    member_epoch: int = int32()  # the last epoch received; 0: joins, -1: leaves
     rack_id: str | None = string(nullable="0+", default=None)  # null: none, or unchanged
     subscribed_topic_names: list[str] | None = array(string(), nullable="0+", default=None)  # null: unchanged
 
@@ -23,7 +23,7 @@ class TopicPartitions(Struct):
 
 
 class Assignment(Struct):
-    """All that a member shall read."""
+    """The assignment of a member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 

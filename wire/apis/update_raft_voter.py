@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (key 82): a voter tells the leader its addresses and the versions it knows (KIP-853)."""
+"""UpdateRaftVoter (key 82): a voter reports its addresses and supported versions to the leader (KIP-853)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Listener(Struct):
 
 
 class KRaftVersionFeature(Struct):
-    """The levels of kraft.version that the voter knows."""
+    """The levels of kraft.version that the voter supports."""
 
     min_supported_version: int = int16()
     max_supported_version: int = int16()
 
 
 class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
-    """This is what I am like now."""
+    """Update the registered addresses and versions of the voter."""
 
     cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
     current_leader_epoch: int = int32()  # -1: the receiver does not check it
@@ -32,7 +32,7 @@ class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
 
 
 class CurrentLeader(Struct):
-    """Who leads the quorum now, and where."""
+    """The current leader of the quorum and its address."""
 
     leader_id: int = int32(default=-1)  # -1 if unknown
     leader_epoch: int = int32(default=-1)
@@ -41,7 +41,7 @@ class CurrentLeader(Struct):
 
 
 class UpdateRaftVoterResponse(Response, api_key=82, versions="0", flexible="0+"):
-    """Whether it was taken down."""
+    """The outcome of the update."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
