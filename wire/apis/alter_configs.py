@@ -16,7 +16,7 @@ class AlterConfigsResource(Struct):
     """The full configuration of one topic or broker. Entries that it omits return to their defaults."""
 
     resource_type: int = int8()  # a code, as in DescribeConfigs
-    resource_name: str = string()  # a code, as in DescribeConfigs
+    resource_name: str = string()  # a name, as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
@@ -32,8 +32,8 @@ class AlterConfigsResourceResponse(Struct):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    resource_type: int = int8()  # the value of the request
-    resource_name: str = string()  # the value of the request
+    resource_type: int = int8()  # the value from the request
+    resource_name: str = string()  # the value from the request
 
 
 class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):

@@ -48,7 +48,7 @@ class PartitionResult(Struct):
     leader_id: int = int32()  # -1 if there is none
     leader_epoch: int = int32()
     isr: list[int] = array(int32())  # the in-sync replica set
-    leader_recovery_state: int = int8(versions="1+")  # the value of the request
+    leader_recovery_state: int = int8(versions="1+")  # the value from the request
     partition_epoch: int = int32()  # the epoch to send with the next change
 
 

@@ -48,7 +48,7 @@ class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", 
     """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
-    allow_replication_factor_change: bool = boolean(versions="1+", default=True)  # the value of the request
+    allow_replication_factor_change: bool = boolean(versions="1+", default=True)  # the value from the request
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)

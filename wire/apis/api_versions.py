@@ -46,5 +46,5 @@ class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
     # the metadata offset of the features; -1 if unknown
     finalized_features_epoch: int = int64(versions="3+", default=-1, tag=1)
     finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, versions="3+", tag=2)
-    # the KRaft controllers are ready for a migration from ZooKeeper (KIP-866)
+    # a KRaft controller is ready for a migration from ZooKeeper (KIP-866)
     zk_migration_ready: bool = boolean(versions="3+", tag=3)

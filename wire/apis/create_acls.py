@@ -35,4 +35,4 @@ class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
     """The outcome for each rule."""
 
     throttle_time_ms: int = int32()
-    results: list[AclCreationResult] = array(AclCreationResult)  # one result an entry, in the order of the request
+    results: list[AclCreationResult] = array(AclCreationResult)  # one result per entry, in the order of the request

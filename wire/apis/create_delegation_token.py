@@ -25,10 +25,10 @@ class CreateDelegationTokenResponse(Response, api_key=38, versions="0-3", flexib
     """The new token."""
 
     error_code: int = int16()
-    principal_type: str = string()  # the owner's type or name
-    principal_name: str = string()  # the owner's type or name
-    token_requester_principal_type: str = string(versions="3+")  # the requester's type or name
-    token_requester_principal_name: str = string(versions="3+")  # the requester's type or name
+    principal_type: str = string()  # the owner's type
+    principal_name: str = string()  # the owner's name
+    token_requester_principal_type: str = string(versions="3+")  # the requester's type
+    token_requester_principal_name: str = string(versions="3+")  # the requester's name
     issue_timestamp_ms: int = int64()  # in ms since 1970, as are the next two fields
     expiry_timestamp_ms: int = int64()  # the time of expiry, unless the token is renewed
     max_timestamp_ms: int = int64()  # the latest time of expiry that a renewal can set

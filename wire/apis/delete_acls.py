@@ -51,5 +51,5 @@ class DeleteAclsResponse(Response, api_key=31, versions="0-3", flexible="2+"):
     """The removed rules for each filter."""
 
     throttle_time_ms: int = int32()
-    # one result an entry, in the order of the request
+    # one result per entry, in the order of the request
     filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult)

@@ -19,7 +19,7 @@ class DeleteStateData(Struct):
 
 
 class DeleteShareGroupStateRequest(Request, api_key=86, versions="0", flexible="0+"):
-    """Delete the state of the given partitions. A group coordinator sends it."""
+    """Delete the state of the given partitions. A group coordinator sends this request."""
 
     group_id: str = string()
     topics: list[DeleteStateData] = array(DeleteStateData)

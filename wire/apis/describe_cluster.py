@@ -32,7 +32,7 @@ class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    endpoint_type: int = int8(versions="1+", default=1)  # the value of the request
+    endpoint_type: int = int8(versions="1+", default=1)  # the value from the request
     cluster_id: str = string()
     controller_id: int = int32(default=-1)  # -1 if there is no controller
     brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)

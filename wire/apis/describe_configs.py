@@ -52,8 +52,8 @@ class DescribeConfigsResult(Struct):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    resource_type: int = int8()  # the value of the request
-    resource_name: str = string()  # the value of the request
+    resource_type: int = int8()  # the value from the request
+    resource_name: str = string()  # the value from the request
     configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
 
 

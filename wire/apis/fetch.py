@@ -94,8 +94,8 @@ class LeaderIdAndEpoch(Struct):
 class SnapshotId(Struct):
     """The snapshot to fetch instead of the log (Raft only)."""
 
-    end_offset: int = int64(default=-1)  # -1: the replica fetches the log, no snapshot
-    epoch: int = int32(default=-1)  # -1: the replica fetches the log, no snapshot
+    end_offset: int = int64(default=-1)  # -1: no snapshot, the replica fetches the log
+    epoch: int = int32(default=-1)  # -1: no snapshot, the replica fetches the log
 
 
 class AbortedTransaction(Struct):

@@ -17,7 +17,7 @@ class FindCoordinatorRequest(Request, api_key=10, versions="0-6", flexible="3+")
 class Coordinator(Struct):
     """The coordinator of one key."""
 
-    key: str = string()  # the value of the request
+    key: str = string()  # the key from the request
     node_id: int = int32()  # -1 if the request fails
     host: str = string()
     port: int = int32()

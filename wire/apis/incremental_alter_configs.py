@@ -17,7 +17,7 @@ class AlterConfigsResource(Struct):
     """The changes to one topic or broker."""
 
     resource_type: int = int8()  # a code, as in DescribeConfigs
-    resource_name: str = string()  # a code, as in DescribeConfigs
+    resource_name: str = string()  # a name, as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
@@ -33,8 +33,8 @@ class AlterConfigsResourceResponse(Struct):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    resource_type: int = int8()  # the value of the request
-    resource_name: str = string()  # the value of the request
+    resource_type: int = int8()  # the value from the request
+    resource_name: str = string()  # the value from the request
 
 
 class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):

@@ -22,7 +22,7 @@ class InitializeStateData(Struct):
 
 
 class InitializeShareGroupStateRequest(Request, api_key=83, versions="0", flexible="0+"):
-    """Create the state of the given partitions. A group coordinator sends it."""
+    """Create the state of the given partitions. A group coordinator sends this request."""
 
     group_id: str = string()
     topics: list[InitializeStateData] = array(InitializeStateData)

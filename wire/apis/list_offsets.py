@@ -40,7 +40,7 @@ class ListOffsetsPartitionResponse(Struct):
     error_code: int = int16()
     # start offsets of segments and the log end offset, newest first
     old_style_offsets: list[int] = array(int64(), versions="0")
-    # the record's timestamp; -1 if there is no match or the request's timestamp is negative
+    # the record's timestamp; -1 if there is no match or the request names a position, such as latest
     timestamp: int = int64(versions="1+", default=-1)
     offset: int = int64(versions="1+", default=-1)  # -1 if there is no match
     leader_epoch: int = int32(versions="4+", default=-1)  # -1 if unknown

@@ -10,7 +10,7 @@ class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"
 
     state_filters: list[str] = array(string())  # states, as in DescribeTransactions; empty: any
     producer_id_filters: list[int] = array(int64())  # empty: any
-    # the shortest time that a transaction has been open, in ms, exclusive; negative: any
+    # selects transactions that have been open for longer, in ms; negative: any
     duration_filter: int = int64(versions="1+", default=-1)
     # a regular expression for the whole id (KIP-1152); null or empty: any
     transactional_id_pattern: str | None = string(versions="2+", nullable="0+", default=None)

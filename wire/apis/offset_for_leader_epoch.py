@@ -10,7 +10,7 @@ class OffsetForLeaderPartition(Struct):
 
     partition: int = int32()
     current_leader_epoch: int = int32(versions="2+", default=-1)  # -1: the receiver does not check it
-    leader_epoch: int = int32()  # the epoch to look up the end offset of
+    leader_epoch: int = int32()  # the epoch whose end offset is requested
 
 
 class OffsetForLeaderTopic(Struct):

@@ -1,6 +1,6 @@
 """SaslHandshake (key 17): choose a SASL mechanism.
 
-The messages of the mechanism follow unframed by Kafka (version 0) or in SaslAuthenticate (from 1, KIP-152).
+The messages of the mechanism follow as raw bytes (version 0) or in SaslAuthenticate requests (from 1, KIP-152).
 """
 
 from __future__ import annotations

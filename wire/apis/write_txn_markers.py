@@ -26,7 +26,7 @@ class WritableTxnMarker(Struct):
 
 
 class WriteTxnMarkersRequest(Request, api_key=27, versions="0-2", flexible="1+"):
-    """Write the given markers. A transaction coordinator sends it."""
+    """Write the given markers. A transaction coordinator sends this request."""
 
     markers: list[WritableTxnMarker] = array(WritableTxnMarker)
 
