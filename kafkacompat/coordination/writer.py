@@ -77,7 +77,9 @@ class Writer:
             producer_epoch=epoch,
             transactional=producer is not None,
         )
-        return self._append(lambda: self._log.append(self._partition, batch, guard), on_outcome, COORDINATOR_ERRORS).answer
+        return self._append(
+            lambda: self._log.append(self._partition, batch, guard), on_outcome, COORDINATOR_ERRORS
+        ).answer
 
     def append(self, append: Callable[[], object], on_outcome: Callable[[ErrorCode], None]) -> None:
         """Call *append*, which appends something else, in order with the writes. ``on_outcome`` receives the log's own code."""
@@ -91,7 +93,9 @@ class Writer:
     ) -> _Write:
         write = _Write(self._clock.seconds() + self._timeout, on_outcome)
         self._under_way.append(write)
-        outcome = maybeDeferred(append).addCallbacks(lambda _: ErrorCode.NONE, self._as_error_code, errbackArgs=(codes,))
+        outcome = maybeDeferred(append).addCallbacks(
+            lambda _: ErrorCode.NONE, self._as_error_code, errbackArgs=(codes,)
+        )
         outcome.addCallback(self._settle, write)
         self._start_timer()
         return write
