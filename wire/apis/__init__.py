@@ -138,7 +138,7 @@ API_NAMES: dict[int, str] = {
 
 
 @cache
-def api(key: int) -> Api:
+def find_api(key: int) -> Api:
     """Return the messages of one API; raises KeyError if no Kafka release has this key."""
     name = API_NAMES[key]
     module = import_module(f"kafkacompat.wire.apis.{name}")

@@ -1,4 +1,4 @@
-"""What a coordinator knows after a start."""
+"""The groups of a coordinator after a start."""
 
 import struct
 from collections.abc import Iterator
@@ -189,7 +189,7 @@ def test_offsets_of_a_transaction_count_once_it_is_committed(batches: list[bytes
     assert loaded(*batches).committed() == offset
 
 
-# What is not ours
+# Records that are left out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Making the offsets topic: once, with Kafka's configuration, for everybody who waits for it."""
+"""Creating the offsets topic: once for all waiting requests, with Kafka's configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class World:
         self.asked = 0
 
     def count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let ``asked`` be how often the controller is asked for topics."""
+        """``asked`` counts the requests to the controller."""
         create_topics = self.controller.create_topics
 
         def counted(wanted: list[NewTopic]) -> Deferred[list[TopicImage | KafkaError]]:

@@ -1,4 +1,4 @@
-"""Offsets that the first OffsetCommit puts into the metadata store."""
+"""Offsets of version 0 of OffsetCommit, which the metadata store holds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FULL = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class World:
-    """Stored offsets over a store in memory."""
+    """Return `StoredOffsets` with a store in memory."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.offsets = StoredOffsets(self.store, 10)
 
     def commit(self, group: str = "g", topic: str = "t", **partitions: int) -> set[ErrorCode]:
-        """Commit p0=5, p1=6 ...; the codes."""
+        """Commit p0=5, p1=6 ...; returns the codes."""
         wanted = [OffsetToCommit(topic, bytes(16), int(name[1:]), at, -1, None) for name, at in partitions.items()]
         codes = outcome(self.offsets.commit(group, wanted))
         return set(codes)

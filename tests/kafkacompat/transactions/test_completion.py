@@ -1,4 +1,4 @@
-"""Markers reach every partition, however long it takes, and whatever happens meanwhile."""
+"""Every partition gets its marker, however long that takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PASSING = [
 
 
 def ended(*partitions: tuple[str, int], commit: bool = True, world: World | None = None) -> World:
-    """A transaction in these partitions has been ended."""
+    """End a transaction in these partitions."""
     world = world or World()
     producer = world.init()
     assert world.add(producer, *partitions) is NONE
@@ -167,7 +167,7 @@ def test_what_is_complete_is_left_alone() -> None:
 
 
 def test_partitions_that_are_opened_later_get_their_markers() -> None:
-    """While a broker starts, a partition may not be open yet: that it is not found does not mean it was deleted."""
+    """While a broker starts, a partition may not be open yet. A missing partition is not always a deleted one."""
     world = World()
     world.partitions.all[P0].hold = True
     ended(P0, world=world)

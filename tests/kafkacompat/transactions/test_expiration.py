@@ -1,4 +1,4 @@
-"""Open transactions are aborted in time, unused transactional ids forgotten."""
+"""Transactions that are open for too long are aborted, and unused transactional ids are forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a coordinator knows after a start."""
+"""The transactional ids of a coordinator after a start."""
 
 from __future__ import annotations
 

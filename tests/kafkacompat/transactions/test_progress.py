@@ -1,4 +1,4 @@
-"""Partitions come to a transaction, are asked for, and it ends."""
+"""Adding partitions to a transaction, verifying them, and ending it."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
 
 
 def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> None:
-    """As behind a segment that was being made: nothing of it happens inside of something else, however many they are."""
+    """Many appends may end at the same moment, after a new segment. Their outcomes must not nest."""
     world = World(FakeCoordinatorLog(partition_count=1))
     producers = {f"id{number}": world.init(f"id{number}") for number in range(200)}
     for name, producer in producers.items():

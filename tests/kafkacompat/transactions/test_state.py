@@ -1,4 +1,4 @@
-"""The tables of states: Kafka's, every state with everything that can happen to it."""
+"""The tables of states agree with Kafka's, for every state and every event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kafkacompat.transactions.state import (
     check_transition,
 )
 
-# From (row) to (column), in the order of the states' numbers; x: may be.
+# From (row) to (column), in the order of the states' numbers; x marks a valid change.
 MAY_BECOME = """
         Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead PrepareEpochFence
 Empty               x x . x . . x .
@@ -60,7 +60,7 @@ def test_what_is_decided_is_completed_and_nothing_else() -> None:
     assert not BETWEEN_TRANSACTIONS & {ONGOING, DEAD, PREPARE_EPOCH_FENCE, *COMPLETION}
 
 
-# As EndTxn is answered: commit, repeated commit, abort, repeated abort. P prepares, A is answered, R refused, . fenced.
+# The effect of EndTxn: commit, repeated commit, abort, repeated abort. P prepares, A answers, R refuses, . fences.
 END = {
     (False, EMPTY): "R.R.",
     (False, ONGOING): "P.P.",

@@ -1,4 +1,4 @@
-"""What requests make of a transactional id, as values."""
+"""The state of a transactional id after each request."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     assert (new.producer, new.previous_producer_id, new.last_producer_epoch) == ((8, 0), 7, -1)
     asked = initialized(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
     assert (asked.producer, asked.last_producer_epoch) == ((8, 0), LAST_EPOCH)
-    # The answer was lost.
+    # The response was lost.
     assert initialized(asked, ProducerIdentity(7, LAST_EPOCH)).producer == (8, 0)
 
 

@@ -14,7 +14,7 @@ from kafkacompat.groups.classic.state import (
     next_state,
 )
 
-# As Kafka lists them: state -> from where it can be reached.
+# As Kafka lists them: state -> the states that may precede it.
 VALID_PREVIOUS_STATES = {
     "Empty": {"PreparingRebalance"},
     "PreparingRebalance": {"Stable", "CompletingRebalance", "Empty"},

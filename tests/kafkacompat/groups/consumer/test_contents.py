@@ -1,4 +1,4 @@
-"""What a coordinator makes of the records of consumer groups, also of such as older and newer Kafkas write."""
+"""Loading the records of consumer groups, also records that older and newer Kafkas write."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_member_goes_with_its_record_even_if_what_it_had_was_not_deleted_befor
 
 
 def test_a_partition_that_was_passed_on_stays_with_who_got_it() -> None:
-    """Whatever order a compaction leaves their records in."""
+    """Compaction may leave the records in any order."""
     other = {"group_id": GROUP, "member_id": "n"}
     held = [HeldPartitions(topic_id=topic_id("t"), partitions=[0])]
     passed_on: list[RecordChange] = [

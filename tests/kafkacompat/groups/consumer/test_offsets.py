@@ -1,4 +1,4 @@
-"""Offsets of consumer groups: who may commit and read them, and how long they are kept."""
+"""Offsets of consumer groups: which members may commit and read them, and their retention."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_others_cannot(world: ConsumerWorld) -> None:
 
 
 def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
-    """A commit may cross the answer with the next epoch on its way (KIP-1251)."""
+    """A commit may be under way at the same time as the response with the next epoch (KIP-1251)."""
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
     settle(world, first, second)
     kept, other = min(first.has["t"]), min(second.has["t"])
@@ -131,7 +131,7 @@ def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: Consumer
     assert [each.committed() for each in (world, world.restarted())] == [7 if is_commit else 5] * 2
 
 
-# Reading, and growing old
+# Reading and retention
 
 
 def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:

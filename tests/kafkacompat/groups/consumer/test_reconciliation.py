@@ -1,4 +1,4 @@
-"""From what a member has to what it shall have: the table, and each rule by itself."""
+"""Moving a member from its assignment to its target: the table, and each rule by itself."""
 
 from __future__ import annotations
 

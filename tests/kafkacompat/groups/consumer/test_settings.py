@@ -1,4 +1,4 @@
-"""What consumer groups obey: a broker's properties and a group's own configs."""
+"""The settings of consumer groups: the broker's properties and a group's own configs."""
 
 from __future__ import annotations
 

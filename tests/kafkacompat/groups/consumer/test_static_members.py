@@ -1,4 +1,4 @@
-"""Static members of consumer groups (KIP-345): away for a while, replaced, in the way of each other."""
+"""Static members of consumer groups (KIP-345): they leave temporarily, are replaced, and conflict with each other."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_instance_id_in_use_is_not_given_away(world: ConsumerWorld) -> None:
 
 
 def test_a_static_member_that_joins_again_under_its_id_is_the_same(world: ConsumerWorld) -> None:
-    """The answer to the first time may have been lost."""
+    """The response to the first request may have been lost."""
     first, again = (world.come("m1", "t", instance_id="i1") for _ in range(2))
     assert (again.error_code, again.member_epoch, world.read(again)) == (0, first.member_epoch, world.read(first))
     world.beat("m1", -2, instance_id="i1")
