@@ -54,5 +54,5 @@ def test_too_little_memory_is_no_fault_of_a_disk(monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(offset_map, "mmap", refuse)
-    with pytest.raises(MemoryError, match="there are no 72 bytes"):
+    with pytest.raises(MemoryError, match="cannot allocate 72 bytes"):
         OffsetMap(1, 0.9)

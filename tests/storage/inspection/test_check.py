@@ -141,7 +141,7 @@ def test_a_missing_segment_is_found_unless_the_log_is_compacted(memory: Store) -
         ("data/replication-offset-checkpoint", b"0\n1\nt 0 1000\n", "high watermark says 1000, but the log ends at 48"),
         ("data/log-start-offset-checkpoint", b"0\n1\nt 0 1000\n", "log start offset says 1000"),
         ("data/meta.properties", b"version=9\n", "version 9"),
-        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches say epoch 1, the file says 0"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches have epoch 1, the file says 0"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"0\n2\n1 0\n0 20\n", "cannot follow"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"7\n", "cannot be read"),
         (f"{FOLDER}/partition.metadata", b"version: 0\ntopic_id: x", "does not name a topic id"),

@@ -224,4 +224,4 @@ def test_what_was_taken_out_of_a_log_is_shown_too(memory: Store) -> None:
     assert PROBLEM in {row.kind for row in rows(memory, name(0, ".index.removed"))}
     memory.files.remove(memory.path(name(0, ".log.removed")))
     (missing,) = [row for row in rows(memory, name(0, ".index.removed")) if row.kind == PROBLEM]
-    assert "00000000000000000000.log.removed is not there" in str(missing.fields["what"])
+    assert "00000000000000000000.log.removed does not exist" in str(missing.fields["what"])
