@@ -110,8 +110,10 @@ class LogDirectory:
 
     def shares_folder(self, other: LogDirectory, topic: str, partition: int) -> bool:
         """Return whether a link makes the partition's folders here and in another directory the same."""
-        here, there = (self._files.target(each.folder(topic, partition)) for each in (self, other))
-        return here == there
+        own_target, other_target = (
+            self._files.target(directory.folder(topic, partition)) for directory in (self, other)
+        )
+        return own_target == other_target
 
     def folder(self, topic: str, partition: int) -> str:
         """Return the path of a partition's folder, which need not exist."""

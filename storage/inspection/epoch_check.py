@@ -39,15 +39,15 @@ def check_epochs(
     _mark_doubtful([run for _, run in runs], agreeing, unwritten)
     for segment, run in runs:
         if run.doubtful:
-            what = f"the batch has leader epoch {run.epoch}, unlike its neighbours"
-            report(Finding(segment.path, what, False, run.position, run.first_offset, run.last_offset))
+            fault = f"the batch has leader epoch {run.epoch}, unlike its neighbours"
+            report(Finding(segment.path, fault, False, run.position, run.first_offset, run.last_offset))
     if problem:
         report(Finding(path, problem))
         return True
     for agrees, unknown, (_, run) in zip(agreeing, unwritten, runs, strict=True):
         if not (run.doubtful or agrees or unknown):
-            what = f"the batches have epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
-            report(Finding(path, what, first_offset=run.first_offset, last_offset=run.last_offset))
+            fault = f"the batches have epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
+            report(Finding(path, fault, first_offset=run.first_offset, last_offset=run.last_offset))
             return True
     return False
 

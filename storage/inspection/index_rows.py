@@ -40,12 +40,14 @@ def offset_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, opt
             yield Row("offset index entry", {"offset": base_offset + offset, "position": position})
         stretch = log.batch_at(position) if log is not None else None
         if log is not None and (stretch is None or stretch.problem or stretch.last_offset != base_offset + offset):
-            what = (
+            actual = (
                 "no sound batch"
                 if stretch is None or stretch.problem
                 else f"a batch that ends with {stretch.last_offset}"
             )
-            yield problem(f"the entry of offset {base_offset + offset} points at position {position}, where {what} is")
+            yield problem(
+                f"the entry of offset {base_offset + offset} points at position {position}, where {actual} is"
+            )
 
 
 def time_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, options: DumpOptions) -> Iterator[Row]:

@@ -157,8 +157,8 @@ def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circu
         if end_offset is not None and end_offset < segment.base_offset:
             missing.insert(0, (end_offset, segment.base_offset - 1))
         for first, last in missing:
-            what = "no batch holds these offsets, though the log shows no sign of a compaction"
-            report(Finding(segment.path, what, first_offset=first, last_offset=last))
+            fault = "no batch holds these offsets, though the log shows no sign of a compaction"
+            report(Finding(segment.path, fault, first_offset=first, last_offset=last))
         end_offset = segment.end_offset
 
 
@@ -172,8 +172,8 @@ def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, repo
         checkpoints.append(("recovery point", circumstances.synced_to, False))
     for name, offset, is_moving in checkpoints:
         if offset > end_offset and not (circumstances.live and is_moving):
-            what = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
-            report(Finding(checked.folder, what, first_offset=end_offset, last_offset=offset - 1))
+            fault = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
+            report(Finding(checked.folder, fault, first_offset=end_offset, last_offset=offset - 1))
             checked.is_short = True
 
 
@@ -190,7 +190,7 @@ def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Cir
         path = os.path.join(checked.folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
         try:
             snapshots.read(offset)
-            what = (
+            fault = (
                 f"it is of offset {offset}, but the log ends at {checked.end_offset}"
                 if offset > checked.end_offset
                 else ""
@@ -198,10 +198,10 @@ def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Cir
         except FileNotFoundError:
             continue
         except CorruptSnapshotError as error:
-            what = str(error)
-        if what and not (circumstances.live and offset > checked.end_offset):
+            fault = str(error)
+        if fault and not (circumstances.live and offset > checked.end_offset):
             checked.bad_snapshots.append(offset)
-            report(Finding(path, what))
+            report(Finding(path, fault))
 
 
 def _check_metadata(files: Files, folder: str, report: Report) -> None:
@@ -218,5 +218,5 @@ def _report_leftovers(files: Files, folder: str, bases: set[int], circumstances:
         if ending is not None:
             report(Finding(os.path.join(folder, name), _LEFTOVERS[ending], note=True))
         elif name.endswith(ALL_SUFFIXES) and stem.isdigit() and int(stem) not in bases:
-            what = "it belongs to no segment; the next start removes it"
-            report(Finding(os.path.join(folder, name), what, note=True))
+            fault = "it belongs to no segment; the next start removes it"
+            report(Finding(os.path.join(folder, name), fault, note=True))

@@ -81,8 +81,8 @@ def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartitio
         return steps
     marker = os.path.join(place.path, CLEAN_SHUTDOWN)
     if steps and files.exists(marker):
-        what = "remove it, so that the next start recovers the repaired logs"
-        steps.insert(0, Step(marker, what, partial(_remove, files, marker)))
+        action = "remove it, so that the next start recovers the repaired logs"
+        steps.insert(0, Step(marker, action, partial(_remove, files, marker)))
     return [*steps, *_checkpoint_steps(files, place.path, ends)]
 
 
@@ -158,8 +158,8 @@ class _PartitionPlan:
         open_ended = cut.damage[-1].last_offset < 0  # the last offset of damage at the end is unknown
         last_offset = -1 if open_ended else max(cut.end_offset - 1, cut.damage[-1].last_offset)
         kept_in = removed_name(self._files, f"{cut.path}.{position}")
-        what = f"cut it at byte {position}; new records get offsets from {first_offset} on"
-        yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
+        action = f"cut it at byte {position}; new records get offsets from {first_offset} on"
+        yield Step(cut.path, action, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
 
     def _set_aside(self, segment: CheckedSegment, kept_in: str) -> None:
         stem, ending = segment.path.removesuffix(LOG_SUFFIX), kept_in.removeprefix(segment.path)
@@ -211,11 +211,11 @@ class _PartitionPlan:
         for slot, segment in enumerate(kept):
             path = segment.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX
             if TXN_INDEX_SUFFIX in segment.wrong_indexes:
-                what = "rebuild it from the transaction markers"
-                yield Step(path, what, partial(self._build_transaction_index, path, segment, kept[:slot]))
+                action = "rebuild it from the transaction markers"
+                yield Step(path, action, partial(self._build_transaction_index, path, segment, kept[:slot]))
             elif segment is self.cut and self._files.exists(path):
-                what = "remove the transactions that ended after the cut"
-                yield Step(path, what, partial(truncate_aborted, self._files, path, self.end_offset))
+                action = "remove the transactions that ended after the cut"
+                yield Step(path, action, partial(truncate_aborted, self._files, path, self.end_offset))
 
     def _build_transaction_index(self, path: str, checked: CheckedSegment, earlier: Sequence[CheckedSegment]) -> None:
         loaded = [Segment.load(self._files, self._folder, segment.base_offset, SegmentCache()) for segment in earlier]
@@ -235,8 +235,8 @@ class _PartitionPlan:
         for offset in snapshots.offsets():
             if offset in self._partition.bad_snapshots or offset > end_offset:
                 path = snapshots.path(offset)
-                what = "set it aside; a start rebuilds its contents from the batches"
-                yield Step(path, what, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
+                action = "set it aside; a start rebuilds its contents from the batches"
+                yield Step(path, action, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
 
     def _plan_epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> Step:
         path = os.path.join(self._folder, EPOCHS)

@@ -158,10 +158,10 @@ def report_segment(checked: CheckedSegment, report: Report) -> None:
     """Report the faults of a segment."""
     for stretch in checked.damage:
         torn = checked.is_torn(stretch)
-        what = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
+        fault = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
         if torn:
-            what += "; no sync had reached them, and the next start cuts them off"
-        report(Finding(checked.path, what, torn, stretch.position, stretch.base_offset, stretch.last_offset))
+            fault += "; no sync had reached them, and the next start cuts them off"
+        report(Finding(checked.path, fault, torn, stretch.position, stretch.base_offset, stretch.last_offset))
     stem = checked.path.removesuffix(LOG_SUFFIX)
     for suffix, problem in checked.wrong_indexes.items():
         report(Finding(stem + suffix, problem))

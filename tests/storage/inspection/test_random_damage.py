@@ -18,7 +18,7 @@ from tests.storage.inspection.test_repair import open_log, plan, run
 from tests.storage.support import Store, rewrite, stored_headers
 
 CASES = 40
-UNREPAIRED = ("no batch holds", "against those beside it")
+UNREPAIRED = ("no batch holds", "unlike its neighbours")
 """What `repair` leaves: offsets that are gone, and leader epochs of batches."""
 
 

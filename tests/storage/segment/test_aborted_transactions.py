@@ -117,8 +117,8 @@ def test_one_that_ends_behind_very_many_others_is_told_of(memory: Store) -> None
 
 
 def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committed_reader, "MOST_TOLD", 30)
-    monkeypatch.setattr(committed_reader, "LEAST_BYTES", 2000)
+    monkeypatch.setattr(committed_reader, "MOST_ABORTED", 30)
+    monkeypatch.setattr(committed_reader, "LEAST_READ_BYTES", 2000)
     log = create(memory, index_interval_bytes=0)
     for sequence in range(50):
         write(log, 1, sequence)
