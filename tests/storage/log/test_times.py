@@ -1,4 +1,4 @@
-"""Looking up offsets by time."""
+"""Finding records by timestamp."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_times_are_found_in_compressed_batches(store: Store) -> None:
     log.close()
 
 
-def test_a_batch_that_cannot_be_unpacked_is_found_as_a_whole(store: Store) -> None:
+def test_a_search_returns_a_batch_that_cannot_be_decompressed_as_a_whole(store: Store) -> None:
     log = create(store, validation="header")
     append(log, batch(timestamp=5))
     sent = batch(3, timestamp=10, codec=Codec.GZIP)

@@ -1,4 +1,4 @@
-"""What an opened log still knows of its producers."""
+"""Recovering the producers of a log."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_expired_producers_are_not_loaded(store: Store) -> None:
     again.close()
 
 
-def test_one_snapshot_a_segment_and_the_latest_are_kept(store: Store) -> None:
+def test_a_snapshot_for_each_segment_and_the_latest_are_kept(store: Store) -> None:
     log = create(store, segment_bytes=400)
     fill(log, 12)
     bases = [segment.base_offset for segment in log.segments]

@@ -1,4 +1,4 @@
-"""Going through a damaged log file: what is found, and where the walk goes on."""
+"""Walking through damaged log files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_sound_file_is_all_batches() -> None:
 
 
 def test_every_flipped_bit_of_a_batch_is_found_and_costs_no_other_batch() -> None:
-    """But for the leader epoch, which no checksum covers and any number could be."""
+    """Except for the leader epoch: no checksum covers it, and any number is valid."""
     index = 2
     data = b"".join(BATCHES)
     expected = (STARTS[index], STARTS[index + 1], OFFSETS[index], OFFSETS[index + 1] - 1)
@@ -83,7 +83,7 @@ def test_the_first_and_the_last_batch_are_no_exception() -> None:
             assert found[3] in (last, -1)
 
 
-def test_batches_behind_garbage_of_any_length_are_found() -> None:
+def test_batches_after_garbage_of_any_length_are_found() -> None:
     for size_bytes in (1, 5, 27, 61, 5000, 3 << 20):
         for filling in (b"\0", b"\xff", b"\2"):
             data = BATCHES[0] + filling * size_bytes + b"".join(BATCHES[2:])
