@@ -29,11 +29,11 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_all
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment import transaction_index
-from kafkacompat.timers import go_through
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -60,11 +60,11 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     """Respond at once if enough can be read, else when enough has arrived or the time is up."""
     by_topic_id = context.api_version >= TOPIC_ID_VERSION
     try:
-        fetch_context = services.fetch_sessions.context(
+        fetch_context = services.fetch_sessions.find_context(
             request.session_id,
             request.session_epoch,
-            _wanted(request, by_topic_id),
-            _forgotten(request, by_topic_id),
+            _parse_wanted_partitions(request, by_topic_id),
+            _parse_forgotten_partitions(request, by_topic_id),
             by_topic_id=by_topic_id,
             now_ms=services.now_ms(),
         )
@@ -78,26 +78,26 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         if context.api_version < STORAGE_ERROR_VERSION:
             fetched = [_without_storage_error(outcome) for outcome in fetched]
         response = FetchResponse(session_id=fetch_context.session_id)
-        filling = go_through(
-            services.clock, _tell(response, fetch_context, fetched, request.isolation_level == READ_COMMITTED)
+        filling = make_steps(
+            services.clock, _fill_response(response, fetch_context, fetched, request.isolation_level == READ_COMMITTED)
         )
         if filling is None:
             return response
         return filling.addCallback(lambda _: response).addErrback(_release_and_fail, fetched)
 
-    limits = _limits(request, context.api_version, services.config.int("fetch.max.bytes"))
+    limits = _parse_limits(request, context.api_version, services.config.int("fetch.max.bytes"))
     if context.api_version < BATCHES_VERSION:
         magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
-    fetched = fetch(find, fetch_context.wanted, limits, services.clock)
+    fetched = fetch_partitions(find, fetch_context.wanted, limits, services.clock)
     response: FetchResponse | Deferred[Any] = (
         answer(fetched) if isinstance(fetched, list) else fetched.addCallback(answer)
     )
     return Pending(response, abandonable=True) if isinstance(response, Deferred) else response
 
 
-def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
+def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
     """Return the limits of a request; before v3 nothing limits all partitions together, and each returns a batch."""
     max_bytes = min(request.max_bytes, most_bytes)
     one_batch_each = version < TOTAL_LIMIT_VERSION
@@ -126,7 +126,7 @@ def _without_storage_error(outcome: FetchedPartition) -> FetchedPartition:
     return outcome._replace(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
+def _parse_wanted_partitions(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
     return [
         WantedPartition(
             topic.topic_id if by_topic_id else topic.topic,
@@ -141,7 +141,7 @@ def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
     ]
 
 
-def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
+def _parse_forgotten_partitions(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
     return [
         (topic.topic_id if by_topic_id else topic.topic, partition)
         for topic in request.forgotten_topics_data
@@ -149,7 +149,7 @@ def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
     ]
 
 
-def _tell(
+def _fill_response(
     response: FetchResponse, context: FetchContext, fetched: list[FetchedPartition], committed: bool
 ) -> Iterator[None]:
     """Fill the response, with a step for each partition."""
@@ -158,12 +158,12 @@ def _tell(
         if _is_named(context, outcome):
             if outcome.wanted.topic != topic:
                 topic = outcome.wanted.topic
-                response.responses.append(_topic(topic))
+                response.responses.append(_build_topic(topic))
             response.responses[-1].partitions.append(_partition_data(outcome, committed))
         yield
 
 
-def _topic(topic: TopicKey) -> FetchableTopicResponse:
+def _build_topic(topic: TopicKey) -> FetchableTopicResponse:
     return FetchableTopicResponse(topic=topic) if isinstance(topic, str) else FetchableTopicResponse(topic_id=topic)
 
 
@@ -184,7 +184,7 @@ def _is_named(context: FetchContext, outcome: FetchedPartition) -> bool:
         log_start_offset=read.log_start_offset if read else -1,
     )
     if outcome.size_bytes and context.incremental:
-        context.session.served(outcome.wanted.key)
+        context.session.move_to_end(outcome.wanted.key)
     return news or not context.incremental
 
 
@@ -199,16 +199,18 @@ def _partition_data(outcome: FetchedPartition, committed: bool) -> PartitionData
             aborted_transactions=[] if outcome.partition is None else None,
             records=b"",
         )
-    return _data(index, outcome.read, committed)
+    return _build_partition(index, outcome.read, committed)
 
 
-def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
+def _build_partition(index: int, read: PartitionRead, committed: bool) -> PartitionData:
     data = PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
         last_stable_offset=read.last_stable_offset,
         log_start_offset=read.log_start_offset,
-        aborted_transactions=[_aborted(transaction) for transaction in read.aborted] if committed else None,
+        aborted_transactions=[_list_aborted_transactions(transaction) for transaction in read.aborted]
+        if committed
+        else None,
         records=read.region if read.region is not None else b"",
     )
     if read.diverging_epoch is not None:
@@ -217,5 +219,5 @@ def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
     return data
 
 
-def _aborted(transaction: transaction_index.AbortedTransaction) -> AbortedTransaction:
+def _list_aborted_transactions(transaction: transaction_index.AbortedTransaction) -> AbortedTransaction:
     return AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)

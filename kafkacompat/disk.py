@@ -40,7 +40,7 @@ class Disk(Protocol):
         """
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing: run on a disk, this ends when every operation before it has ended."""
 
 

@@ -59,13 +59,13 @@ def now_ms(clock: Clock) -> int:
     return int(clock.seconds() * 1000)
 
 
-def cooperator(clock: Clock) -> Cooperator:
+def make_cooperator(clock: Clock) -> Cooperator:
     """Return a cooperator that takes one step of its iterators in each turn of the reactor."""
     later: Any = clock.callLater
     return Cooperator(lambda: lambda: True, lambda step: later(0, step))
 
 
-async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
+async def yield_unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
     """Yield the items, and let others have a turn after every *in_a_turn* of them."""
     for count, item in enumerate(items, 1):
         yield item
@@ -109,7 +109,7 @@ def somebody_waits(clock: Clock) -> bool:
     return bool(_turn_queues.get(clock))
 
 
-async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
+async def yield_in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
     """Yield the items, and let others have a turn whenever `TURN_SECONDS` have passed."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for item in items:
@@ -119,7 +119,7 @@ async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
             turn_ends = clock.seconds() + TURN_SECONDS
 
 
-def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
+def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
     """Take every step: return None if that fits into this turn, else a Deferred that fires after later turns."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for _ in steps:
@@ -130,11 +130,11 @@ def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
 
 async def _continue_in_turns(clock: Clock, steps: Iterator[object]) -> None:
     await next_turn(clock)
-    async for _ in in_turns(clock, steps):
+    async for _ in yield_in_turns(clock, steps):
         pass
 
 
-def few_at_a_time(
+def run_few_at_a_time(
     begin: Callable[[Item], Deferred[Any]], items: Sequence[Item], at_once: int = UNDER_WAY
 ) -> Deferred[None]:
     """Call *begin* for every item, with at most *at_once* operations under way.

@@ -158,13 +158,13 @@ def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
 
 def _ask_versions(connection: socket.socket) -> ApiVersionsResponse:
     header = RequestHeader(request_api_key=18, request_api_version=0, correlation_id=1, client_id="kafkacompat-verify")
-    request = compiler.encode(header, 1) + compiler.encode(ApiVersionsRequest(), 0)
+    request = compiler.encode_message(header, 1) + compiler.encode_message(ApiVersionsRequest(), 0)
     connection.sendall(struct.pack(">i", len(request)) + request)
     with connection.makefile("rb") as answers:
         (size_bytes,) = struct.unpack(">i", _exactly(answers.read(4), 4))
         frame = _exactly(answers.read(size_bytes), size_bytes)
-    _, position = compiler.reader(ResponseHeader, 0)(frame, 0)
-    answer: ApiVersionsResponse = compiler.reader(ApiVersionsResponse, 0)(frame, position)[0]
+    _, position = compiler.find_reader(ResponseHeader, 0)(frame, 0)
+    answer: ApiVersionsResponse = compiler.find_reader(ApiVersionsResponse, 0)(frame, position)[0]
     return answer
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 UNLIMITED = 2**31 - 1
 
 
-class Connected(Protocol):
+class CountedConnection(Protocol):
     """A connection, as these limits see it."""
 
     peer: Peer
@@ -25,7 +25,7 @@ class ConnectionLimits:
     def __init__(self, config: Callable[[], BrokerConfig]) -> None:
         self._config = config
 
-    def objection(self, listener_name: str, host: str, connections: Collection[Connected]) -> str | None:
+    def find_objection(self, listener_name: str, host: str, connections: Collection[CountedConnection]) -> str | None:
         """Return why another client from this address is rejected beside the existing connections; None accepts it."""
         config = self._config()
         limit = config.int("max.connections")
@@ -49,12 +49,12 @@ def _listener_limit(config: BrokerConfig, listener_name: str) -> int:
 def _address_limit(config: BrokerConfig, host: str) -> int:
     for entry in filter(None, config.string("max.connections.per.ip.overrides").split(",")):
         address, _, limit = entry.rpartition(":")
-        if _same(address.strip(), host):
+        if _is_same_address(address.strip(), host):
             return int(limit)
     return config.int("max.connections.per.ip")
 
 
-def _same(address: str, host: str) -> bool:
+def _is_same_address(address: str, host: str) -> bool:
     """Return whether two texts name the same address; host names are not resolved."""
     try:
         return ip_address(address.strip("[]")) == ip_address(host)

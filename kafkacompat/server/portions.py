@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kafkacompat.handlers.context import Pending
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.timers import Clock, in_turns
+from kafkacompat.timers import Clock, yield_in_turns
 from kafkacompat.wire.schema import Request, Response, Struct
 
 StructT = TypeVar("StructT", bound=Struct)
@@ -26,7 +26,7 @@ _NAMES = frozenset(
 )
 
 
-class Divisible(NamedTuple):
+class DivisibleRequest(NamedTuple):
     """How a request may be cut: the nested lists that lead to its items, and those that lead to the items' answers.
 
     With ``repeats`` an item that is named several times is handled several times, else once.
@@ -38,38 +38,41 @@ class Divisible(NamedTuple):
 
 
 # By API key. A request has one list or another, depending on its version.
-DIVISIBLE: dict[int, Sequence[Divisible]] = {
-    0: [Divisible(("topic_data", "partition_data"), ("responses", "partition_responses"))],  # Produce
-    2: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # ListOffsets
-    8: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetCommit
+DIVISIBLE: dict[int, Sequence[DivisibleRequest]] = {
+    0: [DivisibleRequest(("topic_data", "partition_data"), ("responses", "partition_responses"))],  # Produce
+    2: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # ListOffsets
+    8: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetCommit
     9: [  # OffsetFetch
-        Divisible(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"), repeats=False),
-        Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False),
+        DivisibleRequest(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"), repeats=False),
+        DivisibleRequest(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False),
     ],
-    10: [Divisible(("coordinator_keys",), ("coordinators",))],  # FindCoordinator
-    13: [Divisible(("members",), ("members",))],  # LeaveGroup
-    15: [Divisible(("groups",), ("groups",), repeats=False)],  # DescribeGroups
-    19: [Divisible(("topics",), ("topics",))],  # CreateTopics
-    20: [Divisible(("topic_names",), ("responses",)), Divisible(("topics",), ("responses",))],  # DeleteTopics
-    21: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
-    23: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
-    24: [Divisible(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
-    27: [Divisible(("markers",), ("markers",))],  # WriteTxnMarkers
-    28: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
-    32: [Divisible(("resources",), ("results",), repeats=False)],  # DescribeConfigs
-    33: [Divisible(("resources",), ("responses",))],  # AlterConfigs
-    34: [Divisible(("dirs", "topics", "partitions"), ("results", "partitions"))],  # AlterReplicaLogDirs
-    37: [Divisible(("topics",), ("results",))],  # CreatePartitions
-    42: [Divisible(("groups_names",), ("results",), repeats=False)],  # DeleteGroups
+    10: [DivisibleRequest(("coordinator_keys",), ("coordinators",))],  # FindCoordinator
+    13: [DivisibleRequest(("members",), ("members",))],  # LeaveGroup
+    15: [DivisibleRequest(("groups",), ("groups",), repeats=False)],  # DescribeGroups
+    19: [DivisibleRequest(("topics",), ("topics",))],  # CreateTopics
+    20: [
+        DivisibleRequest(("topic_names",), ("responses",)),
+        DivisibleRequest(("topics",), ("responses",)),
+    ],  # DeleteTopics
+    21: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
+    23: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
+    24: [DivisibleRequest(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
+    27: [DivisibleRequest(("markers",), ("markers",))],  # WriteTxnMarkers
+    28: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
+    32: [DivisibleRequest(("resources",), ("results",), repeats=False)],  # DescribeConfigs
+    33: [DivisibleRequest(("resources",), ("responses",))],  # AlterConfigs
+    34: [DivisibleRequest(("dirs", "topics", "partitions"), ("results", "partitions"))],  # AlterReplicaLogDirs
+    37: [DivisibleRequest(("topics",), ("results",))],  # CreatePartitions
+    42: [DivisibleRequest(("groups_names",), ("results",), repeats=False)],  # DeleteGroups
     43: [  # ElectLeaders
-        Divisible(("topic_partitions", "partitions"), ("replica_election_results", "partition_result"))
+        DivisibleRequest(("topic_partitions", "partitions"), ("replica_election_results", "partition_result"))
     ],
-    44: [Divisible(("resources",), ("responses",))],  # IncrementalAlterConfigs
-    45: [Divisible(("topics", "partitions"), ("responses", "partitions"))],  # AlterPartitionReassignments
-    47: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetDelete
-    50: [Divisible(("users",), ("results",))],  # DescribeUserScramCredentials
+    44: [DivisibleRequest(("resources",), ("responses",))],  # IncrementalAlterConfigs
+    45: [DivisibleRequest(("topics", "partitions"), ("responses", "partitions"))],  # AlterPartitionReassignments
+    47: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetDelete
+    50: [DivisibleRequest(("users",), ("results",))],  # DescribeUserScramCredentials
     61: [  # DescribeProducers
-        Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
+        DivisibleRequest(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
     ],
 }
 
@@ -78,9 +81,9 @@ def in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Respo
     """Answer a request portion by portion; return None for one that fits into a portion or cannot be cut."""
     for paths in DIVISIBLE.get(request.API_KEY, ()):
         if _room_after(request, paths.asked, PORTION) < 0:
-            parts = (part for part, _ in _parts(request, paths.asked))
+            parts = (part for part, _ in _split_struct(request, paths.asked))
             asked = parts if paths.repeats else _without_repetitions(parts, paths.asked)
-            return answer_in_order(_answer(asked, paths.answered, handle, clock))
+            return answer_in_order(_answer_portions(asked, paths.answered, handle, clock))
     return None
 
 
@@ -97,11 +100,11 @@ def _room_after(owner: Struct, path: Sequence[str], room: int) -> int:
     return room
 
 
-async def _answer(
+async def _answer_portions(
     requests: Iterator[Request | None], answered: Sequence[str], handle: Handle, clock: Clock
 ) -> Response:
     whole: Any = None
-    async for request in in_turns(clock, requests):
+    async for request in yield_in_turns(clock, requests):
         if request is None:
             continue
         result: Any = handle(request)
@@ -112,19 +115,19 @@ async def _answer(
         if whole is None:
             whole = answer
         else:
-            _join(whole, answer, answered)
+            _join_responses(whole, answer, answered)
     return whole  # type: ignore[no-any-return]
 
 
-def _join(whole: Struct, more: Struct, path: Sequence[str]) -> None:
+def _join_responses(whole: Struct, more: Struct, path: Sequence[str]) -> None:
     name, *inner = path
     items, more_items = getattr(whole, name), getattr(more, name)
-    if inner and items and more_items and _name(items[-1]) == _name(more_items[0]):
-        _join(items[-1], more_items.pop(0), inner)
+    if inner and items and more_items and _identify(items[-1]) == _identify(more_items[0]):
+        _join_responses(items[-1], more_items.pop(0), inner)
     items += more_items
 
 
-def _parts(owner: StructT, path: Sequence[str]) -> Iterator[tuple[StructT, int]]:
+def _split_struct(owner: StructT, path: Sequence[str]) -> Iterator[tuple[StructT, int]]:
     """Yield copies of a struct with at most a portion of its items each, and the number of items."""
     name, *inner = path
     items = getattr(owner, name)
@@ -132,49 +135,49 @@ def _parts(owner: StructT, path: Sequence[str]) -> Iterator[tuple[StructT, int]]
         yield owner, 1
     elif inner:
         held, size = list[Any](), 0
-        for part, count in (part for item in items for part in _parts(item, inner)):
+        for part, count in (part for item in items for part in _split_struct(item, inner)):
             if held and size + count > PORTION:
-                yield _with(owner, name, held), size
+                yield _with_list(owner, name, held), size
                 held, size = [], 0
             held.append(part)
             size += count
-        yield _with(owner, name, held), size
+        yield _with_list(owner, name, held), size
     else:
         for start in range(0, len(items), PORTION):
             portion = items[start : start + PORTION]
-            yield _with(owner, name, portion), len(portion)
+            yield _with_list(owner, name, portion), len(portion)
 
 
 def _without_repetitions(requests: Iterator[Request], path: Sequence[str]) -> Iterator[Request | None]:
     """Yield the requests with each item only in the first that names it; None for a request without items left."""
     seen = set[Any]()
     for request in requests:
-        rest = _unseen(request, path, seen, ())
+        rest = _without_seen(request, path, seen, ())
         # In some requests an empty list would mean everything.
         yield rest if getattr(rest, path[0]) else None
 
 
-def _unseen(owner: StructT, path: Sequence[str], seen: set[Any], names: tuple[Any, ...]) -> StructT:
+def _without_seen(owner: StructT, path: Sequence[str], seen: set[Any], names: tuple[Any, ...]) -> StructT:
     """Return the struct without the items in *seen*, and add its other items there."""
     list_name, *inner = path
     kept = []
     for item in getattr(owner, list_name) or ():
-        name = (*names, _name(item))
+        name = (*names, _identify(item))
         if inner and getattr(item, inner[0]):
-            rest = _unseen(item, inner, seen, name)
+            rest = _without_seen(item, inner, seen, name)
             if getattr(rest, inner[0]):
                 kept.append(rest)
         elif name not in seen:
             seen.add(name)
             kept.append(item)
-    return _with(owner, list_name, kept)
+    return _with_list(owner, list_name, kept)
 
 
-def _name(item: Any) -> Any:
+def _identify(item: Any) -> Any:
     return tuple(getattr(item, name) for name in item.FIELDS if name in _NAMES) if isinstance(item, Struct) else item
 
 
-def _with(owner: StructT, name: str, items: list[Any]) -> StructT:
+def _with_list(owner: StructT, name: str, items: list[Any]) -> StructT:
     changed = copy(owner)
     setattr(changed, name, items)
     return changed
