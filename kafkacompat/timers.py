@@ -17,13 +17,13 @@ from twisted.internet.task import Cooperator, deferLater
 Item = TypeVar("Item")
 
 IN_A_TURN = 200
-"""Items, such as partitions at some microseconds each, in one turn of `unhurried`."""
+"""Items, such as partitions at some microseconds each, in one turn of `yield_unhurried`."""
 
 TURN_SECONDS = 0.01
 """Length of a turn in seconds; work that takes longer is done in several turns of the reactor."""
 
 UNDER_WAY = 16
-"""Operations of `few_at_a_time` that run at a time.
+"""Operations of `run_few_at_a_time` that run at a time.
 
 They keep a directory's thread busy, and are few enough that other operations on the disk wait only a little."""
 
