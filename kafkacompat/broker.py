@@ -7,12 +7,13 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
 
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
@@ -280,12 +281,13 @@ class Broker:
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.settle()
-        closing = []
+        closing: list[Deferred[Any]] = []
         for directory, logs in self.replica_manager.by_directory():
             self._directories.remove(directory)
             closing.append(directory.disk.run(directory.storage.close, logs))
-        for success, result in await DeferredList(closing, consumeErrors=True):
-            if not success:
+        outcomes: Sequence[tuple[bool, object]] = await DeferredList(closing, consumeErrors=True)
+        for _, result in outcomes:
+            if isinstance(result, Failure):
                 log.error("Cannot close a log directory: %s", result.value)
 
     async def _wait_for_clients(self) -> None:
