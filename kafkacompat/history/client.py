@@ -34,12 +34,12 @@ GROUP_PROTOCOLS = CLASSIC, CONSUMER, MIXED = "classic", "consumer", "mixed"
 _NEVER_SET = threading.Event()
 
 ROLES = {
-    "producer": "kafkacompat.history.producing:produce",
-    "transactional": "kafkacompat.history.producing:transact",
-    "copier": "kafkacompat.history.copying:copy",
-    "member": "kafkacompat.history.reading:take_part",
-    "reader": "kafkacompat.history.reading:follow",
-    "last": "kafkacompat.history.reading:read_all",
+    "producer": "kafkacompat.history.producing:run_producer",
+    "transactional": "kafkacompat.history.producing:run_transactional_producer",
+    "copier": "kafkacompat.history.copying:run_copier",
+    "member": "kafkacompat.history.reading:run_member",
+    "reader": "kafkacompat.history.reading:run_reader",
+    "last": "kafkacompat.history.reading:run_last_reader",
 }
 
 

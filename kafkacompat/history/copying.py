@@ -16,18 +16,18 @@ from kafkacompat.history.reading import Reading, group_config
 MOST_AT_ONCE = 20
 
 
-def copy(client: Client) -> None:
+def run_copier(client: Client) -> None:
     """Copy each committed record once, and abort some transactions."""
     sender = TransactionalSender(client)
     with closing(Reading(client, client.names.copiers, READ_COMMITTED, **group_config(client))) as reading:
         reading.join(client.names.records)
         while client.goes_on():
             messages = reading.read(MOST_AT_ONCE)
-            if messages and not _copy(client, sender, reading, messages):
+            if messages and not _copy_in_transaction(client, sender, reading, messages):
                 reading.go_back()
 
 
-def _copy(client: Client, sender: TransactionalSender, reading: Reading, messages: list[Any]) -> bool:
+def _copy_in_transaction(client: Client, sender: TransactionalSender, reading: Reading, messages: list[Any]) -> bool:
     """Copy messages in one transaction; returns whether it is committed."""
     places = client.names.copy_places()
     sender.begin()

@@ -122,7 +122,7 @@ class TransactionalSender(Sender):
         self._client.record(Ended(now_ns(), self._client.name, self.transaction, committed))
 
 
-def produce(client: Client) -> None:
+def run_producer(client: Client) -> None:
     """Send values to all partitions without transactions."""
     sender = Sender(client, **{"delivery.timeout.ms": DELIVERY_TIMEOUT_MS})
     places = client.names.places()
@@ -134,7 +134,7 @@ def produce(client: Client) -> None:
     sender.producer.flush(60)
 
 
-def transact(client: Client) -> None:
+def run_transactional_producer(client: Client) -> None:
     """Send transactions to all partitions."""
     sender = TransactionalSender(client)
     places = client.names.places()

@@ -156,7 +156,7 @@ def group_config(client: Client) -> dict[str, Any]:
     return {"group.protocol": CLASSIC, "session.timeout.ms": timeout_ms, "heartbeat.interval.ms": timeout_ms // 4}
 
 
-def follow(client: Client) -> None:
+def run_reader(client: Client) -> None:
     """Read all partitions from their beginnings while producers write, and at the end of the run to their ends."""
     places = _places(client)
     group = f"{client.orders.topic_prefix}-{client.name}"
@@ -190,7 +190,7 @@ def _read_to_the_ends(client: Client, reading: Reading, places: list[Place]) -> 
         client.record(Finished(now_ns(), client.name, client.orders.isolation, place, reached, goals[place]))
 
 
-def take_part(client: Client) -> None:
+def run_member(client: Client) -> None:
     """Be a member of a group that commits the offsets of its reads, leaves at random and joins again."""
     while client.goes_on():
         reading = Reading(client, client.names.members, READ_UNCOMMITTED, **group_config(client))
@@ -212,7 +212,7 @@ def _commit(reading: Reading, messages: list[Any]) -> None:
         reading.note_committed(numbers)
 
 
-def read_all(client: Client) -> None:
+def run_last_reader(client: Client) -> None:
     """Read every partition to its end, and fetch the groups' committed offsets."""
     isolation, names, places = client.orders.isolation, client.names, _places(client)
     groups = [names.members] + ([names.copiers] if client.orders.transactional else [])
