@@ -1,50 +1,64 @@
 # One place for every command. Stamp files in .venv make repeated calls instant.
 PYTHON ?= python3
-ARGS ?=
 ROWS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
+ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGING := setup.cfg pyproject.toml
-SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
+PACKAGING := setup.cfg pyproject.toml setup.py wire/record_walk.py wire/record_walk.pxd
+PYTEST := $(BIN)/python -m pytest -q
+# Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
+UNIT_WORKERS := -n auto --dist loadfile
+TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 # What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
 MODULES := kafkacompat wire handlers storage spark_integration
+SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
 PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run test lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
-	@echo "make run      install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data) [ARGS='--port 9093']"
-	@echo "make test     lint, unit tests, real clients, Kafka's Java tools, Spark; not what tools, migrate, frameworks and crash do"
-	@echo "make crash    crash at every operation of the file system in random lives, and kill a broker under load 50 times"
-	@echo "make history  clients at work and killed, the broker killed 20 times, and all that they saw checked"
-	@echo "make demo     336,776 flights through confluent-kafka, kafka-python and Spark"
-	@echo "make bench    the same loads on this broker and on Apache Kafka, in turn [ROWS='produce fetch']"
-	@echo "make lint     ruff, mypy --strict, layer contracts"
-	@echo "make spark    Spark in every mode it has [BROKER=kafka: on Apache Kafka instead; RELEASE=3.5.8: that one of Spark]"
-	@echo "make spark-compare  the same on this broker and on Apache Kafka, what Spark saw compared [RELEASE=3.5.8]"
-	@echo "make spark-kills  every pipeline killed twenty times, and what it left compared record by record"
-	@echo "make compare  the same raw requests to this broker and to Apache Kafka, answers compared"
-	@echo "make conformance  100,000 messages of all versions to Kafka 4.3.1, 3.9.1 and kio, bytes compared"
-	@echo "make tools    the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka instead]"
-	@echo "make migrate  on the data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1 and back"
-	@echo "make frameworks  Streams, Connect, MirrorMaker, Karapace, Faust and Quix at work [BROKER=kafka: on Apache Kafka instead]"
-	@echo "make matrix   real clients of every age on this broker and on Apache Kafka, into docs/ [ROWS='java-0.9 kafkajs']"
-	@echo "make clean    remove .venv, fetched jars and caches (not kafkacompat-data)"
+	@echo "For users"
+	@echo "  make run            install into .venv and serve on 127.0.0.1:9092, data in ./kafkacompat-data [ARGS='--port 9093']"
+	@echo "  make demo           send 336,776 flights through confluent-kafka, kafka-python and Spark"
+	@echo "  make clean          remove .venv, fetched jars and caches (not kafkacompat-data)"
+	@echo "For maintainers, every day"
+	@echo "  make check          run the linters and the unit tests; needs neither a JDK nor Maven (about three minutes)"
+	@echo "  make test           run make check, then real clients, Kafka's Java tools and Spark against the broker"
+	@echo "  make lint           run ruff, mypy --strict and the checks of the layers"
+	@echo "  make format         let ruff correct and format the sources"
+	@echo "  make coverage       show which lines the unit tests run (pages in build/coverage)"
+	@echo "For maintainers, after larger changes: what make test leaves out or only samples"
+	@echo "  make crash          crash at every file operation of random runs, and kill a broker under load 50 times"
+	@echo "  make history        kill clients and the broker 20 times, and check everything that the clients saw"
+	@echo "  make spark          run Spark in each of its modes [BROKER=kafka: on Apache Kafka; RELEASE=3.5.8: with this Spark]"
+	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
+	@echo "  make spark-kills    kill each pipeline 20 times, and compare its output record by record"
+	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka]"
+	@echo "  make frameworks     run Streams, Connect, MirrorMaker, Karapace, Faust and Quix [BROKER=kafka: on Apache Kafka]"
+	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"
+	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
+	@echo "  make conformance    give 100,000 messages to Kafka 4.3.1, Kafka 3.9.1 and kio, and compare the bytes"
+	@echo "For maintainers, for the documentation"
+	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
+	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs']"
 
 run: $(VENV)/.bytecode
 	@$(BIN)/kafkacompat serve $(ARGS)
 
-test: lint $(VENV)/.jars
-	@KAFKACOMPAT_PORTABLE=1 $(BIN)/python -m pytest -q $(ON_REAL_FILES)
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile tests
-	@$(BIN)/python -m pytest compat_tests
+check: lint
+	@$(PYTEST) $(UNIT_WORKERS) tests
+
+test: check $(VENV)/.jars
+	@KAFKACOMPAT_PORTABLE=1 $(PYTEST) $(UNIT_WORKERS) $(ON_REAL_FILES)
+	@$(PYTEST) $(TWO_WORKERS) compat_tests
 
 crash: $(VENV)/.development
 	@$(BIN)/python -m tests.crash
@@ -55,6 +69,16 @@ lint: $(VENV)/.development
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+format: $(VENV)/.development
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+coverage: $(VENV)/.development
+	@$(PYTEST) $(UNIT_WORKERS) --cov --cov-report= tests
+	@$(BIN)/coverage html -q
+	@$(BIN)/coverage report --skip-covered --sort=-miss | sed -n '1,22p;/^TOTAL/p'
+	@echo "The 20 files with the most lines that no unit test runs; all files are in build/coverage/index.html"
 
 history: $(VENV)/.development
 	@$(BIN)/kafkacompat verify history
@@ -85,7 +109,7 @@ tools: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
 
 migrate: $(VENV)/.jars
-	@$(BIN)/python -m pytest compat_tests/test_takeover.py compat_tests/test_*_groups_in_the_log.py -m "migration or not migration"
+	@$(BIN)/python -m pytest compat_tests/test_takeover*.py compat_tests/test_*_groups_in_the_log.py -m "migration or not migration"
 
 frameworks: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/frameworks -m frameworks --broker=$(BROKER)
@@ -119,7 +143,7 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/runtime/packages.py | $(VENV)/.development
+$(VENV)/.jars: $(POMS) spark_integration/runtime/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."
 	@$(BIN)/python -m spark_integration.runtime.maven $(filter %.xml,$^)
 	@$(BIN)/kafkacompat spark prepare

@@ -1,4 +1,4 @@
-"""``python -m bench [rows]``: measures, tells what it does, and writes docs/BENCHMARKS.md."""
+"""``python -m bench [rows]``: measures, shows its progress, and writes docs/BENCHMARKS.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench import plot, report
 from bench.row import AnyRow, Options
 from bench.rows import ROWS
 from bench.runner import Results, run_row
+from bench.summary import figure
 from bench.verdict import Spread
 
 MINIMUM_PAIRS = 5
@@ -21,11 +22,15 @@ MINIMUM_PAIRS = 5
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__, epilog=f"Rows: {', '.join(ROWS)}")
-    parser.add_argument("rows", nargs="*", help="rows to measure, or how their names begin (all)")
+    parser.add_argument("rows", nargs="*", help="rows to measure, or prefixes of their names (all)")
     parser.add_argument("--pairs", type=int, default=MINIMUM_PAIRS, help="runs of each contender (5)")
     parser.add_argument("--scale", type=float, default=1.0, help="shorten or lengthen every load (1.0)")
-    parser.add_argument("--cold-gigabytes", type=float, default=5.0, help="what the cold reader reads (5)")
-    parser.add_argument("--stored-gigabytes", type=float, default=20.0, help="what the row 'stored' stores (20)")
+    parser.add_argument(
+        "--cold-gigabytes", type=float, default=5.0, help="size of the topic that the cold reader reads (5)"
+    )
+    parser.add_argument(
+        "--stored-gigabytes", type=float, default=20.0, help="size of the data that the row 'stored' stores (20)"
+    )
     parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args(arguments)
     if options.pairs < MINIMUM_PAIRS and not options.dry:
@@ -34,10 +39,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def chosen(prefixes: Sequence[str]) -> list[AnyRow]:
-    """Return the rows whose names begin so, all without prefixes; SystemExit for one that fits none."""
+    """Return the rows whose names begin with a prefix, or all rows; raises SystemExit if a prefix matches none."""
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in ROWS):
-            sys.exit(f"no row begins with '{prefix}'; rows: {', '.join(ROWS)}")
+            sys.exit(f"no row's name begins with '{prefix}'; rows: {', '.join(ROWS)}")
     return [row for row in ROWS.values() if not prefixes or row.name.startswith(tuple(prefixes))]
 
 
@@ -46,15 +51,15 @@ def show(console: Console, row: AnyRow, results: Results) -> None:
     table = Table("", *results, title=row.title)
     for metric in next(iter(results.values()))[0]:
         middles = [Spread.of([sample[metric] for sample in samples]).middle for samples in results.values()]
-        table.add_row(metric, *(report.figure(value) for value in middles))
+        table.add_row(metric, *(figure(value) for value in middles))
     console.print(table)
     for goal in row.goals:
         spread = report.goal_spread(goal, results)
-        console.print(f"  {report.verdict(goal, results)}: {goal.sentence()} (median {report.figure(spread.middle)})")
+        console.print(f"  {report.verdict(goal, results)}: {goal.sentence()} (median {figure(spread.middle)})")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the rows one after another; each is stored as soon as it is done."""
+    """Measure the rows one after another; store each as soon as it is measured."""
     settings = parse(arguments)
     options = Options(settings.pairs, settings.scale, settings.cold_gigabytes, settings.stored_gigabytes)
     console = Console()

@@ -1,4 +1,4 @@
-"""The raw load client: requests encoded once, sent again and again, so that the broker is what is measured."""
+"""The raw load client: it encodes requests once and sends them repeatedly, so that the broker's work is measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_FLIGHT = 5
 
 @dataclass(frozen=True)
 class Load:
-    """Batches of one size: how many records each holds and its bytes."""
+    """Batches of one size: the bytes of one, and its number of records."""
 
     batch: bytes
     records: int
@@ -39,9 +39,9 @@ class Load:
 
 
 def produce(port: int, topic: str, load: Load, *, partitions: int, requests: int, connections: int = 3) -> int:
-    """Send that many requests with one batch for each partition, five in flight a connection; return the records.
+    """Send requests with one batch for each partition, five in flight on each connection; return the number of records.
 
-    Raises AssertionError when an answer carries an error.
+    Raises AssertionError if a response carries an error.
     """
     shares = [requests // connections + (number < requests % connections) for number in range(connections)]
     _in_threads([partial(_produce_share, port, topic, load, partitions, share) for share in shares])
@@ -55,13 +55,13 @@ def _produce_share(port: int, topic: str, load: Load, partitions: int, requests:
 
 
 def produce_frame(client: RawClient, topic: str, batches: dict[int, bytes]) -> bytes:
-    """Encode a request with a batch for each of these partitions, as it is sent."""
+    """Encode a frame that holds a Produce request with a batch for each of these partitions."""
     payload = client.encode(produce_request(topic, batches, acks=1), PRODUCE_VERSION)
     return struct.pack(">i", len(payload)) + payload
 
 
 def send_all(client: RawClient, frames: Iterable[bytes]) -> None:
-    """Send Produce requests, each five ahead of the answers; raises AssertionError when one of these carries an error."""
+    """Send Produce requests, five ahead of the responses; raises AssertionError if a response carries an error."""
     unanswered = 0
     for frame in frames:
         client.socket.sendall(frame)
@@ -74,13 +74,13 @@ def send_all(client: RawClient, frames: Iterable[bytes]) -> None:
 
 
 def check(answer: ProduceResponse) -> None:
-    """Refuse an answer with an error in any partition."""
+    """Raise AssertionError if a response carries an error for any partition."""
     errors = [part.error_code for topic in answer.responses for part in topic.partition_responses if part.error_code]
     assert not errors, f"Produce was answered with the errors {errors}"
 
 
 def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: int) -> int:
-    """Read every partition from its beginning until that many records were read; return their bytes.
+    """Read every partition from its beginning until *until_records* records were read; return their bytes.
 
     All batches of the topic are *load*'s, so the next offset follows from the bytes read.
     """
@@ -99,7 +99,7 @@ def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: 
 
 
 def receive_into(connection: socket.socket, buffer: bytearray) -> FetchResponse:
-    """Read one Fetch answer into a buffer kept from one to the next: a copy more would cost what the broker does."""
+    """Read one Fetch response into a reused buffer: another copy would cost as much as the broker's work."""
     view = memoryview(buffer)
     assert connection.recv_into(view[:4], 4, socket.MSG_WAITALL) == 4, "the broker hung up"
     (size,) = struct.unpack_from(">i", buffer)
@@ -113,7 +113,7 @@ def receive_into(connection: socket.socket, buffer: bytearray) -> FetchResponse:
 
 
 def records_size(part: PartitionData) -> int:
-    """Return the bytes of batches in one partition's answer."""
+    """Return the number of bytes of batches in one partition's response."""
     assert part.records is None or isinstance(part.records, (bytes, memoryview))
     return len(part.records or b"")
 
@@ -130,7 +130,7 @@ def fetch_request(topic: str, offsets: dict[int, int], *, max_wait_ms: int = 500
 
 
 def _in_threads(works: list[Callable[[], None]]) -> None:
-    """Run all at once; raise the first error of any."""
+    """Run all functions at once, each in a thread; raise the first error."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What the figures were taken on and with."""
+"""The machine and the versions with which the figures were measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import kafkacompat
-from spark_integration.runtime.maven import program
+from spark_integration.runtime.maven import find_program
 
 
 def describe() -> dict[str, str]:
@@ -30,7 +30,7 @@ def describe() -> dict[str, str]:
 
 
 def _released(kernel: str) -> str:
-    """Return a kernel's version without what its builder put behind it."""
+    """Return a kernel's version without the suffix of its builder."""
     return kernel.partition("-")[0]
 
 
@@ -44,5 +44,5 @@ def _memory_gigabytes() -> float:
 
 
 def _java_version() -> str:
-    done = subprocess.run([program("java"), "-version"], capture_output=True, text=True, check=True)
+    done = subprocess.run([find_program("java"), "-version"], capture_output=True, text=True, check=True)
     return done.stderr.splitlines()[0]

@@ -1,9 +1,8 @@
-"""The latency client: sends by the clock and notes when each batch was acknowledged and when it was fetched.
+"""The latency client: sends by the clock, and records when each batch was acknowledged and when it was fetched.
 
-A producer and a consumer run as processes of their own, so that neither waits for the other's
-interpreter. Times are the system's monotonic clock, which all processes share. A batch counts
-from the moment it was due, not from when the client got round to it: a broker that holds the
-client up for a while cannot hide that.
+Producer and consumer run as separate processes, so that neither waits for the other's interpreter. Times are the system's
+monotonic clock, which all processes share. A batch's latency counts from the moment at which it was due, not from its sending:
+otherwise a broker that delays the client would hide its delay.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Sorted microseconds from due to acknowledged, and from due to fetched."""
+    """Sorted microseconds from a batch's due time to its acknowledgement, and to its fetch."""
 
     acknowledged: list[float]
     fetched: list[float]
@@ -54,12 +53,12 @@ class Latencies:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """Return the sorted values' percentile by nearest rank."""
+    """Return a percentile of sorted values, by nearest rank."""
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def run(pace: Pace) -> Latencies:
-    """Run producer and consumer to the end. Raises AssertionError when either fails."""
+    """Run producer and consumer to the end. Raises AssertionError if either fails."""
     consumer, consumer_end = _start(_consume, pace)
     assert consumer_end.recv() == "ready"
     producer, producer_end = _start(_produce, pace)
@@ -123,7 +122,7 @@ def _acknowledgement(client: RawClient) -> float:
 
 
 def _consume(pace: Pace, parent: Connection) -> None:
-    """Long-poll all partitions; note when each batch came."""
+    """Long-poll all partitions; record when each batch arrived."""
     arrived: dict[int, list[float]] = {number: [] for number in range(pace.partitions)}
     left = pace.requests
     buffer = bytearray(64 << 20)

@@ -1,4 +1,4 @@
-"""Writes docs/BENCHMARKS.md from every result there is, new ones and those of earlier runs."""
+"""Writes docs/BENCHMARKS.md from all stored results, of this run and of earlier ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.row import KAFKA, AnyRow, Goal
+from bench.row import KAFKA, OLD_KAFKA, AnyRow, Goal
 from bench.rows import ROWS
 from bench.runner import Results
+from bench.summary import figure, summary
 from bench.verdict import Spread, judge, ratios
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -20,25 +21,41 @@ PLOT = DOCS / "benchmarks.svg"
 
 INTRODUCTION = f"""# Benchmarks
 
-Written by `make bench`; do not edit. The same loads on this broker and on {KAFKA} on one machine, in turn:
-both run, both have warmed up with the same load twice (but for rows that say otherwise), then each pair of runs
-gives one ratio. A goal is
-*reached* when the median ratio reaches it, *missed* when the whole interquartile range lies on the wrong side,
-else *undecided*. Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus
-system time of the broker's process over the load; resident memory is read at its end. All samples are in
-[benchmarks.json](benchmarks.json).
+This page compares kafkacompat with {KAFKA} under the same loads on one machine. `make bench` measures and writes it; do not
+edit. All samples are in [benchmarks.json](benchmarks.json).
 
-![Ratios to Kafka](benchmarks.svg)
+**Contents:** [In short](#in-short) · [How it is measured](#how-it-is-measured) · [Goals](#goals) · the rows, from
+[Raw produce](#raw-produce) on · [Machine and versions](#machine-and-versions)
+"""
+
+METHOD = f"""## How it is measured
+
+- **Contenders.** *kafkacompat* checks every record of a batch, as it does by default. *kafkacompat, header validation* runs with
+  `kafkacompat.produce.validation=header`, which checks a batch's header alone. {OLD_KAFKA} is the last release that converts
+  records for old clients.
+- **Pairs.** All contenders run at once on one machine, and each has warmed up with the same load twice; the text of a row
+  names exceptions. They are measured in turn. Each pair of runs gives one ratio. Runs with scaled loads say so: these loads
+  are shorter than the full ones by that factor.
+  Rows were measured on different days ([Machine and versions](#machine-and-versions)), and the machine is not equally fast on all
+  of them: compare absolute figures within a row only.
+- **Goals.** A goal is *reached* if the median ratio reaches it, *missed* if the whole interquartile range lies on the wrong
+  side, and *undecided* otherwise.
+- **Cost.** Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus system time of the
+  broker's process during the load. Resident memory is read at its end.
+
+The plot shows each row's ratio to Kafka with its quartiles, on a logarithmic axis: 0.5 lies as far from 1 as 2.
+
+![Ratios to Kafka, on a logarithmic axis](benchmarks.svg)
 """
 
 
 def load_results() -> dict[str, Any]:
-    """Return what earlier runs measured: row name -> {{"machine": …, "results": …}}."""
+    """Return the stored results: row name -> {{"machine": …, "results": …}}."""
     return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
 
 
 def add_result(name: str, results: Results, note: str) -> None:
-    """Keep a row's figures beside those of the other rows."""
+    """Store a row's figures beside those of the other rows."""
     stored = load_results()
     stored[name] = {"machine": machine.describe(), "note": note, "results": results}
     DOCS.mkdir(exist_ok=True)
@@ -48,7 +65,7 @@ def add_result(name: str, results: Results, note: str) -> None:
 def write() -> None:
     """Write the report over all stored results."""
     stored = load_results()
-    sections = [INTRODUCTION, *goals_table(stored)]
+    sections = [INTRODUCTION, *summary(stored), METHOD, *goals_table(stored)]
     for row in ROWS.values():
         if row.name in stored:
             sections += row_section(row, stored[row.name])
@@ -57,7 +74,7 @@ def write() -> None:
 
 
 def goal_spread(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) -> Spread:
-    """Return what a goal is judged by: its ratios, or its figures."""
+    """Return the spread by which a goal is judged: of its ratios, or of its figures."""
     ours = [sample[goal.metric] for sample in results[goal.contender]]
     if not goal.is_ratio:
         return Spread.of(ours)
@@ -70,7 +87,7 @@ def verdict(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) ->
 
 
 def goals_table(stored: Mapping[str, Any]) -> Iterator[str]:
-    """Lay out every goal with what was measured."""
+    """Lay out every goal with its measured spread and its verdict."""
     yield "## Goals\n"
     yield "| row | goal | median | quartiles | verdict |"
     yield "|---|---|--:|--:|---|"
@@ -100,7 +117,7 @@ def row_section(row: AnyRow, stored: Mapping[str, Any]) -> Iterator[str]:
 
 
 def machine_section(stored: Mapping[str, Any]) -> Iterator[str]:
-    """Say on what the rows were measured; rows of one run share a line."""
+    """List the machine and versions of each row; rows of one run share a line."""
     yield "## Machine and versions\n"
     groups: dict[str, list[str]] = {}
     for name in ROWS:
@@ -109,10 +126,3 @@ def machine_section(stored: Mapping[str, Any]) -> Iterator[str]:
             groups.setdefault(words, []).append(name)
     for words, names in groups.items():
         yield f"- {', '.join(names)}: {words}"
-
-
-def figure(value: float) -> str:
-    """Write three significant digits, with thousands apart."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"

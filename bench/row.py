@@ -1,4 +1,4 @@
-"""What a row of the benchmark is: a load, the contenders it is put on, and the goals it is held against."""
+"""A row of the benchmark: a load, the contenders that it runs on, and the goals for its figures."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Samples = dict[str, float]
 
 @dataclass(frozen=True)
 class Options:
-    """How much is measured.
+    """The extent of a measurement.
 
-    ``scale`` shortens every load, ``cold_gigabytes`` is the size of the cold reader's topic, ``stored_gigabytes`` what is stored in the row of that name, and
-    ``rate`` the requests a second that a row's calibration found.
+    ``scale`` shortens every load. ``cold_gigabytes`` is the size of the cold reader's topic, ``stored_gigabytes`` that of the data in the
+    row ``stored``. ``rate`` is the result of a row's calibration, in requests a second.
     """
 
     pairs: int = 5
@@ -56,9 +56,8 @@ class Goal:
 class Row:
     """One kind of measurement.
 
-    ``measure`` runs the load once on a broker and returns its figures. ``fresh`` rows start the
-    broker themselves, a new one each run; in the others the contenders stay up and warm up first.
-    ``calibrate`` asks Kafka for the rate at which all contenders are then loaded.
+    ``measure`` runs the load once on a broker and returns its figures. ``fresh`` rows start a new broker for each run; in the others
+    the contenders stay up and warm up first. ``calibrate`` measures, on Kafka, the rate of the load for all contenders.
     """
 
     name: str
@@ -74,7 +73,7 @@ class Row:
 
 @dataclass(frozen=True)
 class LibraryRow:
-    """A measurement without a broker: of libraries, each run in this process."""
+    """A measurement of libraries in this process, without a broker."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Runs a row: the contenders take turns, pair after pair, each time in the other order."""
+"""Runs a row: the contenders take turns, pair after pair, each pair in the opposite order of the one before."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from spark_integration.runtime.maven import BUILD
 Results = dict[str, list[Samples]]
 Tell = Callable[[str], None]
 
-# The JVM compiles what it finds hot: Kafka is measured when that is over, not while it goes on.
+# The JVM compiles hot code during these runs, before Kafka is measured.
 WARM_UP_RUNS = 2
 
 MOST_KEPT_BYTES = 1 << 30
 
 
-# What bin/kafka-server-start.sh gives the JVM.
+# The JVM options of bin/kafka-server-start.sh.
 KAFKA_JVM = (
     "-Xms1g",
     "-server",
@@ -41,13 +41,13 @@ class LongLivedKafkaBroker(KafkaBroker):
 
 
 class LongLivedOldKafkaBroker(OldKafkaBroker):
-    """The same of 3.9.1."""
+    """Apache Kafka 3.9.1 as its own scripts start it."""
 
     JVM = KAFKA_JVM
 
 
 def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> Broker:
-    """Return a contender, not started."""
+    """Return a contender's broker, not started yet."""
     if contender == KAFKA:
         return LongLivedKafkaBroker(folder, properties)
     if contender == OLD_KAFKA:
@@ -57,7 +57,7 @@ def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> 
 
 
 def run_row(row: AnyRow, options: Options, tell: Tell) -> Results:
-    """Return each contender's figures, one entry a pair; ``tell`` hears what is going on."""
+    """Return each contender's figures, one entry for each pair; ``tell`` receives the progress in words."""
     if isinstance(row, LibraryRow):
         return _run_libraries(row, options, tell)
     with _folder() as folder:
@@ -66,7 +66,7 @@ def run_row(row: AnyRow, options: Options, tell: Tell) -> Results:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Give a folder on the disk of the build (memory file systems would hide what writing costs)."""
+    """Yield a folder on the disk of the build: a file system in memory would hide the cost of writing."""
     parent = BUILD / "bench"
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent))
@@ -101,9 +101,9 @@ def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
 
 
 def _make_room(folder: Path) -> None:
-    """Remove what a run has stored, if that is much: not all of them find room together.
+    """Remove a run's data if it is large: the disk does not have space for the data of all runs together.
 
-    The others stay until the row is over, because ext4 is slow to make files where some were removed in the last half minute.
+    Smaller data stays until the row is over, because ext4 creates files slowly where others were removed in the last half minute.
     """
     if sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()) > MOST_KEPT_BYTES:
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Topics for one run, and how many records they hold."""
+"""Topics for one run, and the number of records in them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NUMBERS = itertools.count()
 
 
 def admin_of(broker: Broker) -> AdminClient:
-    """Return an admin client that keeps its opinion of a stopping broker to itself."""
+    """Return an admin client that logs nothing when the broker stops."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
 
 def unused_name() -> str:
-    """Return a name that nothing of this run has yet."""
+    """Return a name that is unused in this run."""
     return f"bench-{next(_NUMBERS)}"
 
 
@@ -35,7 +35,7 @@ def create_topic(broker: Broker, partitions: int, **config: str) -> str:
     def takes_requests() -> bool:
         try:
             return record_count(broker, topic, partitions) == 0
-        except KafkaException:  # named in the metadata, yet not open
+        except KafkaException:  # the metadata names the partition, and it is not open yet
             return False
 
     until(takes_requests)
@@ -43,7 +43,7 @@ def create_topic(broker: Broker, partitions: int, **config: str) -> str:
 
 
 def delete_topic(broker: Broker, topic: str) -> None:
-    """Delete a topic; its files go a little later."""
+    """Delete a topic; its files are deleted a little later."""
     admin = admin_of(broker)
     admin.delete_topics([topic])[topic].result(30)
     until(lambda: topic not in admin.list_topics(timeout=10).topics)
@@ -51,8 +51,8 @@ def delete_topic(broker: Broker, topic: str) -> None:
 
 @contextmanager
 def a_topic(broker: Broker, partitions: int, **config: str) -> Iterator[str]:
-    """Give a topic that lives as long as the block."""
-    # Gone at once with what of it is not on the disk yet: else the runs of one contender are the disk's load in the next's.
+    """Yield a new topic, and delete it after the block."""
+    # The files are deleted at once, unsynced data included: otherwise the disk would still write them during the next run.
     topic = create_topic(broker, partitions, file_delete_delay_ms="0", **config)
     try:
         yield topic

@@ -1,4 +1,4 @@
-"""What a load cost the broker: CPU time and memory, read from the process while the load runs."""
+"""The cost of a load for the broker: CPU time and memory, read from its process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Usage:
         self.cpu_seconds = self.broker.cpu_seconds() - self._cpu
 
     def samples(self, records: int, size_bytes: int, seconds: float | None = None) -> Samples:
-        """Return the block's figures for that many records; ``seconds`` where the load timed itself."""
+        """Return the figures of the block; *seconds* replaces its duration if the load measured its own."""
         elapsed = seconds or self.seconds
         return {
             "records/s": records / elapsed,

@@ -1,4 +1,4 @@
-"""Whether a goal was reached: by the median and the interquartile range of at least five pairs."""
+"""Judges goals by the median and the interquartile range of at least five pairs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Spread:
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return ours over theirs, pair by pair."""
+    """Return our figures divided by theirs, pair by pair."""
     return [mine / yours for mine, yours in zip(ours, theirs, strict=True)]
 
 
 def judge(spread: Spread, bound: float, *, at_least: bool) -> str:
-    """Return ``reached`` when the median is on the right side, ``missed`` when all quartiles are on the wrong one."""
+    """Return ``reached`` if the median is on the right side, ``missed`` if all quartiles are on the wrong side."""
     sign = 1 if at_least else -1
     if sign * spread.middle >= sign * bound:
         return "reached"

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compat_tests.java_tools import SHORT_LIVED, java_command, run_java
+from compat_tests.ports import free_port
 from compat_tests.processes import cpu_seconds, resident_bytes
-from kafkacompat.history.ports import free_port
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -77,10 +78,20 @@ def read(consumer: Consumer, count: int) -> list[Any]:
     return messages
 
 
+def assign_from_beginning(consumer: Consumer, topic: str, partitions: Iterable[int] = (0,)) -> None:
+    """Have a consumer read these partitions from their first record on.
+
+    It asks for the topic's metadata first: librdkafka looks up a beginning whose leader it does not know yet only half
+    a second later.
+    """
+    consumer.list_topics(topic, timeout=30)
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
+
+
 def read_all(broker: Broker, topic: str, count: int, partitions: int = 1) -> list[Any]:
     """Read *count* messages from the beginning of all partitions, without a group."""
     consumer = consumer_of(broker, f"reader-of-{topic}")
-    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
+    assign_from_beginning(consumer, topic, range(partitions))
     messages = read(consumer, count)
     consumer.close()
     return messages

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_integration.runtime.maven import BUILD, build_once, jar_folder, program
+from spark_integration.runtime.maven import BUILD, build_once, find_program, jar_folder
 
 POM = Path(__file__).resolve().parent / "java" / "pom.xml"
 
@@ -46,7 +46,7 @@ def java_command(
     """Return the command line that runs *main_class* with Kafka's jars."""
     class_path = ":".join([*(str(path) for path in extra_class_path), kafka_class_path(pom)])
     shared = _class_data(jvm, pom, extra_class_path)
-    return [program("java"), f"-Xmx{heap}", *jvm, *shared, "-cp", class_path, main_class, *arguments]
+    return [find_program("java"), f"-Xmx{heap}", *jvm, *shared, "-cp", class_path, main_class, *arguments]
 
 
 def run_java(
@@ -83,7 +83,7 @@ def compile_java(*sources: Path, pom: Path = POM) -> Path:
 
 def _javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
     files = [str(source) for source in sources]
-    command = [program("javac"), "-nowarn", "-cp", kafka_class_path(pom), "-d", str(folder), *files]
+    command = [find_program("javac"), "-nowarn", "-cp", kafka_class_path(pom), "-d", str(folder), *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise AssertionError(f"{sources[0].name} does not compile:\n{done.stderr}")

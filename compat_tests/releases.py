@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from compat_tests.java_tools import SHORT_LIVED, compile_java, kafka_class_path
-from spark_integration.runtime.maven import BUILD, program
+from spark_integration.runtime.maven import BUILD, find_program
 
 JAVA = Path(__file__).resolve().parent / "java"
 
@@ -43,7 +43,7 @@ def served(release: str) -> dict[int, tuple[int, int]]:
     pom.write_text(_POM.format(version=PATCHES[release]))
     class_path = f"{compile_java(JAVA / 'ReleasedVersions.java')}:{kafka_class_path(pom)}"
     kind = "zkBroker" if release in ZOOKEEPER else "broker"
-    command = [program("java"), *SHORT_LIVED, "-cp", class_path, "ReleasedVersions", kind]
+    command = [find_program("java"), *SHORT_LIVED, "-cp", class_path, "ReleasedVersions", kind]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = (tuple(map(int, line.split())) for line in done.stdout.splitlines())

@@ -17,8 +17,8 @@ import pytest
 
 import kafkacompat
 from compat_tests.brokers import ROOT, answers_api_versions
+from compat_tests.ports import free_port
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from tests.kafkacompat.config.shipped import SHIPPED_WITH_KAFKA
 
 Serve = Callable[..., subprocess.Popen[str]]

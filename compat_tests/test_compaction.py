@@ -7,7 +7,7 @@ import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -200,10 +200,15 @@ def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Pa
         assert broker.stderr().count("ERROR") == 0
 
 
+@cache
+def batch_of_a_million() -> bytes:
+    return build_batch([(RECENT_MS, b"%d" % number, b"", []) for number in range(10**6)], codec=Codec.ZSTD)
+
+
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
     """A million records take it seconds of CPU time, in which nothing else is asked of it; it is held up among them."""
-    large = build_batch([(RECENT_MS, b"%d" % number, b"", []) for number in range(10**6)], codec=Codec.ZSTD)
+    large = batch_of_a_million()
     properties = {**EAGER, "message.max.bytes": str(2 * len(large))}
     with KafkacompatBroker(tmp_path / "node", properties) as broker:
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": str(len(large) + 100)})

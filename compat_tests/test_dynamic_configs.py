@@ -10,9 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from compat_tests.brokers import Broker, answers_api_versions
 from compat_tests.conftest import MakeBroker
+from compat_tests.ports import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -35,7 +35,7 @@ class Load:
         self.failed: list[str] = []
         self._topic = topic
         self._numbers = itertools.count()
-        settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 2}
+        settings = {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 2, "log_level": 0}
         self._producer = Producer(settings)
 
     def write(self, count: int) -> None:
@@ -73,7 +73,7 @@ def read_all(broker: Broker, topic: str, count: int) -> list[int]:
     numbers: list[int] = []
 
     def has_all() -> bool:
-        numbers.extend(int(each.key()) for each in consumer.consume(5000, timeout=1) if each.error() is None)
+        numbers.extend(int(each.key()) for each in consumer.consume(5000, timeout=0.1) if each.error() is None)
         return len(numbers) >= count
 
     until(has_all)
@@ -125,3 +125,4 @@ def test_what_was_acknowledged_survives_a_kill_in_the_middle_of_a_move(moving: B
     directories = Directories(after, name)
     until(lambda: not any(each.is_future_key for path in directories.homes() for each in directories.contents(path)))
     after.close()
+    load.finish()

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaProducer
 
 from compat_tests import releases
 from compat_tests.brokers import KafkacompatBroker
+from compat_tests.confluent import assign_from_beginning
+from compat_tests.ports import free_port
 from compat_tests.releases import PATCHES
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from kafkacompat.wire.releases import CHANGES, RELEASES, release
 
 # One of each way in which a release tells; `python -m compat_tests.releases` asks them all.
@@ -71,7 +72,7 @@ def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any)
     if subscribe:
         consumer.subscribe([topic])
     else:
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        assign_from_beginning(consumer, topic)
     values: list[bytes] = []
 
     def all_read() -> bool:

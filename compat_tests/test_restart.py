@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from compat_tests.brokers import Broker
+from compat_tests.confluent import assign_from_beginning
 from compat_tests.conftest import MakeBroker
 from compat_tests.raw_client import RawClient
 from compat_tests.same_answers.quotas import alteration, quotas_of
@@ -32,8 +33,9 @@ def create_topic(broker: Broker, topic: str, partitions: int = 1, **config: str)
 
 def read_partition(broker: Broker, topic: str, count: int, partition: int = 0) -> list[tuple[int, bytes]]:
     """Read (offset, value) from the beginning until *count* records have come and no more are there."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+    settings = {"group.id": "reader", "enable.partition.eof": True, "fetch.wait.max.ms": 20}
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, **settings})
+    assign_from_beginning(consumer, topic, [partition])
     found: list[tuple[int, bytes]] = []
 
     def at_the_end() -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from compat_tests.brokers import Broker
-from compat_tests.confluent import consumer_of, create_topic, produce, read
+from compat_tests.confluent import assign_from_beginning, consumer_of, create_topic, produce, read
 from compat_tests.conftest import MakeBroker
 from compat_tests.java_tools import run_java
 from compat_tests.same_answers.transactions import describe, settled
@@ -48,7 +48,7 @@ def committed(broker: Broker, topic: str, partitions: int = 1) -> list[str]:
     consumer = consumer_of(
         broker, f"{topic}-reader", **{"isolation.level": "read_committed", "enable.partition.eof": True}
     )
-    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
+    assign_from_beginning(consumer, topic, range(partitions))
     values: list[str] = []
     ends: set[int] = set()
     with closing(consumer):
@@ -76,7 +76,7 @@ def test_the_committed_is_read_and_the_aborted_is_not(broker: Broker, name: str)
     wanted = sorted(f"{number}-{index}" for number in (0, 2, 3, 5) for index in range(4))
     assert sorted(committed(broker, name, 2)) == wanted
     reader = consumer_of(broker, f"{name}-all", **{"isolation.level": "read_uncommitted"})
-    reader.assign([TopicPartition(name, number, OFFSET_BEGINNING) for number in range(2)])
+    assign_from_beginning(reader, name, range(2))
     with closing(reader):
         assert len(read(reader, 24)) == 24
 

@@ -68,7 +68,7 @@ def handle_find_coordinator(
 
 
 def _log_failed_creation(failure: Failure, topic: str) -> None:
-    log.error("the topic %s cannot be created: %s", topic, failure.getErrorMessage())
+    log.error("Cannot create topic %s: %s", topic, failure.value)
 
 
 def _find_coordinators(

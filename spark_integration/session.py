@@ -17,9 +17,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
-from spark_integration.runtime.class_data import class_data_of, java_options
-from spark_integration.runtime.fetching import check_java, jar_folders, java_version
-from spark_integration.runtime.packages import PACKAGES, Installation, coordinates, installed
+from spark_integration.runtime.class_data import class_data_file, class_data_options
+from spark_integration.runtime.fetching import check_java, jar_folders, read_java_version
+from spark_integration.runtime.packages import PACKAGES, SparkInstallation, find_installation, package_coordinates
 from spark_integration.runtime.settings import (
     LOOPBACK,
     check_master_and_memory,
@@ -75,16 +75,16 @@ def _start(
     say: Callable[[str], None],
 ) -> SparkSession:
     check_master_and_memory(master, memory)
-    installation = installed()
-    version = java_version()
+    installation = find_installation()
+    version = read_java_version()
     java = check_java(installation, version)
     folders = jar_folders(installation, packages)
-    class_data = class_data_of(version, installation, folders)
+    class_data = class_data_file(version, installation, folders)
     _end_idle_jvm(folders)
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    own = session_settings(master, memory, packages, folders, java_options(class_data))
+    own = session_settings(master, memory, packages, folders, class_data_options(class_data))
     session = _start_spark(name, master, merge_settings(own, configs))
     session.sparkContext.setLogLevel("ERROR")
     if is_local(master) and "spark.sql.shuffle.partitions" not in configs:
@@ -166,16 +166,16 @@ def _running_session(packages: Sequence[str], say: Callable[[str], None]) -> Spa
         try:
             reflection.ReflectionUtil.classForName(PACKAGES[package].class_name)
         except Py4JError:
-            raise PipelineError(missing_package_advice(package, installed())) from None
+            raise PipelineError(missing_package_advice(package, find_installation())) from None
     say(f"Spark {session.version}, which runs in this process already, {session.sparkContext.master}")
     return session
 
 
-def missing_package_advice(package: str, installation: Installation) -> str:
+def missing_package_advice(package: str, installation: SparkInstallation) -> str:
     """Return a sentence that says how to start a session that has *package*."""
     return (
         f"the Spark session that runs in this process lacks the package {package}: stop it first, or start it with "
-        f"spark.jars.packages={','.join(coordinates(installation, package))}"
+        f"spark.jars.packages={','.join(package_coordinates(installation, package))}"
     )
 
 

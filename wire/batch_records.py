@@ -12,6 +12,7 @@ from kafkacompat.wire.batch_header import (
     CODEC_MASK,
     CONTROL,
     HEADER_SIZE,
+    LENGTH_END,
     MAGIC_V2,
     TRANSACTIONAL,
     BatchHeader,
@@ -19,7 +20,7 @@ from kafkacompat.wire.batch_header import (
     read_header,
 )
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, read_varlong, varint
 
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NewRecord: TypeAlias = "tuple[int, bytes | None, bytes | None, Headers]"
@@ -88,10 +89,11 @@ def read_body(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_B
 
     Raises MalformedError if they are cut off, damaged, or larger than *max_bytes* when uncompressed.
     """
-    if header.size_bytes > len(batch):
-        raise MalformedError(f"a batch of {header.size_bytes} bytes is cut off after {len(batch)}")
-    body = memoryview(batch)[HEADER_SIZE : header.size_bytes]
-    return decompress(header.codec, body, max_bytes) if header.codec else body
+    end, codec = header.length + LENGTH_END, header.attributes & CODEC_MASK
+    if end > len(batch):
+        raise MalformedError(f"a batch of {end} bytes is cut off after {len(batch)}")
+    body = memoryview(batch)[HEADER_SIZE:end]
+    return decompress(codec, body, max_bytes) if codec else body
 
 
 def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Record]:
@@ -129,7 +131,7 @@ def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Recor
     end = position + length
     if length < 1 or end > len(data):
         raise MalformedError(f"a record claims a length of {length}, but {len(data) - position} bytes are left")
-    timestamp_delta, position = read_varint(data, position + 1)
+    timestamp_delta, position = read_varlong(data, position + 1)
     offset_delta, position = read_varint(data, position)
     key, position = _read_sized(data, position)
     value, position = _read_sized(data, position)

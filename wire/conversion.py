@@ -33,7 +33,7 @@ from kafkacompat.wire.message_set import (
     unwrap,
     wrap,
 )
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint, read_varlong
 
 _ATTRIBUTES_POSITION = MAGIC_POSITION + 1
 
@@ -242,7 +242,7 @@ def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
     for _ in range(header.record_count):
         length, position = read_short_varint(data, end)
         end = position + length
-        timestamp, position = read_short_varint(data, position + 1)
+        timestamp, position = read_short_varint(data, position + 1, read_varlong)
         offset, position = read_short_varint(data, position)
         key_size, position = read_short_varint(data, position)
         key = None

@@ -79,6 +79,5 @@ class FrameReader:
         size: int = SIZE.unpack_from(data, position)[0]
         if not 0 <= size <= self._max_frame_bytes:
             foreign = describe_foreign_protocol(SIZE.pack(size))
-            detail = f"a frame claims {size} bytes, but 0 to {self._max_frame_bytes} are allowed"
-            raise FrameError(foreign or detail)
+            raise FrameError(foreign or f"a frame claims {size} bytes, but 0 to {self._max_frame_bytes} are allowed")
         return size

@@ -16,6 +16,7 @@ from bench.rows import (
     latency,
     produce,
     scale,
+    sendfile,
     spark,
     start,
     transactions,
@@ -26,6 +27,7 @@ ROWS: dict[str, AnyRow] = {
     for kind in (
         produce,
         fetch,
+        sendfile,
         java_tools,
         latency,
         group_commit,

@@ -1,4 +1,4 @@
-"""Codec: what reading and writing protocol messages costs, beside other implementations in Python; no broker runs."""
+"""Codec: the time to read and write protocol messages, beside other implementations in Python; no broker runs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ WRITE_METADATA = "ms to write Metadata 12 with 1,000 topics of 6 partitions"
 
 
 def produce_request() -> ProduceRequest:
-    """A request with a batch of random bytes for each of six partitions: only the frame of it is looked at."""
+    """Return a request with random bytes as the batch of each of six partitions; only the request around them is decoded."""
     data = [PartitionProduceData(index=index, records=os.urandom(BATCH_BYTES)) for index in range(PARTITIONS)]
     topic = TopicProduceData(name="departures", partition_data=data)
     return ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
 
 
 def produce_answer() -> ProduceResponse:
-    """What a broker answers when all went well."""
+    """Return the response of a broker to a successful request."""
     outcomes = [
         PartitionProduceResponse(index=index, base_offset=1_000_000 * index, log_start_offset=0)
         for index in range(PARTITIONS)
@@ -56,7 +56,7 @@ def produce_answer() -> ProduceResponse:
 
 
 def metadata_answer() -> MetadataResponse:
-    """What one node answers about all of its topics."""
+    """Return the response of one node about all of its topics."""
     partitions = [
         MetadataResponsePartition(partition_index=index, leader_id=1, leader_epoch=0, replica_nodes=[1], isr_nodes=[1])
         for index in range(PARTITIONS)
@@ -70,7 +70,7 @@ def metadata_answer() -> MetadataResponse:
 
 
 def measure_ours(options: Options) -> Samples:
-    """This project's compiled readers and writers."""
+    """Measure this project's compiled readers and writers."""
     request = memoryview(encode(produce_request(), PRODUCE_VERSION))
     answer, metadata = produce_answer(), metadata_answer()
     return _samples(
@@ -82,7 +82,7 @@ def measure_ours(options: Options) -> Samples:
 
 
 def measure_kio(options: Options) -> Samples:
-    """kio, whose reader is native code and whose writer is Python."""
+    """Measure kio, whose reader is native code and whose writer is Python."""
     from kio.schema.metadata.v12.response import MetadataResponse as Metadata
     from kio.schema.produce.v9.request import ProduceRequest as Request
     from kio.schema.produce.v9.response import ProduceResponse as Answer
@@ -108,14 +108,14 @@ def measure_kio(options: Options) -> Samples:
 
 
 def measure_kafka_python(options: Options) -> Samples:
-    """kafka-python 3, which compiles its schemas to Python as we do."""
+    """Measure kafka-python 3, which compiles its schemas to Python as this project does."""
     from kafka.protocol.metadata import MetadataResponse as Metadata
     from kafka.protocol.producer import ProduceRequest as Request
     from kafka.protocol.producer import ProduceResponse as Answer
 
     def writing(message: type[Any], content: bytes, number: int) -> Callable[[], bytes]:
         value = message.decode(content, version=number)
-        value._header = None  # what it is only given with a header, but asks for when it writes
+        value._header = None  # set only for messages with a header, but read when any message is written
         return _checked(lambda: bytes(value.encode(version=number)), content)
 
     request = encode(produce_request(), PRODUCE_VERSION)
@@ -128,7 +128,7 @@ def measure_kafka_python(options: Options) -> Samples:
 
 
 def _checked(run: Callable[[], bytes], content: bytes) -> Callable[[], bytes]:
-    """Return *run* once it has shown that it does the same work as the others."""
+    """Return *run* after checking that its result equals that of the others."""
     assert run() == content
     return run
 
@@ -148,7 +148,7 @@ def _samples(
 
 
 def _seconds_each(work: Callable[[], object], repeats: int) -> float:
-    work()  # compiles what is not compiled yet
+    work()  # the first call compiles the reader or writer
     begin = time.perf_counter()
     for _ in range(repeats):
         work()
@@ -163,7 +163,7 @@ ROWS = [
     LibraryRow(
         "codec",
         "Reading and writing messages",
-        "No broker: one message in memory again and again, in this process.",
+        "No broker: one process reads or writes one message in memory again and again.",
         LIBRARIES,
         [
             Goal(READ_PRODUCE, 15, at_least=False, is_ratio=False),

@@ -1,4 +1,4 @@
-"""A consumer that reads from the disk must not hold up those that work in the page cache."""
+"""Latency beside a consumer that reads from the disk, which must not delay clients that use the page cache."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_again_and_again(port: int, topic: str, load: Load, records: int, starte
 
 @contextmanager
 def cold_reader(broker: Broker, topic: str, load: Load, records: int) -> Iterator[Any]:
-    """Keep a consumer reading what is not in the page cache while the block runs; gives its process."""
+    """Let a consumer read data that is not in the page cache during the block; yields its process."""
     drop_from_page_cache(broker, topic)
     started = _CONTEXT.Event()
     arguments = (broker.port, topic, load, records, started)
@@ -63,7 +63,7 @@ def paced(broker: Broker, seconds: float) -> Latencies:
 
 
 def measure(broker: Broker, options: Options) -> Samples:
-    """Compare latency with nobody else and beside the cold reader."""
+    """Compare the latency of an idle broker with that beside the cold reader."""
     load = Load.of(BATCH_BYTES, 10_000)
     requests = max(1, int(options.cold_gigabytes * 1e9 / PARTITIONS / len(load.batch)))
     with a_topic(broker, PARTITIONS) as topic:
@@ -94,8 +94,8 @@ ROWS = [
     Row(
         "cold-reader",
         "Latency beside a cold reader",
-        "1,000 records a second as above, alone and while another consumer reads a topic that was dropped "
-        "from the page cache.",
+        "1,000 records a second, as in the row Latency at 1,000 records a second: first alone (*idle*), then while another "
+        "consumer reads a topic that was dropped from the page cache (*beside*).",
         measure,
         [
             Goal("produce p99, beside/idle", 2.0, at_least=False, is_ratio=False),

@@ -1,4 +1,4 @@
-"""Compaction: how fast a log of which half the records are replaced is compacted, and what producers feel of it."""
+"""Compaction: the speed at which a half-replaced log is compacted, and the latency of producers meanwhile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LETTERS = b"abcdefghijklmnop"
 
 
 def measure(record_bytes: int, codec: Codec, broker: Broker, options: Options) -> Samples:
-    """Fill a log, then let it be compacted while another topic is written to."""
+    """Fill a log, then compact it while another topic is written to."""
     count = options.count(LOG_BYTES // record_bytes)
     with a_topic(broker, 1, segment_bytes=str(SEGMENT_BYTES)) as topic:
         fill(broker, topic, record_bytes, codec, count)
@@ -64,7 +64,7 @@ def fill(broker: Broker, topic: str, record_bytes: int, codec: Codec, count: int
 
 
 def batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
-    """Yield the batches of such a log; the values can be compressed to half."""
+    """Yield the batches of such a log; codecs compress its values to half their size."""
     rng, now_ms, each = Random(7), int(time.time() * 1000), max(1, BATCH_BYTES // record_bytes)
     values = [bytes(rng.choices(LETTERS, k=record_bytes - 20)) for _ in range(1000)]
     for first in range(0, count, each):
@@ -76,7 +76,7 @@ def batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
 
 
 def compact(broker: Broker, topic: str, active: int) -> float:
-    """Switch compaction on; return the seconds until it has come to the active segment."""
+    """Switch compaction on; return the seconds until it reaches the active segment."""
     changes = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in changes.items()]
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
@@ -113,9 +113,9 @@ def row(record_bytes: int, codec: Codec) -> Row:
     return Row(
         f"compaction-{record_bytes}-{name}",
         f"Compaction, records of {record_bytes:,} bytes, {name}",
-        f"{LOG_BYTES // 1_000_000} MB of records in batches of {BATCH_BYTES // 1000} KB, of which the second half has the keys of "
-        "the first; MB of records, unpacked, from switching compaction on until it has come to the active segment. Beside it "
-        "1,000 records a second are written to another topic.",
+        f"{LOG_BYTES // 1_000_000} MB of records in batches of {BATCH_BYTES // 1000} KB; the second half has the keys of the first. "
+        "The time counts from switching compaction on until it reaches the active segment. MB are of decompressed records; "
+        "*stored MB* are of the files. Meanwhile 1,000 records a second are written to another topic (*beside*).",
         partial(measure, record_bytes, codec),
         goals,
         properties={"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "1000"},

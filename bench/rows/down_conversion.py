@@ -1,4 +1,4 @@
-"""Down-conversion: batches read by a client of the times of message sets, beside the last Kafka that converts."""
+"""Down-conversion: a client that knows only message sets reads batches; beside the last Kafka release that converts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchRespo
 FETCH_VERSION = 3
 BYTES = 60_000_000
 PARTITION_BYTES = 1 << 20
-# Format 1 puts so much around a record without a key.
+# Bytes that format 1 adds to a record without a key.
 ENTRY_BYTES = 34
 
 
@@ -28,7 +28,7 @@ def measure(broker: Broker, options: Options, *, record_bytes: int) -> Samples:
         with Usage(broker) as usage:
             read_converted(broker.port, topic, records, ENTRY_BYTES + record_bytes)
     figures = usage.samples(records, records // load.records * len(load.batch))
-    # What the broker's other processes use is no part of its own time.
+    # The CPU time of the broker's worker processes is not in its own, so that figure is left out.
     return {name: figures[name] for name in ("records/s", "MB/s", "resident MB")}
 
 
@@ -43,12 +43,12 @@ def read_converted(port: int, topic: str, records: int, message_bytes: int) -> N
             (part,) = client.call(request, FetchResponse, FETCH_VERSION).responses[0].partitions
             assert part.error_code == 0, f"Fetch was answered with the error {part.error_code}"
             assert records_size(part), f"nothing was read at offset {offset}"
-            # Kafka's answer ends with an entry that claims more than there is; it is shorter than a message.
+            # Kafka's response ends with an entry that claims more bytes than follow; it is shorter than a message.
             offset = min(records, offset + whole_messages(bytes(part.records or b""), message_bytes))  # type: ignore[arg-type]
 
 
 def whole_messages(data: bytes, message_bytes: int) -> int:
-    """Return how many messages a set has in front of what fills it up."""
+    """Return the number of whole messages in a set, without the padding at its end."""
     count = len(data) // message_bytes
     while count and data[(count - 1) * message_bytes + 8 : (count - 1) * message_bytes + 12] != _size(message_bytes):
         count -= 1
@@ -63,8 +63,9 @@ def _row(record_bytes: int, title: str, goals: list[Goal]) -> Row:
     return Row(
         f"down-conversion-{record_bytes}",
         title,
-        f"60 MB of batches of {record_bytes}-byte records, read by Fetch {FETCH_VERSION} over one connection: as messages of format "
-        "1, which is converted in processes of their own (MB of batches; resident memory of the broker's process).",
+        f"60 MB of batches of {record_bytes}-byte records, read by Fetch {FETCH_VERSION} over one connection, so that the broker "
+        "converts them to messages of format 1. kafkacompat converts in separate processes. MB are of batches; the memory is "
+        "that of the broker's main process.",
         partial(measure, record_bytes=record_bytes),
         goals,
         contenders=(RECORDS, OLD_KAFKA),

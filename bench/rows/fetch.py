@@ -1,4 +1,4 @@
-"""Raw fetch: the batches of the produce row read back, thrown away as they come."""
+"""Raw fetch: a client reads the batches of the produce row and discards them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first record of a new consumer, from subscribe on, where no group has ever been."""
+"""The time from subscribe to the first record, for the first group that a broker sees."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOUND_MS = 150
 
 
 def of_librdkafka(broker: Broker, topic: str) -> Samples:
-    """Read by confluent-kafka, whose consumer connects in the background once it is made."""
+    """Read with confluent-kafka, whose consumer connects in the background after its creation."""
     consumer = Consumer(
         {"bootstrap.servers": broker.bootstrap, "group.id": topic, "auto.offset.reset": "earliest", "log_level": "0"}
     )
@@ -37,7 +37,7 @@ def of_librdkafka(broker: Broker, topic: str) -> Samples:
 
 
 def of_kafka_python(broker: Broker, topic: str) -> Samples:
-    """Read by kafka-python, whose consumer has connected when it is made."""
+    """Read with kafka-python, whose consumer connects during its creation."""
     consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=topic, auto_offset_reset="earliest")
     begun = time.monotonic()
     consumer.subscribe([topic])
@@ -49,7 +49,7 @@ def of_kafka_python(broker: Broker, topic: str) -> Samples:
 
 
 def of_java(broker: Broker, topic: str) -> Samples:
-    """Read by the Java client, which connects in its first poll; then by the next in the same JVM, from a broker as new."""
+    """Read with the Java client, which connects in its first poll; then with a second one in the same JVM, from another new broker."""
     with type(broker)(broker.folder / "other", broker.properties) as other:
         arguments = [broker.bootstrap, topic, other.bootstrap, topic_with_records(other)]
         done = run_java("FirstRecord", arguments, extra_class_path=[compile_java(PROGRAM)])
@@ -58,7 +58,7 @@ def of_java(broker: Broker, topic: str) -> Samples:
 
 
 def topic_with_records(broker: Broker) -> str:
-    """Return a topic of which no group knows, once the broker has come to rest."""
+    """Return a topic that no group has read, after the broker has become idle."""
     topic = create_topic(broker, 1)
     produce(broker.port, topic, Load.of(), partitions=1, requests=1)
     pause(SETTLING_SECONDS)
@@ -75,9 +75,9 @@ def row(name: str, client: str, read: Callable[[Broker, str], Samples], more: st
     return Row(
         f"first-record-{name}",
         f"First record of a consumer of {client}",
-        "From subscribe to the first record that a poll returns, on a broker that has just started over an empty folder: the group "
-        "is the first that it sees, group.initial.rebalance.delay.ms is 0, and the client has its defaults but for where it begins "
-        f"to read. {more}",
+        "From subscribe to the first record that a poll returns, on a broker that has just started over an empty folder. The "
+        "group is the first that the broker sees, group.initial.rebalance.delay.ms is 0, and the client has its default "
+        f"settings, except for the offset at which it begins to read. {more}",
         partial(measure, read),
         [Goal("first record ms", BOUND_MS, at_least=False, is_ratio=False)],
         properties={"group.initial.rebalance.delay.ms": "0"},
@@ -90,21 +90,21 @@ ROWS = [
         "java",
         "the Java client",
         of_java,
-        "The consumer is made before and connects in its first poll. It is the second consumer of its JVM, the first read from "
-        "another new broker: that one's time is mostly that of loading the client's classes.",
+        "The consumer is created before and connects in its first poll. It is the second consumer of its JVM. The first one read "
+        "from another new broker; its time (*client not loaded*) is mostly that of loading the client's classes.",
     ),
     row(
         "librdkafka",
         "librdkafka",
         of_librdkafka,
-        "The consumer is made before and connects meanwhile. Two waits are its own, 100 ms before it asks where a partition begins "
-        "that the group has no offset of, and mostly 50 ms between its first two connections.",
+        "The consumer is created before and connects meanwhile. Two waits are the client's own: 100 ms before it requests the "
+        "first offset of a partition without a committed one, and usually 50 ms between its first two connections.",
     ),
     row(
         "kafka-python",
         "kafka-python",
         of_kafka_python,
-        "The consumer is made, and so connected, before. It asks for the topic's partitions 100 ms after that at the earliest; when it "
-        "has joined by then, it pauses for 100 ms in its poll before it joins again.",
+        "The consumer is created, and so connected, before. It requests the topic's partitions 100 ms later at the earliest. If "
+        "it has joined by then, it pauses for 100 ms in its poll before it joins again.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Group commit: producers that are answered when their batch is on the disk, held against the disk itself."""
+"""Group commit: producers whose batches are acknowledged once they are on the disk, compared with the disk alone."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SIZE = struct.Struct(">i")
 
 
 def measure(partitions: int, batch_bytes: int, broker: Broker, options: Options) -> Samples:
-    """Let every producer write one request after the other, each when the one before is acknowledged."""
+    """Let every producer send one request after the other, each after the previous acknowledgement."""
     load = Load.of(batch_bytes)
     seconds = max(1.0, SECONDS * options.scale)
     with a_topic(broker, partitions) as topic:
         producers = [Producer(broker.port, topic, number, partitions, load) for number in range(PRODUCERS)]
         with Usage(broker) as usage:
             batches = run(producers, seconds)
-        # The producers began with one request each.
+        # Each producer sent one request before the measurement.
         assert record_count(broker, topic, partitions) == (batches + PRODUCERS) * load.records
     together, apart = (
         bare_batches(broker.folder, load.batch, partitions, each, seconds / 2) for each in (PRODUCERS, 1)
@@ -67,7 +67,7 @@ class Producer:
         self.socket.sendall(next(self._frames))
 
     def is_answered(self) -> bool:
-        """Take what has come; True when the answer is whole, which is looked at no closer: the log is counted in the end."""
+        """Receive bytes; return whether the response is complete. Its contents are not checked: the log is counted in the end."""
         self._buffer += self.socket.recv(65536)
         if len(self._buffer) < SIZE.size or len(self._buffer) < SIZE.size + SIZE.unpack_from(self._buffer)[0]:
             return False
@@ -75,12 +75,12 @@ class Producer:
         return True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.socket.close()
 
 
 def run(producers: list[Producer], seconds: float) -> int:
-    """Keep all of them busy for that long; return how many requests were answered."""
+    """Keep all producers busy for *seconds*; return the number of responses."""
     selector = selectors.DefaultSelector()
     for producer in producers:
         selector.register(producer.socket, selectors.EVENT_READ, producer)
@@ -101,8 +101,7 @@ def run(producers: list[Producer], seconds: float) -> int:
 
 
 def bare_batches(folder: Path, batch: bytes, partitions: int, together: int, seconds: float) -> float:
-    """Return how many batches a second the disk takes: some are written, one to a file as far as there are files, then
-    every file written is synced, again and again."""
+    """Return the batches a second of the disk alone: a loop writes *together* batches to the files in turn, then syncs each."""
     with tempfile.TemporaryDirectory(dir=folder) as bare, ExitStack() as stack:
         paths = [Path(bare) / str(number) for number in range(partitions)]
         files = [stack.enter_context(path.open("ab", buffering=0)) for path in paths]
@@ -122,9 +121,9 @@ def row(name: str, partitions: int, batch_bytes: int) -> Row:
     return Row(
         name,
         f"Group commit, {words}",
-        f"{PRODUCERS} producers, each with one batch in flight, to one partition after the other: {words}. Every batch is on "
-        "the disk before it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. Bare is the disk alone, "
-        f"right after each run: write of {PRODUCERS} such batches, then fdatasync of each file, again and again.",
+        f"{PRODUCERS} producers, each with one batch in flight, write to one partition after the other: {words}. Every batch is "
+        "on the disk before it is acknowledged: kafkacompat.acks.after=fsync, and flush.messages=1 in Kafka. *Bare* is the disk "
+        f"alone, right after each run: a loop that writes {PRODUCERS} such batches and then calls fdatasync on each file.",
         partial(measure, partitions, batch_bytes),
         [
             Goal("share of bare", 0.75, at_least=True, is_ratio=False),

@@ -1,4 +1,4 @@
-"""Consumer groups: one that is large, and many that are small."""
+"""Consumer groups: one large group, and many small ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkacompat.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupRespo
 from kafkacompat.wire.apis.sync_group import SyncGroupRequestAssignment, SyncGroupResponse
 from kafkacompat.wire.errors import ErrorCode
 
-# The last version in which a member that is new comes in with one request.
+# The last version in which a new member joins with a single request.
 JOIN_VERSION = 3
 SYNC_VERSION = 3
 HEARTBEAT_VERSION = 3
@@ -34,12 +34,12 @@ MEMBERS = 3
 HEARTBEAT_SECONDS = 5
 SECONDS = 30
 SETTLING_SECONDS = 2
-# As long as an assignment of one partition of a topic with a name of some length.
+# The size of an assignment of one partition of a topic with a long name.
 ASSIGNMENT = bytes(40)
 
 
 class Member:
-    """A member of a classic group on a connection of its own; what is sent and what is received are told apart."""
+    """A member of a classic group on a connection of its own; sending and receiving are separate methods."""
 
     def __init__(self, port: int, group: str) -> None:
         self.group = group
@@ -50,23 +50,23 @@ class Member:
         self._is_unanswered = False
 
     def close(self) -> None:
-        """Hang up without leaving."""
+        """Close the connection without leaving the group."""
         self._client.socket.close()
 
     def send_join(self) -> None:
-        """Ask to come in, or to stay in."""
+        """Send JoinGroup, to join or to stay."""
         request = join(self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS)
         self._client.send(request, JOIN_VERSION)
 
     def receive_join(self) -> int:
-        """Wait for the generation; return how many members it has if this is its leader, else 0."""
+        """Wait for JoinGroup's response; return the number of members if this one is the leader, else 0."""
         answer = self._client.receive(JoinGroupResponse, JOIN_VERSION)
         assert not answer.error_code, f"JoinGroup was answered with the error {answer.error_code}"
         self.member_id, self._generation, self._led = answer.member_id, answer.generation_id, answer.members
         return len(self._led)
 
     def send_sync(self) -> None:
-        """Ask for the assignment; the leader brings everybody's along."""
+        """Send SyncGroup; the leader's request holds all assignments."""
         given = [SyncGroupRequestAssignment(member_id=each.member_id, assignment=ASSIGNMENT) for each in self._led]
         self._client.send(sync(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION)
 
@@ -76,20 +76,20 @@ class Member:
         assert not answer.error_code, f"SyncGroup was answered with the error {answer.error_code}"
 
     def send_heartbeat(self) -> None:
-        """Say that this member is there; what the one before was answered is looked at first."""
+        """Send a heartbeat, after checking the response to the one before."""
         self.receive_heartbeat()
         self._client.send(self._heartbeat(), HEARTBEAT_VERSION)
         self._is_unanswered = True
 
     def receive_heartbeat(self) -> None:
-        """Wait for the answer, if one is still to come."""
+        """Wait for the last heartbeat's response, if it is still outstanding."""
         if self._is_unanswered:
             answer = self._client.receive(HeartbeatResponse, HEARTBEAT_VERSION)
             assert not answer.error_code, f"Heartbeat was answered with the error {answer.error_code}"
             self._is_unanswered = False
 
     def is_to_join_again(self) -> bool:
-        """Ask, with a heartbeat, whether a rebalance has begun."""
+        """Return whether a rebalance has begun, according to a heartbeat."""
         answer = self._client.call(self._heartbeat(), HeartbeatResponse, HEARTBEAT_VERSION)
         return answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
@@ -103,13 +103,13 @@ class Member:
 
 
 def send_joins(members: Sequence[Member]) -> None:
-    """Have them all ask to come in, or to stay in."""
+    """Let all members send JoinGroup."""
     for member in members:
         member.send_join()
 
 
 def settle(members: Sequence[Member], size: int) -> None:
-    """Wait, after the JoinGroups, until all of these are in a generation of their groups, of *size* members each."""
+    """After their JoinGroups, wait until all members are in a generation of *size* members of their group."""
     sizes = {member.receive_join() for member in members}
     assert sizes == {0, size}, f"leaders were told of {sorted(sizes)} members in place of {size}"
     for member in members:
@@ -119,7 +119,7 @@ def settle(members: Sequence[Member], size: int) -> None:
 
 
 def new_members(stack: ExitStack, broker: Broker, group: str, count: int) -> list[Member]:
-    """Connect them; they leave, each by itself, and hang up at the end."""
+    """Yield connected members; after the block each leaves its group and closes its connection."""
     members = [stack.enter_context(closing(Member(broker.port, group))) for _ in range(count)]
     for member in members:
         stack.callback(member.leave)
@@ -135,7 +135,7 @@ def ready_group(broker: Broker) -> str:
 
 
 def measure_rebalance(broker: Broker, _: Options) -> Samples:
-    """Let one member more come to a group that is settled, and all others join again at once."""
+    """Let one more member join a stable group, and all others rejoin at once."""
     with ExitStack() as stack:
         members = new_members(stack, broker, ready_group(broker), LARGE)
         newcomer, *others = members
@@ -143,7 +143,7 @@ def measure_rebalance(broker: Broker, _: Options) -> Samples:
         settle(others, LARGE - 1)
         begun = time.monotonic()
         newcomer.send_join()
-        # Who joins before the group knows of the newcomer is told to stay as he is.
+        # A member that rejoins before the newcomer keeps its old generation.
         until(others[0].is_to_join_again, every_seconds=0)
         send_joins(others)
         last = time.monotonic()
@@ -153,7 +153,7 @@ def measure_rebalance(broker: Broker, _: Options) -> Samples:
 
 
 def measure_groups(broker: Broker, options: Options) -> Samples:
-    """Keep the groups alive for some seconds, the heartbeats of all members spread evenly."""
+    """Keep the groups alive for some seconds, with the heartbeats of all members spread evenly."""
     name, groups, seconds = ready_group(broker), options.count(GROUPS), max(2.0, SECONDS * options.scale)
     with ExitStack() as stack:
         members = [
@@ -173,7 +173,7 @@ def measure_groups(broker: Broker, options: Options) -> Samples:
 
 
 def beat(members: Sequence[Member], seconds: float) -> int:
-    """Let every member send a heartbeat each five seconds; return how many were sent and answered."""
+    """Let every member send a heartbeat every five seconds; return the number of heartbeats with a response."""
     count, begun = int(len(members) * seconds / HEARTBEAT_SECONDS), time.monotonic()
     for number, member in zip(range(count), cycle(members), strict=False):
         pause(max(0.0, begun + number * HEARTBEAT_SECONDS / len(members) - time.monotonic()))
@@ -183,16 +183,17 @@ def beat(members: Sequence[Member], seconds: float) -> int:
     return count
 
 
-# Long enough for all members of a new group to be in its first generation, which is not what is measured.
+# So that a new group's first generation, which is not measured, holds all members.
 FIRST_GENERATION = {"group.initial.rebalance.delay.ms": "2000"}
 
 ROWS = [
     Row(
         "rebalance-100",
         "Rebalance of a group of 100",
-        "99 members of a classic group are settled, each on its connection; then one more joins, and all others join again as soon as "
-        "a heartbeat of one of them is told of it. Measured to the last answer to SyncGroup, from the JoinGroup of the newcomer, which "
-        "is the first, and from that of the last member. A rebalance of a group that has members does not wait for group.initial.rebalance.delay.ms.",
+        "A classic group has 99 members, each on its own connection. One more joins, and all others rejoin as soon as one "
+        "heartbeat reports the rebalance. The time ends with the last response to SyncGroup. It counts from the newcomer's "
+        "JoinGroup, which is the first, and from the last member's JoinGroup. A rebalance of a group with members does not wait "
+        "for group.initial.rebalance.delay.ms.",
         measure_rebalance,
         [Goal("ms since the last JoinGroup", 1000, at_least=False, is_ratio=False)],
         properties=FIRST_GENERATION,
@@ -200,8 +201,8 @@ ROWS = [
     Row(
         "groups-1000",
         "1,000 groups of three members",
-        f"3,000 connections, one a member; each member sends a heartbeat every {HEARTBEAT_SECONDS} s, evenly spread, nothing else, for "
-        f"{SECONDS} s.",
+        f"3,000 connections, one a member. Each member sends a heartbeat every {HEARTBEAT_SECONDS} s and nothing else, evenly spread, "
+        f"for {SECONDS} s.",
         measure_groups,
         [Goal("broker share of a core", 0.25, at_least=False, is_ratio=False)],
         properties=FIRST_GENERATION,

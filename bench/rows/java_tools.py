@@ -1,4 +1,4 @@
-"""Kafka's own ProducerPerformance and ConsumerPerformance, by their own figures."""
+"""Kafka's own ProducerPerformance and ConsumerPerformance, with the figures that they print."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def consumer_command(broker: Broker, topic: str, records: int, group: str) -> li
 
 
 def run_together(commands: Sequence[list[str]]) -> list[str]:
-    """Start all programs at once and return what each printed; a failed one raises AssertionError."""
+    """Start all programs at once; return the output of each. Raises AssertionError if one fails."""
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     outputs = [process.communicate(timeout=600)[0] for process in running]
     failed = [output for process, output in zip(running, outputs, strict=True) if process.returncode != 0]
@@ -44,7 +44,7 @@ def run_together(commands: Sequence[list[str]]) -> list[str]:
 
 
 def producer_seconds(output: str, records: int) -> float:
-    """Return how long ProducerPerformance says its last, total line took."""
+    """Return the duration that the last line of ProducerPerformance gives, in seconds."""
     totals = re.findall(rf"^{records} records sent, ([\d.]+) records/sec", output, re.MULTILINE)
     return records / float(totals[-1])
 
@@ -60,7 +60,7 @@ def _seconds(text: str) -> float:
 
 
 def fill(broker: Broker, topic: str, records: int, record_bytes: int = RECORD_BYTES) -> str:
-    """Produce that many records and check that they are there; return what the tool printed."""
+    """Produce the records and check that the topic holds them; return the tool's output."""
     output = run_together([producer_command(broker, topic, records, record_bytes)])[0]
     assert record_count(broker, topic, PARTITIONS) == records
     return output
@@ -106,21 +106,21 @@ ROWS = [
     Row(
         "consumer-performance-1",
         "ConsumerPerformance, one consumer",
-        "Kafka's tool with its defaults, reading the records of the row before.",
+        "Kafka's tool with its defaults; it reads the records that ProducerPerformance wrote.",
         partial(measure_consumers, 1),
         GOALS,
     ),
     Row(
         "consumer-performance-3",
         "ConsumerPerformance, three consumers",
-        "Three of them at once, each in a group of its own, so that each reads everything.",
+        "Three consumers at once, each in a group of its own, so that each reads everything.",
         partial(measure_consumers, 3),
         GOALS,
     ),
     Row(
         "both-at-once",
         "ProducerPerformance and ConsumerPerformance at once",
-        "One of each, started together on an empty topic.",
+        "One ProducerPerformance and one ConsumerPerformance, started together on an empty topic.",
         measure_both,
         GOALS,
     ),
@@ -128,7 +128,7 @@ ROWS = [
         Row(
             f"record-size-{size}",
             f"ProducerPerformance, records of {size:,} bytes",
-            "As above, with other sizes.",
+            f"The ProducerPerformance row with records of {size:,} bytes.",
             partial(measure_producer, size, count),
             GOALS,
         )

@@ -27,7 +27,7 @@ def measure_thousand(broker: Broker, options: Options) -> Samples:
 
 
 def measure_half_load(broker: Broker, options: Options) -> Samples:
-    """Send 16 KB batches at half the rate that Kafka takes from one such connection."""
+    """Send 16 KB batches at half the highest rate at which Kafka serves one such connection."""
     return _measure(broker, options, Load.of(BATCH_BYTES, RECORD_BYTES), PARTITIONS, options.rate)
 
 
@@ -40,7 +40,7 @@ def _measure(broker: Broker, options: Options, load: Load, partitions: int, rate
 
 
 def calibrate(kafka: Broker, options: Options) -> float:
-    """Return half the requests a second that Kafka answers on one connection with five in flight."""
+    """Return half the number of requests a second that Kafka serves on one connection with five in flight."""
     load, requests = Load.of(), options.count(CALIBRATION_REQUESTS)
     with a_topic(kafka, 1) as topic:
         begin = time.monotonic()
@@ -59,7 +59,7 @@ ROWS = [
     Row(
         "latency-half-load",
         "Latency at half load",
-        "One 16 KB batch a request, six partitions in turn, at half the rate that Kafka takes from such a client.",
+        "One 16 KB batch a request, six partitions in turn, at half the highest rate at which Kafka serves such a client.",
         measure_half_load,
         GOALS,
         calibrate=calibrate,

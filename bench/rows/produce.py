@@ -13,7 +13,7 @@ REQUESTS = 8000
 
 
 def measure(broker: Broker, options: Options) -> Samples:
-    """Send 800 MB of batches and count what the log then holds."""
+    """Send 800 MB of batches and check the number of records in the log."""
     load = Load.of()
     with a_topic(broker, PARTITIONS) as topic:
         requests = options.count(REQUESTS)
@@ -24,7 +24,7 @@ def measure(broker: Broker, options: Options) -> Samples:
 
 
 def measure_first(broker: Broker, options: Options) -> Samples:
-    """Put the same load on a broker that has just started."""
+    """Run the same load on a broker that has just started."""
     with broker:
         return measure(broker, options)
 
@@ -46,7 +46,7 @@ ROWS = [
     Row(
         "first-produce",
         "Raw produce, first load of a new broker",
-        "The same load once, on a broker that has just started: a JVM has not compiled its code yet.",
+        "The same load once, on a broker that has just started, so that a JVM has not compiled its code yet.",
         measure_first,
         [],
         contenders=(HEADER, RECORDS, KAFKA),

@@ -1,4 +1,4 @@
-"""What a broker holds must not slow it down: very many partitions, and very much stored."""
+"""Scale: the number of partitions, stored bytes and producers must not slow a broker down."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 def ask_again_and_again(port: int, longest: Any, over: Any) -> None:
-    """Note the longest that a small answer took, in seconds (a process of its own: a load beside it would hold it up)."""
+    """Record the longest wait for a small response, in seconds (a process of its own, so that the load does not delay it)."""
     while not over.wait(PING_SECONDS):
         begun = time.monotonic()
         if answers_api_versions(port, timeout_seconds=30):
@@ -45,7 +45,7 @@ def ask_again_and_again(port: int, longest: Any, over: Any) -> None:
 
 @contextmanager
 def watched(broker: Broker) -> Iterator[Any]:
-    """Watch a broker during the block; ``value`` is the longest that it kept a client waiting, in seconds."""
+    """Watch a broker during the block; ``value`` is a client's longest wait for a response, in seconds."""
     longest, over = _CONTEXT.Value("d", 0.0), _CONTEXT.Event()
     asking = _CONTEXT.Process(target=ask_again_and_again, args=(broker.port, longest, over), daemon=True)
     asking.start()
@@ -71,7 +71,7 @@ def spread(port: int, topics: Sequence[str], partitions: int, load: Load, reques
 
 
 def measure_partitions(broker: Broker, options: Options) -> Samples:
-    """Make the partitions, start over them, and spread a load over all of them."""
+    """Create the partitions, restart the broker, and spread a load over all of them."""
     load, requests = Load.of(), options.count(SPREAD_REQUESTS)
     with broker, watched(broker) as making:
         topics = [create_topic(broker, PARTITIONS) for _ in range(options.count(TOPICS))]
@@ -97,7 +97,7 @@ def measure_partitions(broker: Broker, options: Options) -> Samples:
 
 
 def _rates(broker: Broker, options: Options) -> tuple[float, float]:
-    """Bytes a second, produced and read back at once."""
+    """Return the bytes a second of producing, and of fetching the same records at once."""
     load, requests = Load.of(), options.count(STORED_REQUESTS)
     with a_topic(broker, AT_ONCE) as topic:
         begun = time.monotonic()
@@ -109,7 +109,7 @@ def _rates(broker: Broker, options: Options) -> tuple[float, float]:
 
 
 def measure_stored(broker: Broker, options: Options) -> Samples:
-    """Produce and fetch on a broker that holds much and on one that holds nothing, in turn; then start over what is held."""
+    """Produce and fetch on a full and on an empty broker, in turn; then restart the full one."""
     load = Load.of(262_144, 10_000)
     requests = max(1, int(options.stored_gigabytes * 1e9 / AT_ONCE / len(load.batch)))
     with broker, type(broker)(broker.folder / "empty", broker.properties) as empty:
@@ -135,7 +135,7 @@ def measure_stored(broker: Broker, options: Options) -> Samples:
 
 
 def introduce(port: int, topic: str, partitions: int, producers: int) -> None:
-    """Let that many idempotent producers send a batch to each partition, all batches of a producer in one request."""
+    """Let *producers* idempotent producers send a batch to each partition, all batches of a producer in one request."""
     with RawClient(port, timeout_seconds=120) as client:
         send_all(
             client,
@@ -147,12 +147,12 @@ def introduce(port: int, topic: str, partitions: int, producers: int) -> None:
 
 
 def first_batch(producer_id: int) -> bytes:
-    """Return what a producer begins with: one small record."""
+    """Return a producer's first batch: one small record."""
     return batches.build([b"v"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
 
 
 def measure_producers(broker: Broker, options: Options) -> Samples:
-    """Produce before and after many idempotent producers, one after another, have sent something to every partition."""
+    """Measure produce before and after many idempotent producers, one after another, sent a record to every partition."""
     load, requests, producers = Load.of(), options.count(STORED_REQUESTS), options.count(PRODUCERS)
     with broker:
         topic = create_topic(broker, PARTITIONS)
@@ -185,8 +185,10 @@ ROWS = [
     Row(
         "partitions",
         "10,000 partitions",
-        "100 topics of 100 partitions: the start over them, the memory then held, 16 KB batches to six partitions and to all, "
-        "six a request on one connection with five in flight. Beside it another client asks for ApiVersions all the time.",
+        "100 topics of 100 partitions: the time of a start over them, the memory after it, and 16 KB batches to six partitions "
+        "and to all of them, six batches a request on one connection with five requests in flight. Meanwhile another client sends "
+        "one ApiVersions request after the other; the longest wait for its response is given while partitions are created and "
+        "while batches are produced.",
         measure_partitions,
         [
             Goal("seconds to first answer", 10, at_least=False, is_ratio=False),
@@ -200,8 +202,8 @@ ROWS = [
     Row(
         "stored",
         "20 GB stored",
-        "Raw produce and raw fetch of what was just produced, on a broker with 20 GB in segments of 10 MiB and on one that stores "
-        "nothing, in turn, five times, of which the median counts; then a start after a clean stop.",
+        "Raw produce, and raw fetch of the same records, on a broker with 20 GB in segments of 10 MiB and on an empty one, in "
+        "turn; the figures are medians of five turns. Then the time of a start after a clean stop.",
         measure_stored,
         [
             Goal("produce, full/empty", 0.95, at_least=True, is_ratio=False),
@@ -214,9 +216,9 @@ ROWS = [
     Row(
         "producers",
         "1,000,000 idempotent producers to remember",
-        "10,000 idempotent producers send one small record to each of 100 partitions, a request each with five in flight: "
-        "1,000,000 entries of a partition and a producer id. The memory that they take, and raw produce of 16 KB batches to six "
-        "of these partitions before and after.",
+        "10,000 idempotent producers send one small record to each of 100 partitions, one request a producer, five in flight: "
+        "1,000,000 entries of a partition and a producer id. The row measures the memory of these entries, and raw produce of "
+        "16 KB batches to six of these partitions before and after.",
         measure_producers,
         [
             Goal("resident MB more", 400, at_least=False, is_ratio=False),

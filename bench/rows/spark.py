@@ -56,7 +56,7 @@ def source(broker: Broker, topic: str, **options: str) -> dict[str, str]:
 
 
 def archive_topic(broker: Broker, topic: str, folder: Path) -> int:
-    """Archive what is in the topic; return how many records that were."""
+    """Archive the topic's records; return their number."""
     from spark_integration.archive.pipeline import archive
     from spark_integration.queries.settings import StreamOptions
 
@@ -81,16 +81,16 @@ def measure_archive(broker: Broker, options: Options) -> Samples:
 
 
 def measure_replay(broker: Broker, options: Options) -> Samples:
-    """Replay an archive into a topic that is not there yet."""
+    """Replay an archive into a topic that does not exist yet."""
     from spark_integration.replay.pipeline import replay
-    from spark_integration.topics.names import TopicNames
+    from spark_integration.topics.names import TargetNames
 
     with a_topic(broker, PARTITIONS) as topic, a_topic(broker, PARTITIONS) as target, a_folder() as folder:
         records = filled(broker, topic, options)
         archive_topic(broker, topic, folder)
         servers = {"kafka.bootstrap.servers": broker.bootstrap}
         with Usage(broker) as usage:
-            replay(session(), str(folder / "archive"), servers, names=TopicNames(mapped={topic: target}))
+            replay(session(), str(folder / "archive"), servers, names=TargetNames(mapped={topic: target}))
         stored = record_count(broker, target, PARTITIONS)
         assert stored == records, f"{records} records were archived and {stored} replayed"
     return usage.samples(records, records * RECORD_BYTES)

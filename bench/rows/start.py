@@ -1,4 +1,4 @@
-"""Start: from the process's start to its first ApiVersions answer, and the memory it then holds."""
+"""Start: the time from the process's start to its first ApiVersions response, and its memory afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SETTLING_SECONDS = 2
 
 
 def measure(broker: Broker, _: Options) -> Samples:
-    """Start a broker over an empty folder; look at its memory once it has settled."""
+    """Start a broker over an empty folder; read its memory once it is idle."""
     seconds = broker.start()
     pause(SETTLING_SECONDS)
     figures = {"seconds to first answer": seconds, "resident MB": broker.resident_bytes() / 1e6}

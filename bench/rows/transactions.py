@@ -1,4 +1,4 @@
-"""Transactions: how many a second one producer commits, and what reading the committed alone costs."""
+"""Transactions: the commits a second of one producer, and the cost of read_committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kafkacompat.wire.apis.end_txn import EndTxnResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
 
-# Those of Java 4: a partition comes to be part of the transaction as it is written to, and each has an epoch of its own.
+# The versions of the Java client 4: Produce adds the partition to the transaction, and each transaction has an epoch of its own.
 PRODUCE_VERSION = 12
 END_VERSION = 5
 FETCH_VERSION = 11
@@ -37,7 +37,7 @@ TRANSACTIONS = 1500
 ABORTED_EVERY = 5
 TURNS = 5
 
-# Where a batch tells that it is transactional and whose it is: attributes; producer id, epoch and base sequence.
+# Positions in a batch: attributes (transactional); producer id, epoch and base sequence.
 ATTRIBUTES_POSITION = 21
 TRANSACTIONAL = 0x10
 PRODUCER_POSITION = 43
@@ -48,9 +48,9 @@ BATCH_OVERHEAD = 12
 
 
 class TransactionalProducer:
-    """A connection that writes one transaction after the other, each request when the one before is answered.
+    """A connection that writes one transaction after the other, each request after the previous response.
 
-    A transaction is the same batch for every partition of the topic. Raises AssertionError for an answer with an error.
+    A transaction is the same batch for every partition of the topic. Raises AssertionError for a response with an error.
     """
 
     def __init__(self, port: int, topic: str, partitions: int, batch: bytes) -> None:
@@ -63,15 +63,15 @@ class TransactionalProducer:
         self._batch = batches.patched(batch, ATTRIBUTES_POSITION, "h", TRANSACTIONAL)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._client.socket.close()
 
     def run(self, *, committed: bool = True) -> None:
-        """Begin a transaction, write it and end it."""
+        """Begin a transaction, write its batch and commit it."""
         request = produce_request(self._topic, dict.fromkeys(self._partitions, stamped(self._batch, self._who)))
         request.transactional_id = self._topic
         payload = self._client.encode(request, PRODUCE_VERSION)
-        # The transaction before may not have ended everywhere: then a client asks again.
+        # If the previous transaction has not ended everywhere, a client sends the request again.
         while self._errors(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
             pass
         answer = self._client.call(ending(self._topic, self._who, committed), EndTxnResponse, END_VERSION)
@@ -79,7 +79,7 @@ class TransactionalProducer:
         self._who = answer.producer_id, answer.producer_epoch
 
     def _errors(self, payload: bytes) -> set[int]:
-        """Send a Produce request; return the errors of its partitions, of which only one is no failure."""
+        """Send a Produce request; return the errors of its partitions, which may only be CONCURRENT_TRANSACTIONS."""
         self._client.send_frame(payload)
         (topic,) = self._client.receive(ProduceResponse, PRODUCE_VERSION).responses
         errors = {part.error_code for part in topic.partition_responses}
@@ -88,7 +88,7 @@ class TransactionalProducer:
 
 
 def stamped(batch: bytes, who: Who) -> bytes:
-    """Return a batch as the first that a producer writes in an epoch."""
+    """Return a batch as a producer's first one in an epoch."""
     changed = bytearray(batch)
     PRODUCER.pack_into(changed, PRODUCER_POSITION, *who, 0)
     return batches.with_crc(changed)
@@ -96,7 +96,7 @@ def stamped(batch: bytes, who: Who) -> bytes:
 
 @contextmanager
 def a_producer_of(broker: Broker, topic: str, partitions: int, batch: bytes) -> Iterator[TransactionalProducer]:
-    """Give a producer whose transactional id is the topic's name."""
+    """Yield a producer whose transactional id is the topic's name."""
     with closing(TransactionalProducer(broker.port, topic, partitions, batch)) as producer:
         yield producer
 
@@ -105,13 +105,13 @@ def measure_commits(size: int, broker: Broker, options: Options) -> Samples:
     """Commit one transaction after the other for some seconds."""
     batch = batches.build([os.urandom(RECORD_BYTES) for _ in range(size)], key=None)
     with a_topic(broker, 1) as topic, a_producer_of(broker, topic, 1, batch) as producer:
-        producer.run()  # its first write to the partition is another matter
+        producer.run()  # the first write to the partition takes longer and is not measured
         commits, deadline = 0, time.monotonic() + max(1.0, SECONDS * options.scale)
         with Usage(broker) as usage:
             while time.monotonic() < deadline:
                 producer.run()
                 commits += 1
-        # The marker of the last may be on its way.
+        # The last transaction's marker may not be written yet.
         until(lambda: record_count(broker, topic, 1) == (commits + 1) * (size + 1))
     return {
         "commits/s": commits / usage.seconds,
@@ -122,7 +122,7 @@ def measure_commits(size: int, broker: Broker, options: Options) -> Samples:
 
 
 def measure_reading(broker: Broker, options: Options) -> Samples:
-    """Read a log of many transactions in both ways, in turn."""
+    """Read a log of many transactions at both isolation levels, in turn."""
     load, transactions = Load.of(BATCH_BYTES), options.count(TRANSACTIONS)
     with a_topic(broker, PARTITIONS) as topic:
         with a_producer_of(broker, topic, PARTITIONS, load.batch) as producer:
@@ -158,7 +158,7 @@ def bytes_a_second(port: int, topic: str, end: int, *, isolation: int) -> float:
 
 
 def next_offset(data: bytes | memoryview, offset: int) -> int:
-    """Return the offset behind the last whole batch, *offset* where there is none."""
+    """Return the offset after the last whole batch, or *offset* if there is none."""
     position = 0
     while position + BATCH.size <= len(data):
         base_offset, length, last_delta = BATCH.unpack_from(data, position)
@@ -173,12 +173,13 @@ def commits_row(size: int) -> Row:
     return Row(
         f"transactions-{size}",
         f"Transactions of {words}",
-        f"One producer commits one transaction after the other, each one batch of {words} of 100 bytes to one partition: "
-        "Produce 12, which adds the partition by itself, and EndTxn 5, whose answer brings the next epoch, as Java 4 does "
-        "it. Each request waits for the answer before. Where the transaction before has not ended everywhere, Produce waits "
-        "in the broker, for add.partitions.to.txn.retry.backoff.max.ms (100) at most, and is sent again at once if it is "
-        "refused then. Kafka asks its coordinator again every add.partitions.to.txn.retry.backoff.ms (20); that is most of its "
-        "time: with 1 in place of 20 it did three to five times as many, on a busy machine, which these figures are not of.",
+        f"One producer commits one transaction after the other, each one batch of {words} of 100 bytes to one partition. As the "
+        "Java client 4 does, it sends Produce 12, which adds the partition by itself, and EndTxn 5, whose response carries the next "
+        "epoch. Each request waits for the previous response. If the previous transaction has not ended everywhere, Produce waits "
+        "in the broker for at most add.partitions.to.txn.retry.backoff.max.ms (100). If it is refused then, the producer sends it "
+        "again at once. Kafka asks its coordinator again every add.partitions.to.txn.retry.backoff.ms (20), which takes most of "
+        "its time: with 1 in place of 20 it committed three to five times as many. That was on a busy machine and is in no "
+        "figure here.",
         partial(measure_commits, size),
         [Goal("commits/s", 1.0, at_least=True)],
     )
@@ -188,9 +189,9 @@ ROWS = [
     *map(commits_row, SIZES),
     Row(
         "read-committed",
-        "Reading the committed alone",
-        f"Raw fetch of six partitions with {TRANSACTIONS:,} transactions of a 16 KB batch to each, every fifth aborted, with "
-        f"isolation level 0 and 1 in turn, {TURNS} times, of which the median counts.",
+        "Fetch with read_committed",
+        f"Raw fetch of six partitions with {TRANSACTIONS:,} transactions of a 16 KB batch to each; every fifth is aborted. Both "
+        f"isolation levels in turn; the figures are medians of {TURNS} turns.",
         measure_reading,
         [Goal("committed/uncommitted", 0.9, at_least=True, is_ratio=False)],
     ),

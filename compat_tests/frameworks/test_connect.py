@@ -19,8 +19,8 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import java, write_properties
 from compat_tests.frameworks.reading import Reader
+from compat_tests.ports import free_port
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 
 pytestmark = pytest.mark.frameworks
 

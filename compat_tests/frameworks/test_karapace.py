@@ -20,8 +20,8 @@ from pyarrow import parquet
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import FOLDER, Programme, python_of
+from compat_tests.ports import free_port
 from compat_tests.spark.copies import Run, held
-from kafkacompat.history.ports import free_port
 
 pytestmark = pytest.mark.frameworks
 

@@ -15,6 +15,8 @@ from compat_tests.brokers import ROOT, Broker
 from compat_tests.kills.load import COMPACTED, GROUP, KEPT, KEYS, PARTITIONS, SHORTENED, Known, Load
 from compat_tests.waiting import until
 
+READER: dict[str, Any] = {**GROUP, "enable.partition.eof": True, "fetch.wait.max.ms": 20}
+
 
 @dataclass
 class Verdict:
@@ -32,7 +34,7 @@ class Verdict:
 
     def read_on(self, broker: Broker, load: Load, known: Known) -> None:
         """Read what is new in every partition, at least up to what was acknowledged before a kill."""
-        consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP, "enable.partition.eof": True})
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, **READER})
         for name, count in sorted(known.acknowledged.items()):
             start, _ = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)
             if name[0] == SHORTENED:
@@ -67,7 +69,7 @@ class Verdict:
         known = load.known()
         self.read_on(broker, load, known)
         self.check_commits(broker, load, known)
-        consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP, "enable.partition.eof": True})
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap, **READER})
         for partition in range(PARTITIONS):
             name = COMPACTED, partition
             end = load.acknowledged[name]
@@ -97,7 +99,7 @@ def numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> 
     at = start
 
     def messages() -> list[Any]:
-        return list(consumer.consume(500, 1.0))
+        return list(consumer.consume(500, 0.1))
 
     while at < end:
         found = until(messages, every_seconds=0)

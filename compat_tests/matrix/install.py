@@ -17,7 +17,7 @@ from pathlib import Path
 
 from compat_tests.java_tools import SHORT_LIVED
 from compat_tests.matrix.driver import Launch
-from spark_integration.runtime.maven import BUILD, MissingProgramError, build_once, jar_folder, program
+from spark_integration.runtime.maven import BUILD, MissingProgramError, build_once, find_program, jar_folder
 
 MATRIX = BUILD / "matrix"
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,7 @@ def java_over(jar_files: Path, version: str, era: str) -> Launch:
         sources.append(folder / "Client.java")
     classes = _target(f"java-{version}", sources)
     build_once(classes, lambda partial: _run(["javac", "-nowarn", "-cp", jars, "-d", partial, *sources]))
-    return Launch([program("java"), "-Xmx160m", *SHORT_LIVED, "-cp", f"{classes}:{jars}", "Client"])
+    return Launch([find_program("java"), "-Xmx160m", *SHORT_LIVED, "-cp", f"{classes}:{jars}", "Client"])
 
 
 def python(script: str, requirements: Sequence[str], version: str = "3.11", options: Sequence[str] = ()) -> Launch:
@@ -123,7 +123,7 @@ def node(client: str, packages: Mapping[str, str]) -> Launch:
         _run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], partial)
 
     build_once(target, build)
-    return Launch([program("node"), str(target / sources[0].name)])
+    return Launch([find_program("node"), str(target / sources[0].name)])
 
 
 def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
@@ -198,7 +198,7 @@ def _copy(sources: Sequence[Path], folder: Path) -> None:
 
 def _run(command: Sequence[str | Path], folder: Path | None = None) -> None:
     subprocess.run(
-        [program(str(command[0])), *map(str, command[1:])],
+        [find_program(str(command[0])), *map(str, command[1:])],
         cwd=folder,
         check=True,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Writes docs/COMPATIBILITY.md and docs/compatibility.json from what runs found, this one and earlier ones."""
+"""Writes docs/COMPATIBILITY.md and docs/compatibility.json from the results of this run and of earlier ones."""
 
 from __future__ import annotations
 
@@ -18,52 +18,63 @@ KAFKA_TITLE = "Apache Kafka 4.3.1"
 MARKS = {FAILED: "**{}**", NOT_SERVED: "*{}*"}
 
 Result = Mapping[str, Any]
-"""What a run found for one row: ``title``, ``date``, ``broker_version``, and either ``not_installed`` (why) or
+"""One row's result: ``title``, ``date``, ``broker_version``, and either ``not_installed`` (why) or
 ``brokers``: OURS and KAFKA -> {"cells": step -> [outcome, why], "wire": summary, "versions": API -> versions}."""
 
 INTRODUCTION = f"""# Which clients work
 
-Written by `make matrix`; do not edit. Real clients, installed from their registries, each run the same programme on
-this broker and, for comparison, on {KAFKA_TITLE}.
+This page lists real clients of every age, and what each can do on this broker and on {KAFKA_TITLE}. They are installed from
+their registries, and each runs the same programme on both. `make matrix` runs them and writes this page; do not edit. All
+observations are in [compatibility.json](compatibility.json).
+
+**Contents:** [In short](#in-short) · [What a cell means](#what-a-cell-means) ·
+[Client by client](#client-by-client-on-this-broker) · [Failures on this broker](#what-failed-on-this-broker-and-why) ·
+[Failures on Kafka](#what-failed-on-apache-kafka-431-and-why) · [Runs](#runs)
+"""
+
+ALL_SERVED = "This broker served every step of the programme, transactions included, when these rows were run."
+SOME_NOT_SERVED = f"Rows with *{NOT_SERVED}* were run before this broker served that step."
+
+OLD_CLIENTS = """
+Kafka 4.0 removed the oldest versions of the protocol (KIP-896); this broker serves them. Most failures in Kafka's line are of
+clients that use these versions.
 """
 
 LEGEND = f"""
 ## What a cell means
 
-- **{OK}**: the client did it, and what it read back is what it wrote.
-- **{FAILED}**: it did not; the reason stands below. A client that fails with plain records (*none*) is not asked for more.
+- **{OK}**: the client did it, and what it read back equals what it wrote.
+- **{FAILED}**: it did not. The reason is given below the table. A client that fails with plain records (*none*) does not try
+  the later steps.
 - {NOT_APPLICABLE}: the client never had the feature, or has no way to use it.
-- *{NOT_SERVED}*: the client has the feature, but the broker, as it was in that run, did not offer it in its ApiVersions,
-  so it was not tried.
+- *{NOT_SERVED}*: the client has the feature, but the broker's ApiVersions did not list it in that run, so it was not tried.
 
-What each step is:
+The steps:
 
-- *create*: make a topic, or have it made by asking for it.
-- *none* to *zstd*: write 1,000 keyed records with that codec, read all of them back, compare keys, values, partitions
-  and order; *headers* and *timestamps*: compare these too, for every codec.
-- *group*: two members share four partitions, see every record, commit. *resume*: a consumer commits, closes, starts
-  again, and goes on exactly there.
-- *idempotent*: write with an idempotent producer. *transactions*: abort one, commit one, read the committed alone.
+- *create*: create a topic, explicitly or by requesting it.
+- *none* to *zstd*: write 1,000 keyed records with that codec, read all of them back, and compare keys, values, partitions and
+  order. *headers* and *timestamps*: compare these too, for every codec.
+- *group*: two members share four partitions, receive every record, and commit. *resume*: a consumer commits, closes, starts
+  again, and continues exactly there.
+- *idempotent*: write with an idempotent producer. *transactions*: abort one, commit one, and read only committed records.
 - *on the wire*: the versions of Produce and Fetch that the client used with this broker, and the formats of the record
-  batches in them (magic), as a proxy between the two saw them. A step fails if a Fetch is answered in a newer format
-  than its version allows, and if an idempotent or transactional producer never asks for what makes it one.
-- *{KAFKA_TITLE}*: what came of the same programme there, in short.
-
-All that was seen is in [compatibility.json](compatibility.json).
+  batches in them (magic), as recorded by a proxy between the two. A step fails if a Fetch response has a newer format than its
+  version allows, or if an idempotent or transactional producer never sends the requests that make it one.
+- *{KAFKA_TITLE}*: the result of the same programme there, in short.
 """
 
 
-FAILURES = """In the client's words; in brackets what went before on the wire: errors that the broker answered, and
-requests upon which it closed the connection, which is how Kafka refuses a version that it does not serve."""
+FAILURES = """The reasons are in the client's own words. In brackets are the errors that the broker returned before, and the requests
+on which it closed the connection, which is how Kafka refuses a version that it does not serve."""
 
 
 def load(path: Path = RESULTS) -> dict[str, Any]:
-    """Return what earlier runs found: row name -> Result."""
+    """Return the stored results: row name -> Result."""
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
 def store(results: Mapping[str, Result], order: Sequence[str], folder: Path = DOCS) -> None:
-    """Write both files; rows stand in *order*, those that it does not name are left out."""
+    """Write both files, with the rows in *order*; rows that it does not name are left out."""
     kept = {name: results[name] for name in order if name in results}
     (folder / RESULTS.name).write_text(json.dumps(kept, indent=1) + "\n")
     (folder / PAGE.name).write_text("\n".join(page(kept)) + "\n")
@@ -72,19 +83,19 @@ def store(results: Mapping[str, Result], order: Sequence[str], folder: Path = DO
 def page(results: Mapping[str, Result]) -> Iterator[str]:
     """Yield the page's lines."""
     yield INTRODUCTION
-    yield from _runs(results)
     yield from _summary(results)
     yield LEGEND
     yield from _table(results)
     yield from _failures(OURS, "this broker", results)
     yield from _failures(KAFKA, KAFKA_TITLE, results)
     yield from _not_installed(results)
+    yield from _runs(results)
 
 
 def _summary(results: Mapping[str, Result]) -> Iterator[str]:
-    """Count each column on each broker: ``ok of tried``; first the clients for which nothing failed."""
+    """Count each column on each broker, ``ok of tried``, after the number of clients without a failure."""
     yield "## In short\n"
-    yield "How many clients could do a step, of those that have the feature:\n"
+    yield "The number of clients that can do a step, of those that have the feature:\n"
     yield f"| | everything it has | {' | '.join(STEPS)} |"
     yield f"|---|---|{'---|' * len(STEPS)}"
     run = [result["brokers"] for result in results.values() if "brokers" in result]
@@ -93,6 +104,9 @@ def _summary(results: Mapping[str, Result]) -> Iterator[str]:
         faultless = sum(not any(outcome == FAILED for outcome, _ in each.values()) for each in cells)
         counts = [count([each[step][0] for each in cells]) for step in STEPS]
         yield f"| {title} | {faultless} of {len(run)} | {' | '.join(counts)} |"
+    not_served = any(outcome == NOT_SERVED for each in run for outcome, _ in each[OURS]["cells"].values())
+    yield f"\n{SOME_NOT_SERVED if not_served else ALL_SERVED}"
+    yield OLD_CLIENTS.rstrip()
 
 
 def count(outcomes: Sequence[str]) -> str:
@@ -122,7 +136,7 @@ def _mark(outcome: str) -> str:
 
 
 def in_short(broker: Result) -> str:
-    """Return all cells of one broker in a few words: ``all ok``, ``all failed``, or which failed."""
+    """Return all cells of one broker in a few words: ``all ok``, ``all failed``, or the failed steps."""
     untried = (NOT_APPLICABLE, NOT_SERVED)
     outcomes = {step: outcome for step, (outcome, _) in broker["cells"].items() if outcome not in untried}
     failed = [step for step, outcome in outcomes.items() if outcome == FAILED]
@@ -141,7 +155,7 @@ def _failures(broker: str, title: str, results: Mapping[str, Result]) -> Iterato
 
 
 def _failures_of(broker: str, result: Result) -> Iterator[str]:
-    """Yield one line for each reason: steps that failed for the same one share it."""
+    """Yield one line for each reason; steps that failed for the same reason share it."""
     cells = result["brokers"][broker]["cells"] if "brokers" in result else {}
     reasons: dict[str, list[str]] = {}
     for step, (outcome, why) in cells.items():
@@ -163,7 +177,8 @@ def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _runs(results: Mapping[str, Result]) -> Iterator[str]:
-    """Tell when and of which version of this broker each row was run; the run with most rows is not spelt out."""
+    """List when, and on which version of this broker, each row was run; the run with most rows is not spelt out."""
+    yield "## Runs\n"
     runs: dict[str, list[str]] = {}
     for result in results.values():
         runs.setdefault(f"{result['date']}, {result['broker_version']}", []).append(result["title"])

@@ -21,9 +21,9 @@ from compat_tests.matrix.programme import FAILED, PARTITIONS, Cell, Outcome, Pro
 from compat_tests.matrix.proxy import RecordingProxy
 from compat_tests.matrix.recording import spoken_name
 from compat_tests.matrix.rows import Row
+from compat_tests.ports import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode

@@ -1,1 +1,1 @@
-"""Spark as a client: every mode of its Kafka source and sink, on our broker or on Apache Kafka (docs/SPARK.md)."""
+"""Spark as a client: every mode of its Kafka source and sink, on this broker or on Apache Kafka (docs/SPARK.md)."""

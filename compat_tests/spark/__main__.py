@@ -1,8 +1,8 @@
-"""``python -m compat_tests.spark``: all tests with Spark, by any release of it, on one broker or compared on two.
+"""``python -m compat_tests.spark``: all tests with Spark, on any release of it, on one broker or compared on two.
 
-Without ``--compare`` pytest runs on ``--broker``. With it the tests that note what Spark saw run on our broker and on
-Apache Kafka 4.3.1 in turn, and every note that differs is printed; the exit code is 0 if none does. What else is given
-goes to pytest.
+Without ``--compare`` pytest runs on ``--broker``. With it, the tests that record observations run on this broker and on
+Apache Kafka 4.3.1 in turn, and every observation that differs is printed; the exit code is 0 if none does. All other
+options go to pytest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run(python: Path, broker: str, options: Sequence[str]) -> int:
 
 
 def compare(python: Path, options: Sequence[str]) -> int:
-    """Run the tests on each broker in turn, and compare what they noted."""
+    """Run the tests on each broker in turn, and compare their observations."""
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: Path(folder) / kind for kind in BROKERS}
         codes = [run(python, kind, [f"--observations={file}", *options]) for kind, file in files.items()]

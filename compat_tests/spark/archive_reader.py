@@ -1,4 +1,7 @@
-"""``python -m compat_tests.spark.archive_reader FORMAT PATH FILE``: pickle what an archive holds, read by a session of its own."""
+"""``python -m compat_tests.spark.archive_reader FORMAT PATH FILE``: read an archive and pickle its records.
+
+It is a process of its own, since a session has the jars of a format from its start on.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from spark_integration.session import start_session
 
 
 def main(form: str, path: str, file: str) -> None:
-    """Read and write."""
+    """Read the archive and write its records."""
     packages = [] if form == "parquet" else [form]
     spark = start_session("archive-reader", master="local[2]", memory="512m", packages=packages)
     Path(file).write_bytes(pickle.dumps({tuple(record) for record in in_frame(read_archive(spark, path))}))

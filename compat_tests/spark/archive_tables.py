@@ -1,6 +1,6 @@
-"""``python -m compat_tests.spark.archive_tables FORMAT BOOTSTRAP TOPIC FOLDER``: what archives in tables have to do.
+"""``python -m compat_tests.spark.archive_tables FORMAT BOOTSTRAP TOPIC FOLDER``: test archives in tables.
 
-A session has the jars of a format from its beginning on, so this is a process of its own; it fails where a case does.
+A session has the jars of a format from its start on, so this is a process of its own. It fails if a case fails.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import pytest
 from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import assert_the_same, held, produce_all_kinds, run
 from compat_tests.spark.scene import Scene
-from spark_integration.archive.ledger import Ledger
-from spark_integration.archive.tables import Table
+from spark_integration.archive.ledger import ArchiveLedger
+from spark_integration.archive.tables import TableStore
 from spark_integration.errors import PipelineError
 from spark_integration.session import start_session
 from spark_integration.state.archives import read_manifest
-from spark_integration.state.manifest import Commit, DataFile
+from spark_integration.state.manifest import ArchiveCommit, DataFile
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Address:
 
 
 def rows(scene: Scene, form: str) -> int:
-    """Count what readers see who do not ask the manifest."""
+    """Count the rows that readers see who do not ask the manifest."""
     count: int = scene.session.read.format(form).load(str(scene.folder / "archive")).count()
     return count
 
 
 def added_later(scene: Scene, form: str) -> None:
-    """From the middle first, then from the beginning: each end is counted by itself."""
+    """Archive from the middle first, then from the beginning: each end is counted by itself."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     run(scene, format=form, startingOffsets=f'{{"{scene.topic}":{{"0":10}}}}')
@@ -57,15 +57,15 @@ def refuse(*_: Any) -> None:
 
 
 def killed_behind_its_append(scene: Scene, form: str) -> None:
-    """What the table has is not read before the manifest has it, and is found though the table's history is gone."""
+    """Records are not read before the manifest names them, and are found even if the table has lost its history."""
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 20, 2)
-    with patch.object(Ledger, "_close", refuse), pytest.raises(PipelineError, match="not today"):
+    with patch.object(ArchiveLedger, "_close", refuse), pytest.raises(PipelineError, match="not today"):
         run(scene, format=form)
     assert rows(scene, form) == 40
     assert held(scene).count() == 0
     produce_all_kinds(scene.broker, scene.topic, 5, 2, first=20)
-    store = next(one for one in Table.__subclasses__() if one.format == form)
+    store = next(one for one in TableStore.__subclasses__() if one.format == form)
     with patch.object(store, "has", lambda *_: False):
         assert run(scene, "new", format=form).records == 10
     assert rows(scene, form) == 50
@@ -75,18 +75,18 @@ def killed_behind_its_append(scene: Scene, form: str) -> None:
 def made_anew_while_it_is_read(scene: Scene, form: str) -> None:
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 20, 1)
-    publish = Table.publish
+    publish = TableStore.publish
 
-    def slowly(self: Table, frame: Any, commit: Commit, new: Sequence[DataFile]) -> Commit:
+    def slowly(self: TableStore, frame: Any, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
         admin_of(scene.broker).delete_topics([scene.topic])[scene.topic].result(30)
         scene.create(1)
         produce_all_kinds(scene.broker, scene.topic, 20, 1)
         return publish(self, frame, commit, new)
 
-    with patch.object(Table, "publish", slowly), pytest.raises(PipelineError, match="made anew"):
+    with patch.object(TableStore, "publish", slowly), pytest.raises(PipelineError, match="recreated"):
         run(scene, format=form)
     assert held(scene).count() == 0
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         run(scene, "new", format=form)
 
 
@@ -94,7 +94,7 @@ CASES: tuple[Callable[[Scene, str], None], ...] = (added_later, killed_behind_it
 
 
 def main(form: str, bootstrap: str, topic: str, folder: str) -> None:
-    """Try every case, each with a topic and a folder of its own."""
+    """Run every case, each with a topic and a folder of its own."""
     broker = cast(Any, Address(bootstrap))
     spark = start_session("archive-tables", master="local[2]", memory="768m", packages=[form], shuffle_partitions=2)
     for case in CASES:

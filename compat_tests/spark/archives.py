@@ -1,4 +1,4 @@
-"""What tests of archives compare: every record of topics as a raw consumer has it, and as an archive has it."""
+"""Records of topics as a raw consumer receives them, and as an archive holds them, for comparison."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 class Archived(NamedTuple):
-    """All that a record is."""
+    """Everything that a record holds."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class Archived(NamedTuple):
 
 
 def produce_all_kinds(broker: Broker, topic: str, count: int, partitions: int, first: int = 0) -> None:
-    """Produce to each partition records of four days, with and without key, value and headers."""
+    """Produce records of four days to each partition, with and without key, value and headers."""
     refused: list[Any] = []
 
     def delivered(error: Any, message: Any) -> None:
@@ -74,7 +74,7 @@ def produce_all_kinds(broker: Broker, topic: str, count: int, partitions: int, f
 
 
 def in_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
-    """Return every record that a consumer of committed records gets from the topics' beginning to their end."""
+    """Return every record that a consumer of committed records receives, from the topics' beginning to their end."""
     consumer = consumer_of(broker, "archives", **{"enable.partition.eof": True, "isolation.level": "read_committed"})
     try:
         known = consumer.list_topics(timeout=30).topics
@@ -113,7 +113,7 @@ def _archived(message: Any) -> Archived:
 
 
 def in_frame(frame: Any) -> set[Archived]:
-    """Return every record of an archive; AssertionError where one is there twice."""
+    """Return every record of an archive; AssertionError if it holds one twice."""
     return once([_from_row(*row) for row in frame.selectExpr(*COLUMNS).collect()])
 
 
@@ -128,7 +128,7 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def run(scene: Scene, checkpoint: str = "checkpoint", path: str = "archive", **options: Any) -> ArchiveSummary:
-    """Archive the scene's topic, or what *options* of Spark's source say, to its end."""
+    """Archive the scene's topic, or the topics of *options* of Spark's source, to the end."""
     files, partition_by = options.pop("files", FileOptions()), options.pop("partition_by", None)
     source = {"kafka.bootstrap.servers": scene.broker.bootstrap, "startingOffsets": "earliest", **options}
     source.setdefault("kafka.isolation.level", "read_committed")

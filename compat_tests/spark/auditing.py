@@ -1,4 +1,4 @@
-"""What tests of the audit have in common: a topic is judged, and what was found is told by offsets."""
+"""What the tests of the audit share: a topic is judged, and findings are named by their offsets."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def judged(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALU
 
 
 def offsets_of(summary: AuditSummary, kind: str) -> set[tuple[int, int]]:
-    """Return the (partition, offset) that findings of a kind name."""
+    """Return the (partition, offset) of the findings of a kind."""
     rows = summary.details.get(kind, [])
     return {(row["partition"], offset) for row in rows for offset in range(row["first"], row["last"] + 1)}

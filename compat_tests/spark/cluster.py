@@ -1,7 +1,7 @@
 """A real standalone cluster on this machine, from the pyspark package: one master, two workers, one core and 1 GB each.
 
-Its processes start in folders of their own and without PYTHONPATH: what its executors know of this project was sent
-to them. What pyspark and the libraries of the extra are concerned, they use the Python of the tests.
+Its processes start in folders of their own and without PYTHONPATH, so executors know only the code that was sent to
+them. For pyspark and the libraries of the extra they use the Python of the tests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 HOST = "127.0.0.1"
 WORKERS = 2
 START_SECONDS = 120
-# What a test's own session, or its user, has told Spark is not for the cluster to see.
+# Settings that a test's own session, or the user, has made for Spark are hidden from the cluster.
 OTHERS = re.compile(r"(PYTHON|SPARK_|PYSPARK_)")
 
 
@@ -40,7 +40,7 @@ def environment(**further: str) -> dict[str, str]:
 
 
 class Daemon:
-    """A master or a worker; its executors belong to its process group and end with it."""
+    """A master or a worker; its executors are in its process group and end with it."""
 
     def __init__(self, folder: Path, name: str, arguments: Sequence[str]) -> None:
         self.folder = folder / name
@@ -59,7 +59,7 @@ class Daemon:
             )
 
     def told(self, pattern: str) -> list[str]:
-        """Wait until the log holds *pattern*, and return all that matches."""
+        """Wait until the log matches *pattern*, and return all matches."""
 
         def found() -> list[str]:
             assert is_alive(self.process.pid), self.log.read_text(errors="replace")[-4000:]
@@ -68,19 +68,19 @@ class Daemon:
         return until(found, timeout_seconds=START_SECONDS)
 
     def kill(self) -> None:
-        """End the daemon alone, as a crash does; its executors see that and end by themselves."""
+        """End the daemon alone, as a crash does; its executors notice it and end by themselves."""
         self.process.kill()
         self.process.wait()
 
     def end(self) -> None:
-        """End the daemon and whatever it has started."""
+        """End the daemon and everything that it has started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
 
 class SparkCluster:
-    """A master and its workers, in *folder*; used as a context it leaves nothing running."""
+    """A master and its workers, in *folder*; as a context it leaves no process running."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -118,5 +118,5 @@ class SparkCluster:
         return daemon
 
     def executor_logs(self) -> list[Path]:
-        """Return what each executor that was ever started has said, by the worker that had it."""
+        """Return the log of each executor that was ever started, by its worker."""
         return sorted(self.folder.glob("work*/app-*/*/stderr"))

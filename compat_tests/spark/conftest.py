@@ -1,4 +1,4 @@
-"""One Spark session for all tests with Spark, and what each of them saw, for `make spark-compare`."""
+"""One Spark session for all tests with Spark, and their observations for `make spark-compare`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_integration.session import start_session
 
 @pytest.fixture(scope="package", autouse=True)
 def short_lived_jvms() -> Iterator[None]:
-    """Have Spark's scripts start JVMs that are soon over."""
+    """Let Spark's scripts start JVMs that are optimized for short runs."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
         yield
@@ -26,7 +26,7 @@ def short_lived_jvms() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def spark() -> Iterator[Any]:
-    """One local session; tests that need other SQL configs take a new one of it (`Scene.with_conf`)."""
+    """One local session; a test that needs other SQL configs makes a new one of it (`Scene.with_conf`)."""
     session = start_session("compat-tests", master="local[2]", shuffle_partitions=2)
     yield session
     session.stop()
@@ -36,9 +36,9 @@ def spark() -> Iterator[Any]:
 def scene(
     request: pytest.FixtureRequest, spark: Any, broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
 ) -> Iterator[Scene]:
-    """A part of the broker and of the session that no other test uses; what was noted goes to `--observations`.
+    """A part of the broker and of the session for one test alone; its observations go to `--observations`.
 
-    Brokers of a test's own end behind its queries, which wait a minute for one that is gone.
+    A test's own brokers end after its queries, which would wait a minute for a broker that is gone.
     """
     scene = Scene(spark, broker, name, tmp_path)
     yield scene
@@ -49,7 +49,7 @@ def scene(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--observations` run the tests alone that note any."""
+    """With `--observations` run only the tests that record any."""
     if config.getoption("--observations"):
         others = [item for item in items if "scene" not in getattr(item, "fixturenames", ())]
         items[:] = [item for item in items if item not in others]

@@ -1,4 +1,4 @@
-"""Topics and their copies, record by record: what `mirror` and `replay` write is compared with what they read."""
+"""Topics and their copies, record by record: `mirror` and `replay` write exactly what they read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from compat_tests.brokers import ROOT, Broker
 from compat_tests.waiting import until
 from spark_integration.mirror.pipeline import MirrorSummary, mirror
 from spark_integration.queries.settings import StreamOptions
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 ORIGIN = "kafkacompat-origin-"
 Header = tuple[str, "bytes | None"]
 Content = tuple["bytes | None", "bytes | None", tuple[Header, ...]]
 RUN_SECONDS = 600
-# Of a producer: its queue takes what a test has, however often it kills.
+# For producers: their queue holds all records of a test, however often it kills.
 ANY_NUMBER: dict[str, Any] = {"queue.buffering.max.messages": 0}
 
 
 class Record(NamedTuple):
-    """A record; *headers* are its own, *origin* what was added: by its short name."""
+    """A record; *headers* are its own, *origin* holds the added ones by their short names."""
 
     offset: int
     timestamp: int
@@ -73,7 +73,7 @@ def _record(message: Any) -> Record:
 
 
 def of_contents(records: dict[int, list[Record]]) -> dict[int, list[Content]]:
-    """Return what the records of each partition hold, in their order."""
+    """Return the contents of the records of each partition, in their order."""
     return {partition: [one.content for one in each] for partition, each in records.items()}
 
 
@@ -83,7 +83,7 @@ def origins(records: dict[int, list[Record]]) -> dict[int, list[int]]:
 
 
 def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster: bool = True) -> None:
-    """Each partition of *copy* has the committed records of *topic*: once, in their order, with their origin."""
+    """Assert that *copy* has the committed records of *topic*: once, in their order, with their origin."""
     original, copied = contents(source, topic), contents(target, copy)
     assert of_contents(copied) == of_contents(original)
     for partition, records in original.items():
@@ -125,12 +125,12 @@ def produce(broker: Broker, topic: str, records: Sequence[Content], partitions: 
 
 
 def numbered(count: int, size_bytes: int = 100) -> list[Content]:
-    """Make records that are all different."""
+    """Make records that all differ."""
     return [(b"%d" % (number % 97), b"%d".ljust(size_bytes) % number, ()) for number in range(count)]
 
 
 def held(broker: Broker, topic: str) -> int:
-    """Return how many offsets a topic has; 0 where it is not there, or has no leader yet."""
+    """Return the number of offsets of a topic; 0 if it does not exist, or has no leader yet."""
     consumer = _watcher(broker)
     try:
         known = consumer.list_topics(timeout=30).topics.get(topic)
@@ -146,21 +146,21 @@ def _watcher(broker: Broker) -> Consumer:
 
 
 def options(broker: Broker, **more: str) -> dict[str, str]:
-    """Return Spark's options of a broker's clients."""
+    """Return Spark's options for clients of a broker."""
     return {"kafka.bootstrap.servers": broker.bootstrap, **more}
 
 
 def mirrored(
-    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TopicNames | None = None, /, **more: str
+    spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TargetNames | None = None, /, **more: str
 ) -> MirrorSummary:
-    """Mirror what is there in this process, and keep the offset map in a topic named after the checkpoint."""
+    """Mirror the existing records in this process; the offset map is a topic named after the checkpoint."""
     reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})
     stream = StreamOptions(str(checkpoint))
     return mirror(spark, reading, options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}")
 
 
 class Run:
-    """`kafkacompat spark …` as a process of its own, with all that it starts."""
+    """`kafkacompat spark …` as a process of its own, with all processes that it starts."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         command = [sys.executable, "-m", "kafkacompat", "spark", *arguments, "--master", "local[2]"]
@@ -182,17 +182,17 @@ class Run:
         return self._err.read_text(errors="replace")
 
     def kill(self) -> None:
-        """End it and its JVM at once, as a power cut would."""
+        """Kill the process and its JVM at once, like a power cut."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def end(self) -> int:
-        """Ask it to end, and wait until it has."""
+        """Ask the process to end, and wait until it has."""
         self.process.terminate()
         return self.wait()
 
     def wait(self) -> int:
-        """Wait until it ends; return its exit code."""
+        """Wait until the process ends; return its exit code."""
         try:
             return self.process.wait(RUN_SECONDS)
         except subprocess.TimeoutExpired:
@@ -203,7 +203,7 @@ class Run:
 def kill_in_the_middle(
     folder: Path, arguments: Sequence[str], done: Callable[[], int], most: int, count: float
 ) -> None:
-    """Start a pipeline and kill it once a random share of *most* is done; it was at work then, and not at its end."""
+    """Start a pipeline, and kill it in the middle of its work, once a random share of *most* is done."""
     before = done()
     wanted = random.randint(before + 1, max(before + 1, most))
     run = Run(folder, *arguments)
@@ -218,11 +218,11 @@ def kill_in_the_middle(
 
 
 def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], int], count: int) -> None:
-    """Kill a pipeline in the middle, and again where it goes on, as often as `kills` says."""
+    """Kill a pipeline in the middle, and again after it continues, as often as `kills` says."""
     for number in range(kills()):
         kill_in_the_middle(folder / f"run{number}", arguments, done, count * (number + 1) // (kills() + 2), count)
 
 
 def kills() -> int:
-    """How many kills a test makes; COMPAT_TESTS_KILLS says another number."""
+    """Return the number of kills of a test, which COMPAT_TESTS_KILLS sets."""
     return int(os.environ.get("COMPAT_TESTS_KILLS", "3"))

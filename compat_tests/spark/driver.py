@@ -1,6 +1,6 @@
 """``python -m compat_tests.spark.driver BOOTSTRAP TOPIC FOLDER``: a Spark driver that copies a topic to Parquet.
 
-It goes on until it is killed, in micro-batches of `LIMIT` offsets, and says nothing.
+It runs until it is killed, in micro-batches of `LIMIT` offsets, and prints nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LIMIT = 50
 
 
 def to_parquet(frame: Any, folder: Path) -> Any:
-    """Return a writer of partition, offset and value as text to *folder*, with its checkpoint beside."""
+    """Return a writer of partition, offset and value as text to *folder*, which also holds its checkpoint."""
     texts = frame.selectExpr("partition", "offset", "string(value) as value")
     options = {"path": str(folder / "parquet"), "checkpointLocation": str(folder / "parquet-checkpoint")}
     return texts.writeStream.format("parquet").options(**options)

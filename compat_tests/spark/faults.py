@@ -1,4 +1,4 @@
-"""Records of numbering producers with known faults: some dropped, sent twice, overtaken, or late."""
+"""Records of producers that number them, with known faults: some dropped, sent twice, overtaken, or late."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
 
-# What a record is told by: its producer, and the number that this gave it.
+# The identity of a record: its producer, and the number that the producer gave it.
 Numbered = tuple[str, int]
 
 
 @dataclass
 class Faults:
-    """Records in the order in which they are sent, by partition, and what is wrong with them."""
+    """Records by partition in the order in which they are sent, and their faults."""
 
     sent: dict[int, list[Numbered]]
     dropped: set[Numbered] = field(default_factory=set)
@@ -30,9 +30,9 @@ class Faults:
 
 
 def faulty(seed: int, producers: int = 4, count: int = 100, partitions: int = 2) -> Faults:
-    """Let each producer number *count* records from 0, of which the first and the last come to no harm.
+    """Let each producer number *count* records from 0; the first and the last ones have no fault.
 
-    No two faults touch each other, so that each is what it was meant to be.
+    No two faults touch each other, so that each is the fault that was meant.
     """
     rng = Random(seed)
     faults = Faults({})
@@ -55,7 +55,7 @@ def faulty(seed: int, producers: int = 4, count: int = 100, partitions: int = 2)
 
 
 def interleaved(faults: Faults, rng: Random) -> Faults:
-    """Mix the producers of a partition; each keeps its own order."""
+    """Mix the records of a partition's producers; each keeps its own order."""
     for partition, records in faults.sent.items():
         queues = [[one for one in records if one[0] == name] for name in sorted({name for name, _ in records})]
         faults.sent[partition] = list(_mixed(queues, rng))
@@ -74,7 +74,7 @@ def send(
     event_ms: Mapping[Numbered, int] | None = None,
     **settings: Any,
 ) -> None:
-    """Produce the records as JSON, each with its event time where it has one."""
+    """Produce the records as JSON, with the event times of those that have one."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
     for partition, records in sent.items():
         produce(producer, topic, partition, records, event_ms or {})
@@ -91,7 +91,7 @@ def produce(
 
 
 def told(rows: Iterable[Mapping[str, Any]]) -> set[Numbered]:
-    """Return the records that findings of one kind name, each of a range of them."""
+    """Return the records that the findings of one kind name, which may be ranges."""
     found = [(row["producer"], number) for row in rows for number in range(row["first"], row["last"] + 1)]
     assert len(set(found)) == len(found), "a finding is told twice"
     return set(found)

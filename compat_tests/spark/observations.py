@@ -1,4 +1,4 @@
-"""What tests noted of what Spark saw, as lines of JSON, and where two brokers' notes differ."""
+"""Observations of Spark by tests, as lines of JSON, and the differences between two brokers' observations."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# test -> what was noted -> value
+# test -> name of the observation -> value
 Observations = Mapping[str, Mapping[str, Any]]
 ABSENT = "nothing"
 SHOWN = 500
 
 
 def write(file: Path, test: str, seen: Mapping[str, Any], topic: str) -> None:
-    """Add a test's notes to a file; its own topic, whose name tells how many tests were before it, is "topic" there."""
+    """Append a test's observations to a file; its own topic, whose name counts the tests before it, becomes "topic"."""
     with file.open("a") as lines:
         lines.write(json.dumps({"test": test, "seen": seen}).replace(topic, "topic") + "\n")
 
 
 def read(file: Path) -> Observations:
-    """Return the notes in a file; none where there is no file."""
+    """Return the observations in a file; none if it does not exist."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {entry["test"]: entry["seen"] for entry in map(json.loads, lines)}
 
 
 def compared(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
-    """Compare two brokers' notes; return lines that tell of it, and whether there are any and all are the same."""
+    """Compare two brokers' observations; return lines about them, and whether there are any and all are equal."""
     (one, ours), (other, theirs) = observed.items()
     lines: list[str] = []
     for test, what, here, there in differences(ours, theirs):
@@ -38,7 +38,7 @@ def compared(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
 
 
 def differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield (test, what was noted, ours, theirs) where one of the values is absent or another."""
+    """Yield (test, name, ours, theirs) for each value that is missing on one broker or differs."""
     for test in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(test, {}), theirs.get(test, {})
         for what in sorted(here.keys() | there.keys()):
@@ -47,7 +47,7 @@ def differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str,
 
 
 def shortened(value: Any, other: Any) -> str:
-    """Return a value as text, without what a list has in common with the other."""
+    """Return a value as text, without the part of a list that the other has too."""
     if isinstance(value, list) and isinstance(other, list):
         value = [one for one in value if one not in other] or value
     return str(value)[:SHOWN]

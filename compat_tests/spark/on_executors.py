@@ -1,7 +1,7 @@
-"""``python -m compat_tests.spark.on_executors MASTER BOOTSTRAP TOPIC``: let the executors of a cluster tell what they have.
+"""``python -m compat_tests.spark.on_executors MASTER BOOTSTRAP TOPIC``: report what a cluster's executors have.
 
-Prints one JSON object: the records as a function of `spark_integration` doubled on the executors saw them, where they
-have the code of that package from, and whether the driver sees Kafka's Admin client.
+Prints one JSON object: the records as a function of `spark_integration` on the executors saw them, where the executors
+have the package's code from, and whether the driver sees Kafka's Admin client.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spark_integration.session import start_session
 
 
 def told(batches: Iterable[Any]) -> Iterable[Any]:
-    """Add to each record what the shipped code makes of its place, where that code is, and in which folder it runs."""
+    """Add to each record its place as the shipped code formats it, the path of that code, and the working directory."""
     import os
 
     import pyarrow as pa
@@ -25,14 +25,14 @@ def told(batches: Iterable[Any]) -> Iterable[Any]:
     for batch in batches:
         rows = batch.to_pylist()
         places = [{offsets.TopicPartition(row["topic"], row["partition"]): row["offset"]} for row in rows]
-        texts = [offsets.json_of_offsets(place) for place in places]
+        texts = [offsets.format_offsets(place) for place in places]
         size = batch.num_rows
         columns = [batch.column("value"), pa.array(texts), pa.array([offsets.__file__] * size)]
         yield pa.RecordBatch.from_arrays([*columns, pa.array([os.getcwd()] * size)], ["value", "place", "code", "cwd"])
 
 
 def main(master: str, bootstrap: str, topic: str) -> None:
-    """Read the topic on the executors and print what they tell."""
+    """Read the topic on the executors, and print their reports."""
     spark: Any = start_session("on-executors", master=master, memory="512m", configs={"spark.executor.memory": "512m"})
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     read = spark.read.format("kafka").options(**options, minPartitions="8").load()

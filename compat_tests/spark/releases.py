@@ -1,4 +1,4 @@
-"""Pythons with other releases of Spark: a virtual environment under ``build/spark`` for each, made when asked for."""
+"""Pythons with other releases of Spark: a virtual environment under ``build/spark`` for each, created on demand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from spark_integration.runtime.maven import BUILD, build_once
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ("spark", "test", "demo")
 INSTALL_SECONDS = 900
-# The oldest and the newest that the extra `spark` allows, and the newest of what lies between.
+# The oldest and the newest release that the extra `spark` allows, and the newest of each minor release between.
 RELEASES = ("3.5.8", "4.1.3", "4.2.1")
 
 
 def python_of(release: str) -> Path:
-    """Return the Python of an environment with pyspark *release*, this project (its checkout) and its extras.
+    """Return the Python of an environment with pyspark *release*, this checkout and its extras.
 
-    Changed extras have a new environment. Raises subprocess.CalledProcessError when pip fails, with its words.
+    If the extras change, a new environment is made. Raises subprocess.CalledProcessError if pip fails, with its output.
     """
     digest = hashlib.sha256(requirements().encode()).hexdigest()[:12]
     target = BUILD / "spark" / f"{release}-{digest}"
@@ -31,13 +31,13 @@ def python_of(release: str) -> Path:
 
 
 def tables() -> list[str]:
-    """Return the formats of tables that there are jars of for the Spark of this Python."""
-    release = packages.RELEASES[packages.minor(packages.installed().spark)]
+    """Return the formats of tables for which the Spark of this Python has jars."""
+    release = packages.RELEASES[packages.minor_release(packages.find_installation().spark)]
     return [package for package in release.packages if package != "kafka"]
 
 
 def requirements() -> str:
-    """Return what setup.cfg says that the project and the extras need."""
+    """Return the requirements of the project and its extras in setup.cfg."""
     parser = ConfigParser()
     parser.read(ROOT / "setup.cfg")
     extras = parser["options.extras_require"]

@@ -15,17 +15,17 @@ from compat_tests.spark.rollups import MEASURES, Event, Model, in_table, in_topi
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.rollup.pipeline import RollupSummary, rollup
-from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.settings import RollupSettings
 
 
 class Case:
-    """A topic of events and the rollup of it, one batch a run."""
+    """A topic of events and its rollup, one batch a run."""
 
     def __init__(self, spark: Any, broker: Broker, topic: str, folder: Path, **options: Any) -> None:
         create_topic(broker, topic, 2)
         options = {name: one.format(topic=topic) if isinstance(one, str) else one for name, one in options.items()}
         self.spark, self.broker, self.topic, self.folder = spark, broker, topic, folder
-        self.settings = Rollup(
+        self.settings = RollupSettings(
             **{
                 "topic": f"{topic}-results",
                 "path": str(folder / "table"),
@@ -43,7 +43,7 @@ class Case:
         produce(self.broker, self.topic, list(values))
 
     def run(self, events: Sequence[Event] = (), **source: str) -> RollupSummary:
-        """Produce events and roll up what is there."""
+        """Produce events, and roll up all that exist."""
         self.produce([json.dumps(one) for one in events])
         if events:
             self.model.batch(events)
@@ -52,13 +52,13 @@ class Case:
         return rollup(self.spark, {"startingOffsets": "earliest", **options, **source}, self.settings, stream)
 
     def results(self) -> Any:
-        """Return what topic and table have, which is to be the same."""
+        """Return the results in topic and table, which must be equal."""
         last, _ = in_topic(self.broker, self.settings.topic)
         assert in_table(self.folder / "table") == last
         return last
 
     def account(self) -> dict[str, int]:
-        """Return what all batches came to."""
+        """Return the totals of all batches."""
         folder = self.folder / "checkpoint" / "rollup"
         last = max(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
         account: dict[str, int] = json.loads((folder / str(last)).read_text())
@@ -71,5 +71,5 @@ class Case:
 
 
 def with_options(**options: Any) -> pytest.MarkDecorator:
-    """Give a test's `case` these options; it has a fixture `more_options`."""
+    """Set the options of a test's `case`, by its fixture `more_options`."""
     return pytest.mark.parametrize("more_options", [options], indirect=True, ids=["options"])

@@ -1,4 +1,4 @@
-"""Rollups as plain Python computes them, and as topics and tables hold them, read without Spark."""
+"""Rollups computed in plain Python, and results in topics and tables, read without Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEASURES = (
 )
 
 Event = dict[str, Any]
-# Window start in ISO 8601 and the dimensions; and all that a result holds.
+# A result's key: window start in ISO 8601, then the dimensions. Its value holds all columns.
 Key = tuple[Any, ...]
 Results = dict[Key, dict[str, Any]]
 
@@ -34,13 +34,13 @@ def iso(milliseconds: int) -> str:
 
 
 def event(minutes: float, country: str | None = "de", amount: Any = 1.0, user: int = 1) -> Event:
-    """Return an event so many minutes after ten o'clock."""
+    """Return an event this many minutes after ten o'clock."""
     time = iso(START_MS + int(minutes * MINUTE_MS))
     return {"time": time, "place": {"country": country}, "amount": amount, "user": {"id": user}}
 
 
 def random_events(dice: random.Random, count: int, minutes: float) -> list[Event]:
-    """Return events in no order over a time; their amounts are sums of powers of two, so that any sum is exact."""
+    """Return events in random order; their amounts are sums of powers of two, so that every sum is exact."""
     return [
         event(
             dice.uniform(0, minutes),
@@ -56,7 +56,7 @@ def random_events(dice: random.Random, count: int, minutes: float) -> list[Event
 class Model:
     """Windows over events of `event`, by country, as batches bring them.
 
-    The watermark that makes an event late is that of the batch before.
+    An event is late by the watermark of the batch before its own.
     """
 
     window_ms: int = MINUTE_MS
@@ -68,7 +68,10 @@ class Model:
     groups: dict[Key, list[Event]] = field(default_factory=dict)
 
     def batch(self, events: Iterable[Event], late_until_ms: int | None = None) -> None:
-        """Take the events of one batch; *late_until_ms* is the watermark of the one before, if no run ended between them."""
+        """Add the events of one batch.
+
+        *late_until_ms* is the watermark of the batch before, unless a run ended between them.
+        """
         over_ms = self.watermark_ms if late_until_ms is None else late_until_ms
         latest = self.watermark_ms + self.delay_ms
         for one in events:
@@ -83,7 +86,7 @@ class Model:
         self.watermark_ms = latest - self.delay_ms
 
     def results(self, closed: bool = False, from_ms: int = 0) -> Results:
-        """Return what was counted: of windows that are over, or of all; those that end later than *from_ms*."""
+        """Return the results of windows that are over, or of all windows; those that end later than *from_ms*."""
         return {
             (iso(start), country): {
                 "window_start": iso(start),
@@ -112,7 +115,7 @@ def measured(events: Sequence[Event]) -> dict[str, Any]:
         "least": min(amounts, default=None),
         "avg_amount": sum(amounts) / len(amounts) if amounts else None,
         "users": len({one["user"]["id"] for one in events}),
-        # Of any value that is there, a number or not.
+        # Values of every type count, numbers or not.
         "count_amount": sum(one["amount"] is not None for one in events),
     }
 
@@ -147,7 +150,7 @@ def in_topic(broker: Broker, topic: str, partitions: int = 1) -> tuple[Results, 
 
 
 def in_table(folder: Path) -> Results:
-    """Return the rows of a table in Parquet or Delta; AssertionError where one is there twice."""
+    """Return the rows of a table in Parquet or Delta; AssertionError if it holds one twice."""
     found: Results = {}
     for row in (row for file in files_of_table(folder) for row in rows_of(file)):
         texts = {name: _text(value) for name, value in row.items()}
@@ -158,7 +161,7 @@ def in_table(folder: Path) -> Results:
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
-    """Read a file's rows without the columns that its folder tells, which Delta 4.2 writes into files as well."""
+    """Read a file's rows without the columns that its folder names, which Delta 4.2 writes into files as well."""
     told = [part.partition("=")[0] for part in file.parts if "=" in part]
     table = parquet.ParquetFile(file).read()
     rows: list[dict[str, Any]] = table.drop_columns([name for name in told if name in table.column_names]).to_pylist()
@@ -170,14 +173,14 @@ def _text(value: Any) -> Any:
 
 
 def files_of_table(folder: Path) -> list[Path]:
-    """Return the files that a table in Parquet or Delta consists of."""
+    """Return the files that are part of a table in Parquet or Delta."""
     if (folder / "_delta_log").exists():
         return _delta_files(folder)
     return [path for path in folder.rglob("*.parquet") if not any(part.startswith("_") for part in path.parts)]
 
 
 def _delta_files(folder: Path) -> list[Path]:
-    """Go through the log of a Delta table: which files were added and not removed (Delta protocol, Actions)."""
+    """Return the files that the log of a Delta table has added and not removed (Delta protocol, Actions)."""
     files: set[str] = set()
     for log in sorted((folder / "_delta_log").glob("*.json")):
         actions: list[Mapping[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]

@@ -1,7 +1,7 @@
-"""``python -m compat_tests.spark.round_trip BOOTSTRAP TOPIC``: with the Spark of this Python, write, read and archive.
+"""``python -m compat_tests.spark.round_trip BOOTSTRAP TOPIC``: write, read and archive with the Spark of this Python.
 
-Prints one JSON object: Spark's release, and what a batch and an archive of each format that this release has jars for
-hold as [partition, offset, key, value, headers].
+Prints one JSON object: Spark's release, and the records of a batch and of an archive in each format that this release
+has jars for, as [partition, offset, key, value, headers].
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DOUBLED = "doubled by Python code of the executors"
 
 
 def rows_of(frame: Any) -> list[list[Any]]:
-    """Return what is compared of each row: its place, its key, its value and its headers."""
+    """Return the parts of each row that are compared: its place, its key, its value and its headers."""
     headers = sql.expr("transform(headers, h -> array(h.key, cast(h.value as string)))")
     plain = ("partition", "offset", sql.expr("cast(key as string)"), sql.expr("cast(value as string)"), headers)
     return sorted(list(row) for row in frame.select(*plain).collect())
 
 
 def written() -> list[Any]:
-    """Return the SQL columns that `RECORDS` numbers are written as."""
+    """Return the SQL columns of the numbered `RECORDS`."""
     header = sql.array(sql.struct(sql.lit("parity").alias("key"), (sql.col("id") % 2).cast("string").cast("binary")))
     value = sql.col("id").cast("string").alias("value")
     partition = (sql.col("id") % PARTITIONS).cast("int").alias("partition")
@@ -43,7 +43,7 @@ def written() -> list[Any]:
 
 
 def double(batches: Iterable[Any]) -> Iterable[Any]:
-    """Double the column ``number`` by Arrow, in a Python of an executor."""
+    """Double the column ``number`` with Arrow, in a Python of an executor."""
     import pyarrow.compute
 
     for batch in batches:
@@ -52,14 +52,14 @@ def double(batches: Iterable[Any]) -> Iterable[Any]:
 
 
 def archived(spark: Any, source: dict[str, str], folder: Path, format: str) -> list[list[Any]]:
-    """Archive the topic in a format, in several micro-batches, and return what the archive holds."""
+    """Archive the topic in a format, in several micro-batches, and return the archive's records."""
     path, checkpoint = str(folder / format), str(folder / f"{format}-checkpoint")
     archive(spark, {**source, "maxOffsetsPerTrigger": "400"}, path, StreamOptions(checkpoint), format=format)
     return rows_of(read_archive(spark, path))
 
 
 def main(bootstrap: str, topic: str) -> None:
-    """Write, read and archive in every format that this release has, and print what was seen."""
+    """Write, read and archive in every format that this release has, and print the results."""
     spark: Any = start_session("round-trip", master="local[2]", packages=tables())
     target = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}

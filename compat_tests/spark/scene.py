@@ -1,4 +1,4 @@
-"""What every test with Spark does: topics filled, batches read, streams run, and what was seen kept for a comparison."""
+"""What all tests with Spark share: topics filled, batches read, streams run, and observations recorded."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of, create_topic
 from compat_tests.waiting import until
 
-# What a record is told by: its partition, its offset and its value as text.
+# The identity of a record: its partition, its offset and its value as text.
 Record = tuple[int, int, str | None]
 PLACE = ("partition", "offset", "value")
 Seen = TypeVar("Seen")
 STREAM_TIMEOUT_SECONDS = 240
-# From 4.0 on the source tells its failures by conditions, and knows `maxRecordsPerPartition`.
+# From 4.0 on the source reports failures as conditions, and knows `maxRecordsPerPartition`.
 IS_SPARK_4 = int(pyspark.__version__.split(".")[0]) >= 4
 
 
 @dataclass
 class Scene:
-    """One test's part of a broker and of a Spark session; ``topic`` is its own, and so are names that begin so."""
+    """One test's part of a broker and of a Spark session; ``topic`` and all names that begin with it are its own."""
 
     session: Any
     broker: Broker
@@ -38,7 +38,7 @@ class Scene:
     queries: list[Query] = field(default_factory=list)
 
     def note(self, what: str, value: Seen) -> Seen:
-        """Keep an observation, to be compared with that on another broker, and return it."""
+        """Record an observation, to be compared with that on another broker, and return it."""
         assert what not in self.seen, f"two observations are called {what}"
         self.seen[what] = plain(value)
         return value
@@ -48,7 +48,7 @@ class Scene:
         return replace(self, broker=broker)
 
     def with_conf(self, **conf: str) -> Scene:
-        """Return the same scene with a session of other SQL configs; names have two underscores for a dot."""
+        """Return the same scene with a session of other SQL configs; two underscores in a name stand for a dot."""
         session = self.session.newSession()
         for key, value in conf.items():
             session.conf.set(key.replace("__", "."), value)
@@ -58,25 +58,25 @@ class Scene:
         create_topic(self.broker, topic or self.topic, partitions, **config)
 
     def fill(self, values: Mapping[int, Sequence[str]], topic: str = "", **options: Any) -> set[Record]:
-        """Produce values into partitions; return where the broker said that they are."""
+        """Produce values into partitions; return the places that the broker reported."""
         return fill(self.broker, topic or self.topic, values, **options)
 
     def batch(self, **options: str) -> Any:
-        """Return the frame of a batch read, of the scene's topic from its beginning unless told otherwise."""
+        """Return the frame of a batch read, by default of the scene's topic from its beginning."""
         return self._source(self.session.read, options)
 
     def stream(self, **options: str) -> Any:
-        """Return the frame of a stream, of the scene's topic from its beginning unless told otherwise."""
+        """Return the frame of a stream, by default of the scene's topic from its beginning."""
         return self._source(self.session.readStream, options)
 
     def run(self, frame: Any, **how: Any) -> Query:
-        """Start a query over a stream; *how* are a Query's options and a trigger, which is to go on at once if none."""
+        """Start a query over a stream; *how* are a Query's options and a trigger, by default an immediate one."""
         options = {name: how.pop(name) for name in ("checkpoint", "columns", "on_batch") if name in how}
         self.queries.append(Query(frame, self.folder, how, **options))
         return self.queries[-1]
 
     def run_to_the_end(self, frame: Any, **how: Any) -> Query:
-        """Run a query over what is there; its trigger is AvailableNow unless told otherwise."""
+        """Run a query over the existing records, by default with AvailableNow."""
         query = self.run(frame, **(how if "once" in how else {"availableNow": True, **how}))
         query.finish()
         return query
@@ -91,9 +91,9 @@ class Scene:
 
 
 class Query:
-    """A streaming query whose micro-batches come to this process.
+    """A streaming query whose micro-batches arrive in this process.
 
-    ``batches`` holds the records of each by its number: one that is run again replaces what it was.
+    ``batches`` holds the records of each by its number: a repeated one replaces the first.
     """
 
     def __init__(
@@ -122,23 +122,23 @@ class Query:
             raise
 
     def records(self) -> set[Any]:
-        """Return the records of all micro-batches; AssertionError where one came twice."""
+        """Return the records of all micro-batches; AssertionError if one arrived twice."""
         return once([record for number in sorted(self.batches) for record in self.batches[number]])
 
     def wait_for(self, wanted: set[Any]) -> None:
-        """Wait until these records have come, and no micro-batch is under way."""
+        """Wait until these records have arrived, and no micro-batch is running."""
         self.wait_until(lambda: self.records() >= wanted)
         self.query.processAllAvailable()
 
     def wait_until(self, check: Callable[[], Any]) -> None:
-        """Wait until *check* says so; what ended the query is raised."""
+        """Wait until *check* returns true; raises the query's failure."""
         until(lambda: not self.query.isActive or check(), timeout_seconds=STREAM_TIMEOUT_SECONDS)
         if not self.query.isActive:
             self.finish()
             assert check(), f"the query has ended with {self.batches}"
 
     def finish(self) -> None:
-        """Wait until it ends by itself; raises what ended a micro-batch, else pyspark's StreamingQueryException."""
+        """Wait until the query ends by itself; raises a micro-batch's failure, else pyspark's StreamingQueryException."""
         try:
             assert self.query.awaitTermination(STREAM_TIMEOUT_SECONDS), "the query does not end"
         except StreamingQueryException as problem:
@@ -148,12 +148,12 @@ class Query:
         self.query.stop()
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return what Spark reported of each trigger, in its own words."""
+        """Return Spark's own report of each trigger."""
         return progress_of(self.query)
 
     def ranges(self) -> list[dict[str, Any]]:
-        """Return of each micro-batch the offsets that it began and ended at, by topic and partition."""
-        # Spark 3.5 does not tell how long a batch took.
+        """Return the offsets at which each micro-batch began and ended, by topic and partition."""
+        # Spark 3.5 does not report how long a batch took.
         told = [entry for entry in self.progress() if entry.get("batchDuration", 0) >= 0]
         sources = {entry["batchId"]: entry["sources"][0] for entry in told}
         return [
@@ -164,18 +164,18 @@ class Query:
 
 
 def progress_of(query: Any) -> list[dict[str, Any]]:
-    """Return what Spark reported of a query's triggers; every release of pyspark makes something else of it."""
+    """Return Spark's reports of a query's triggers, whose form differs between releases of pyspark."""
     return [json.loads(entry.json()) for entry in query._jsq.recentProgress()]
 
 
 def rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:
-    """Collect these columns; binary ones come as text."""
+    """Collect these columns; binary ones as text."""
     texts = [f"cast({name} as string) as {name}" if name in {"key", "value"} else name for name in columns]
     return [tuple(row) for row in frame.selectExpr(*texts).collect()]
 
 
 def records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
-    """Collect a batch; AssertionError where a record came twice."""
+    """Collect a batch; AssertionError if it holds a record twice."""
     return once(rows(frame, columns))
 
 
@@ -203,7 +203,7 @@ def fill(
 
 
 def stored(broker: Broker, topic: str) -> set[Record]:
-    """Return what a plain consumer finds in a topic, from its beginning to its end."""
+    """Return the records that a plain consumer reads in a topic, from its beginning to its end."""
     consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
     places = [
         TopicPartition(topic, part, OFFSET_BEGINNING) for part in consumer.list_topics(topic).topics[topic].partitions
@@ -225,12 +225,12 @@ def stored(broker: Broker, topic: str) -> set[Record]:
 
 
 def numbered(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:
-    """Return *count* values for each partition, all different."""
+    """Return *count* values for each partition, which all differ."""
     return {part: [f"{part}/{number}" for number in range(start, start + count)] for part in range(partitions)}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it, sets in order."""
+    """Return a value as JSON has it, with sets in order."""
     if isinstance(value, (set, frozenset)):
         return sorted((plain(one) for one in value), key=repr)
     if isinstance(value, (list, tuple)):
@@ -241,7 +241,7 @@ def plain(value: Any) -> Any:
 
 
 def refusal(action: Callable[[], Any]) -> list[str]:
-    """Do what has to fail, and return the Java exceptions of it."""
+    """Do something that must fail, and return the Java exceptions of its failure."""
     try:
         action()
     except (PySparkException, Py4JJavaError) as problem:
@@ -250,7 +250,7 @@ def refusal(action: Callable[[], Any]) -> list[str]:
 
 
 def failure(problem: Any) -> list[str]:
-    """Return the Java exceptions behind one of pyspark's, outermost first, each with its condition where it has one."""
+    """Return the Java exceptions of one of pyspark's, outermost first, each with its condition if it has one."""
     found: list[str] = []
     cause = problem.java_exception if isinstance(problem, Py4JJavaError) else getattr(problem, "_origin", None)
     while cause is not None:

@@ -1,4 +1,4 @@
-"""A schema registry in this process: as much of one as reads schemas, for tests that need no real one."""
+"""A schema registry in this process, which answers reads of schemas, for tests that need no real one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reference = dict[str, Any]
 
 
 class FakeRegistry:
-    """Answers on a port of its own; *user* (``name:password``) makes it ask for one. ``asked`` is what it was asked."""
+    """Answers on a port of its own; *user* (``name:password``) makes it require one. ``asked`` lists the requests."""
 
     def __init__(self, user: str | None = None) -> None:
         self.subjects: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""Archives hold what a raw consumer sees, each record once, whatever becomes of checkpoints, topics and files."""
+"""Archives hold exactly the records of a raw consumer, whatever happens to checkpoints, topics and files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import assert_the_same, held, in_frame, in_topics, produce_all_kinds, run, spans
 from compat_tests.spark.scene import Scene, fill, numbered
 from spark_integration.archive import compaction
-from spark_integration.archive.ledger import Ledger
+from spark_integration.archive.ledger import ArchiveLedger
 from spark_integration.archive.settings import FileOptions
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.state.archives import read_manifest
-from spark_integration.state.checkpoint import planned_batch
+from spark_integration.state.checkpoint import read_planned_batch
 
 
 def test_an_archive_holds_all_that_the_topic_holds(scene: Scene) -> None:
@@ -36,9 +36,9 @@ def test_with_a_new_checkpoint_nothing_is_archived_twice(scene: Scene) -> None:
     produce_all_kinds(scene.broker, scene.topic, 10, 2, first=100)
     shutil.rmtree(scene.folder / "checkpoint")
     summary = run(scene, maxOffsetsPerTrigger="70")
-    # What the archive has is not read again.
+    # Records that the archive holds are not read again.
     assert (summary.records, summary.batches, summary.offsets_there_already) == (20, 1, 0)
-    begun = planned_batch(scene.session, str(scene.folder / "checkpoint"), 0).start
+    begun = read_planned_batch(scene.session, str(scene.folder / "checkpoint"), 0).start
     assert begun == {(scene.topic, 0): 100, (scene.topic, 1): 100}
     assert_the_same(scene)
 
@@ -68,7 +68,7 @@ def test_with_a_new_checkpoint_one_partition_alone(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_what_came_before_is_added_later(scene: Scene) -> None:
-    """From the middle first, then from the beginning: both ends are there, and the middle once."""
+    """From the middle first, then from the beginning: both ends are archived, and the middle once."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     starting = f'{{"{scene.topic}":{{"0":10}}}}'
@@ -85,7 +85,7 @@ def test_new_partitions_and_topics_are_picked_up(scene: Scene) -> None:
     first, second = f"{scene.topic}-a", f"{scene.topic}-b"
     scene.create(1, first)
     produce_all_kinds(scene.broker, first, 20, 1)
-    # A regular expression of Java's, as it is Spark that reads it.
+    # Spark reads it, as a regular expression of Java's.
     run(scene, subscribePattern=rf"{scene.topic}-\p{{Graph}}*")
     admin_of(scene.broker).create_partitions([NewPartitions(first, 3)])[first].result(30)
     scene.create(2, second)
@@ -104,7 +104,7 @@ def test_aborted_transactions_are_absent(scene: Scene) -> None:
         producer.begin_transaction()
         for record in range(5):
             producer.produce(scene.topic, f"{number}/{record}", partition=0)
-        assert producer.flush(30) == 0  # what was not sent an abort would only forget
+        assert producer.flush(30) == 0  # an abort would forget records that were not sent
         producer.commit_transaction(30) if number % 2 else producer.abort_transaction(30)
     summary = run(scene, maxOffsetsPerTrigger="7")
     assert summary.records == 15
@@ -131,7 +131,7 @@ def test_small_files_are_merged(scene: Scene) -> None:
     assert_the_same(scene)
     with pytest.raises(Exception, match=r"(?i)does not exist|FileNotFound") as problem:
         early.collect()
-    assert sentence_of(problem.value)
+    assert explain_failure(problem.value)
     run(scene)
     assert_the_same(scene)
     assert sql_configs(scene) == configs
@@ -176,11 +176,11 @@ def test_other_readers_read_the_folder(scene: Scene, partition_by: tuple[str, ..
 
 @pytest.mark.spark
 def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark's AvailableNow alone would fail for ever: the batch, planned before, lacks the new partitions."""
+    """AvailableNow alone would fail for ever: the batch, planned earlier, lacks the new partitions."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "commit", refuse)
+        patched.setattr(ArchiveLedger, "commit", refuse)
         with pytest.raises(PipelineError, match="not today"):
             run(scene, maxOffsetsPerTrigger="10")
     admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)

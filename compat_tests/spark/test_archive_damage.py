@@ -1,4 +1,4 @@
-"""Files and commits of an archive that are missing or damaged are told of."""
+"""Missing or damaged files and commits of an archive are reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.spark.archives import held, run
 from compat_tests.spark.scene import Scene, fill, numbered
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 
 
 def lose(file: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_file_that_is_missing_or_damaged_is_found(scene: Scene, damage: Callab
     damage(file)
     with pytest.raises(Exception, match=r"missing|damaged|FAILED_READ_FILE|error while reading file") as problem:
         held(scene).collect()
-    sentence = sentence_of(problem.value)
+    sentence = explain_failure(problem.value)
     assert file.name in sentence
     assert "restore it from a copy" in sentence
 

@@ -1,4 +1,4 @@
-"""Archives whose command is killed with its JVM at random moments hold each record once, with a lost checkpoint too.
+"""Archives whose command is killed with its JVM at random moments hold each record once, even with a lost checkpoint.
 
 ``COMPAT_TESTS_KILLS=20`` kills that often.
 """
@@ -25,7 +25,7 @@ from compat_tests.spark.archives import in_topics, produce_all_kinds
 from compat_tests.spark.copies import kills
 from compat_tests.spark.releases import tables
 from compat_tests.waiting import pause, until
-from spark_integration.state.manifest import COMMITS, Commit, commit_of_json
+from spark_integration.state.manifest import COMMITS, ArchiveCommit, parse_commit
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +53,7 @@ class Runs:
 
     @contextmanager
     def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Start it, and kill whatever of it is left behind the block."""
+        """Start the command, and kill what is left of it after the block."""
         with (self.folder / "output").open("ab") as output:
             process = subprocess.Popen(
                 [*self._command, *options], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
@@ -72,13 +72,13 @@ class Runs:
         """Return the number of the last commit; 0 before the first."""
         return max((int(file.stem) for file in (self.path / COMMITS).glob("[0-9]*.json")), default=0)
 
-    def commits(self) -> list[Commit]:
-        """Read the manifest's commits, the last hundred at least."""
+    def commits(self) -> list[ArchiveCommit]:
+        """Read the manifest's commits, at least the last hundred."""
         files = sorted((self.path / COMMITS).glob("*.json"))
-        return [commit_of_json(file.read_text()) for file in files]
+        return [parse_commit(file.read_text()) for file in files]
 
     def archived(self) -> set[tuple[object, ...]]:
-        """Read the archive by a session of its own; a record that is there twice is an error."""
+        """Read the archive in a session of its own; AssertionError if it holds a record twice."""
         file = self.folder / "archived"
         command = [sys.executable, "-m", "compat_tests.spark.archive_reader", self.form, str(self.path), str(file)]
         subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT_SECONDS, capture_output=True)
@@ -87,7 +87,7 @@ class Runs:
 
 
 def kill_in_the_middle(runs: Runs, chance: random.Random) -> None:
-    """Kill it once it has committed more batches, at a moment that only chance knows."""
+    """Kill the command at a random moment, once it has committed more batches."""
     wanted = runs.number() + chance.randint(1, 3)
     with runs.running("--option", f"maxOffsetsPerTrigger={BATCH}", "--mergeFiles", "6") as process:
         until(lambda: process.poll() is not None or runs.number() >= wanted, timeout_seconds=LIMIT_SECONDS)

@@ -1,4 +1,4 @@
-"""What an archive does not take: options that do not fit, topics made anew, records that went before."""
+"""Archives reject options that do not fit, topics that were recreated, and records that are gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import held, in_frame, in_topics, run
 from compat_tests.spark.scene import Scene, fill, numbered
 from spark_integration.archive.settings import FileOptions
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 
 
 def truncate(scene: Scene, offset: int) -> None:
@@ -32,7 +32,7 @@ def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
     truncate(scene, 30)
     with pytest.raises(StreamingQueryException) as refused:
         run(scene)
-    assert "give --failOnDataLoss false" in sentence_of(refused.value)
+    assert "give --failOnDataLoss false" in explain_failure(refused.value)
     with pytest.raises(PipelineError, match=r"offsets 20 to 29 .* are gone and were not archived"):
         run(scene, "new")
     assert run(scene, failOnDataLoss="false").records == 10
@@ -49,7 +49,7 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(scene: Scene) -> None:
     scene.create(1)
     fill(scene.broker, scene.topic, numbered(30, start=100))
     for options in ({}, {"checkpoint": "new"}, {"failOnDataLoss": "false"}):
-        with pytest.raises(PipelineError, match="made anew"):
+        with pytest.raises(PipelineError, match="recreated"):
             run(scene, **options)
     assert in_frame(held(scene)) == before
 
@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -
     (scene.folder / "file").write_text("1")
     refused: list[tuple[str, dict[str, Any]]] = [
         ("there is no topic no-such", {"subscribe": "no-such", "path": "new", "checkpoint": "new"}),
-        ("no topic fits", {"subscribePattern": "no-such", "path": "new", "checkpoint": "new"}),
+        ("no topic matches", {"subscribePattern": "no-such", "path": "new", "checkpoint": "new"}),
         ("is no regular expression", {"subscribePattern": "(", "path": "new", "checkpoint": "new"}),
         ("is no trigger", {"trigger": "daily", "path": "new", "checkpoint": "new"}),
         ("is no trigger", {"trigger": "continuous 1 second", "path": "new", "checkpoint": "new"}),
@@ -91,8 +91,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -
         ("cannot be written to", {"path": "file/below", "checkpoint": "new"}),
         ("is parquet, not delta", {"format": "delta"}),
         ("is split by topic,date", {"partition_by": ("date",)}),
-        ("is not of the archive", {"checkpoint": "of-other", "subscribe": f"{scene.topic}-other"}),
-        ("is not of the archive", {"path": "new"}),
+        ("is not that of the archive", {"checkpoint": "of-other", "subscribe": f"{scene.topic}-other"}),
+        ("is not that of the archive", {"path": "new"}),
         (f"has read {scene.topic}, which is not", {"subscribe": f"{scene.topic}-other"}),
         ("no broker answered|cannot be reached", {"kafka.bootstrap.servers": "127.0.0.1:1", "path": "new"}),
     ]

@@ -1,4 +1,4 @@
-"""The audit of topics: it names exactly the records that were dropped, doubled, overtaken and delayed."""
+"""The audit of topics names exactly the records that were dropped, doubled, overtaken and delayed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
     ids=str,
 )
 def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, fields: AuditFields) -> None:
-    """Every producer began with 0: where it is said that they begin with -1, that one is missing."""
+    """Every producer began with 0, so if producers are said to begin with -1, that number is missing."""
     create_topic(broker, name, 2)
     faults = faulty(seed=2)
     send(broker, name, faults.sent)
@@ -56,7 +56,7 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
 
 @pytest.mark.spark
 def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
-    """Of p the one before the first is there and alone; q begins with the first, r with the third, and s has 0 twice."""
+    """p lacks the number before its first, q begins with the first, r with the third, and s has 0 twice."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
     summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", first_sequence=1))
@@ -94,7 +94,7 @@ def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None
 
 @pytest.mark.spark
 def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
-    """Of a thousand known delays the percentiles are those of the nearest rank."""
+    """The percentiles of a thousand known delays are those of the nearest rank."""
     create_topic(broker, name, 1)
     delays = [Random(3).randrange(10_000) for _ in range(1_000)]
     producer = Producer({"bootstrap.servers": broker.bootstrap})
@@ -122,7 +122,7 @@ def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
 
 @pytest.mark.spark
 def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Microseconds for milliseconds, event times that are none, sequences as far apart as can be; counts stay by minute."""
+    """Microseconds for milliseconds, event times that are none, sequences as far apart as possible: nothing fails."""
     create_topic(broker, name, 1, message_timestamp_after_max_ms=str(2**63 - 1))
     far, minute_ms = 2**63 - 1, 60_000
     times = ["NaN", "Infinity", 1e300, -1e300, 9.2e18, -9.2e18, 10**40, "never", None, RECENT_MS - 7]
@@ -204,7 +204,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
 
 @pytest.mark.spark
 def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
-    """A table for people, or JSON; the report and the counts beside it; and 1 for what was asked about."""
+    """A table for people, or JSON; report and counts beside it; and exit code 1 for --fail-on."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in range(10) if number != 4]})
     report, counts = tmp_path / "report.html", tmp_path / "counts"

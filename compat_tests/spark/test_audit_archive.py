@@ -1,4 +1,4 @@
-"""The audit of archives: files that were lost, and each record that differs from its topic's, by offset and by sequence."""
+"""The audit of archives names lost files, and each record that differs from its topic's, by offset and by sequence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JUDGING = AuditSettings(BY_VALUE, limit=ALL)
 
 
 def archived(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
-    """Archive a topic in several batches; return where."""
+    """Archive a topic in several batches; return the archive's path."""
     source = source_of(broker, topic, startingOffsets="earliest", maxOffsetsPerTrigger="100", **options)
     archive(spark, source, str(folder / "archive"), StreamOptions(str(folder / "checkpoint")))
     return str(folder / "archive")
@@ -39,7 +39,7 @@ def files_of(path: str) -> list[Path]:
 
 
 def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """It has the faults of its topic and no others; what came later is told to be pending; each stage has its time."""
+    """An archive has the faults of its topic and no others; later records are pending; each stage has its time."""
     create_topic(broker, name, 2)
     faults = faulty(seed=4)
     send(broker, name, faults.sent)
@@ -62,18 +62,18 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
 def test_an_archive_that_grows(
     broker: Broker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Right after the topic's end was asked for, more comes to both: none of it is the archive's alone."""
+    """Records that reach topic and archive after the topic's end was read are not reported as the archive's alone."""
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in range(10)]})
     path = archived(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
-        found = ranges.resolve(cluster, source)
+        found = ranges.resolve_ranges(cluster, source)
         send(broker, name, {0: [("p", number) for number in range(10, 30)]})
         archived(spark, broker, name, tmp_path)
         return found
 
-    monkeypatch.setattr(pipeline, "resolve", growing)
+    monkeypatch.setattr(pipeline, "resolve_ranges", growing)
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert summary.found == {}
     assert [(row["place"], row["records"]) for row in summary.topics] == [("topic", 10), ("archive", 10)]
@@ -83,7 +83,7 @@ def test_an_archive_that_grows(
 
 
 def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """One came later and one is empty; of an archive that has none of them it is not the right one."""
+    """A new topic and an empty one are fine; an archive without any of the topics is the wrong one."""
     archive_of, later, empty = (f"{name}-{number}" for number in range(3))
     for topic in (archive_of, later, empty):
         create_topic(broker, topic, 1)
@@ -127,7 +127,7 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
 
 
 def inner(names: set[Numbered]) -> set[Numbered]:
-    """Leave out what lies at the end of a producer's sequence: that it is missing cannot be seen by sequence."""
+    """Leave out the ends of a producer's sequence, whose absence cannot be seen by sequence."""
     whole = {(f"p{partition}", number) for partition in (0, 1) for number in range(150)}
     left = whole - names
     lowest = {name: min(number for other, number in left if other == name) for name, _ in left}
@@ -136,7 +136,7 @@ def inner(names: set[Numbered]) -> set[Numbered]:
 
 
 def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Records that differ, and those that the topic does not have, of partitions that it does not have either."""
+    """Records that differ, and records of partitions and offsets that the topic does not have."""
     create_topic(broker, name, 2)
     send(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
     path = archived(spark, broker, name, tmp_path)
@@ -144,7 +144,7 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
     create_topic(broker, name, 1)
     send(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
     summary = audit(spark, source_of(broker, name), path=path)
-    # Their timestamps are of another time as well.
+    # Their timestamps differ as well.
     assert offsets_of(summary, "differing") == {(0, offset) for offset in range(5)}
     assert offsets_of(summary, "extra") == {*((0, offset) for offset in range(5, 10)), (1, 0), (1, 1)}
     assigned = {**source_of(broker, name), "assign": json.dumps({name: [0]})}
@@ -154,7 +154,7 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
 
 
 def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """An archive of the uncommitted has what a reader of the committed does not get; markers are no holes of its own."""
+    """An archive of uncommitted records holds more than a reader of committed ones sees; markers are no holes."""
     create_topic(broker, name, 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
     producer.init_transactions(30)

@@ -1,4 +1,4 @@
-"""The audit of topics of which not all is read: what may lie in the rest of a partition is not called a gap."""
+"""The audit of parts of topics: records that may lie outside of them are not called gaps."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FROM_ZERO = AuditFields("$.producer", "$.sequence", first_sequence=0)
 
 
 def alternating(broker: Broker, topic: str, dropped: int) -> None:
-    """Send 40 records, the even ones to one partition and the odd ones to the other, but for one of them."""
+    """Send 40 records, even ones to one partition and odd ones to the other, except for one of them."""
     create_topic(broker, topic, 2)
     left = [number for number in range(40) if number != dropped]
     send(broker, topic, {part: [("p", number) for number in left if number % 2 == part] for part in (0, 1)})
 
 
 def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
-    """The first ten of the even ones are deleted: of the sequences below the first one that is left nothing is known."""
+    """The first ten even records are deleted: nothing is known of sequences below the first one that is left."""
     alternating(broker, name, dropped=31)
     for future in admin_of(broker).delete_records([TopicPartition(name, 0, 10)]).values():
         future.result(30)
@@ -41,7 +41,7 @@ def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
 
 
 def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
-    """Of one partition the first ten are read: what is missing above the last of them may be in the others."""
+    """Only the first ten of one partition are read: sequences above them may be in the rest of it."""
     alternating(broker, name, dropped=11)
     ends = json.dumps({name: {"0": 10, "1": -1}})
     summary = audit(spark, source_of(broker, name, endingOffsets=ends), settings=AuditSettings(FROM_ZERO))
@@ -50,7 +50,7 @@ def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
 
 
 def test_an_open_transaction(broker: Broker, spark: Any, name: str) -> None:
-    """It hides what another producer has sent behind it to that partition."""
+    """An open transaction hides what another producer has sent after it to that partition."""
     create_topic(broker, name, 2)
     send(broker, name, {0: [("p", 0), ("p", 2)], 1: [("p", 3)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})

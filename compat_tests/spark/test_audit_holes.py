@@ -1,4 +1,4 @@
-"""The audit of offsets that have no record: what lies there in the log, and what is said where that is not known."""
+"""The audit of offsets without a record: what the log holds there, and what is said if that is unknown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 
 
 def test_transactions(broker: Broker, spark: Any, name: str) -> None:
-    """A sequence that was aborted and sent again is there once; one that was not is told, and is no gap."""
+    """A sequence that was aborted and sent again counts once; one that was only aborted is reported, and is no gap."""
     create_topic(broker, name, 1)
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
     producer.init_transactions(30)
@@ -35,7 +35,7 @@ def test_transactions(broker: Broker, spark: Any, name: str) -> None:
         produce(producer, name, 0, [("p", number) for number in numbers], {})
         assert producer.flush(30) == 0
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
-    until(lambda: held(broker, name) == 11)  # Kafka writes the marker a moment after it has answered
+    until(lambda: held(broker, name) == 11)  # Kafka writes the marker a moment after its response
     send(broker, name, {0: [("p", 7)]})
     summary = judged(spark, broker, name)
     # Offsets: 0-2 and the marker 3, 4-5 aborted and the marker 6, 7 and 8, 9 and 10, then 11.
@@ -62,7 +62,7 @@ def test_holes_that_are_not_looked_into(broker: Broker, spark: Any, name: str) -
 
 
 def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> None:
-    """What compaction has taken is no gap, but a sequence for which there was never an offset is one."""
+    """Compacted records are no gap, but a sequence that never had an offset is one."""
     broker = make_broker({"log.cleaner.backoff.ms": "100"})
     config = {"cleanup_policy": "compact", "internal_segment_bytes": "2000", "min_cleanable_dirty_ratio": "0.01"}
     create_topic(broker, name, 1, **config)
@@ -89,7 +89,7 @@ def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> No
 
 
 def is_settled(folder: Path) -> bool:
-    """Whether the cleaner has been over all but the last segment."""
+    """Return whether the cleaner has cleaned all but the last segment."""
     before = size_of(folder)
     pause(1)
     return before < 15_000 and size_of(folder) == before
@@ -100,7 +100,7 @@ def size_of(folder: Path) -> int:
 
 
 def test_batches_that_a_log_has_lost(make_broker: MakeBroker, spark: Any, name: str) -> None:
-    """Taken out of the file of a broker that is down; a marker beside them is still told to be one."""
+    """Batches are cut out of a stopped broker's file; a marker beside them is still reported as one."""
     broker = make_broker()
     create_topic(broker, name, 1)
     for number in range(6):
@@ -123,7 +123,7 @@ def test_batches_that_a_log_has_lost(make_broker: MakeBroker, spark: Any, name: 
 
 
 def without_batches(folder: Path, numbers: set[int]) -> list[int]:
-    """Take the batches of these numbers out of the one segment; return the offsets that they had."""
+    """Cut the batches of these numbers out of the only segment; return their offsets."""
     file = folder / "00000000000000000000.log"
     data, position, kept = file.read_bytes(), 0, b""
     lost: list[int] = []

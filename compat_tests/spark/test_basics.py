@@ -1,4 +1,4 @@
-"""What `make test` tries with Spark: batch both ways, and streaming that goes on from its checkpoint."""
+"""What `make test` tries with Spark: batches both ways, and streaming that continues from its checkpoint."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_batch_write_reaches_every_partition(broker: Broker, spark: Any, name: s
 
 
 def run_to_the_end(spark: Any, broker: Broker, topic: str, folder: Path) -> list[dict[str, Any]]:
-    """Process what is there into Parquet, and return the progress of each micro-batch."""
+    """Process the existing records into Parquet, and return the progress of each micro-batch."""
     stream = source(spark.readStream, broker, topic, maxOffsetsPerTrigger="400", minPartitions="2")
     query = (
         stream.selectExpr("partition", "offset", "cast(value as string) as value")
@@ -99,7 +99,7 @@ def run_to_the_end(spark: Any, broker: Broker, topic: str, folder: Path) -> list
 
 
 def test_stream_goes_on_from_its_checkpoint(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
-    """Twice the same query: nothing is read twice, nothing is missed, a partition added between is seen."""
+    """The same query twice reads nothing twice, misses nothing, and sees a partition that was added between."""
     create_topic(broker, name, 2)
     produce(broker, name, range(1000))
     first = run_to_the_end(spark, broker, name, tmp_path)

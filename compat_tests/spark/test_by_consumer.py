@@ -1,6 +1,6 @@
-"""`useDeprecatedOffsetFetching`: the driver asks a consumer for offsets in place of an admin client.
+"""`useDeprecatedOffsetFetching`: the driver asks a consumer for offsets instead of an admin client.
 
-What is read has to be the same, so these are tests of the other files once more.
+The records must be the same, so tests of other files are repeated here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranges by time: where each partition's first record of that time or later lies, and what if there is none."""
+"""Ranges by time: each partition begins at its first record of that time or later, or has none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_partition(scene: Scene, *times: str) -> str:
 
 
 def test_one_time_for_all_partitions(scene: Scene) -> None:
-    """Without a record of that time or later it is an error to begin there, and to end there is to end at the end."""
+    """If no record is that late, beginning there is an error, and ending there is ending at the end."""
     there = three_partitions(scene)
     frame = scene.batch(startingTimestamp=BETWEEN)
     assert scene.note("refusal", refusal(frame.collect))[-1] in NONE_SO_LATE
@@ -53,7 +53,7 @@ def test_a_time_for_each_partition(scene: Scene) -> None:
 
 
 def test_times_go_before_offsets(scene: Scene) -> None:
-    """A time for all partitions counts before one for each, and both before offsets."""
+    """A time for all partitions overrides times of each, and both override offsets."""
     there = three_partitions(scene)
     options = {"startingOffsetsByTimestampStrategy": "latest", "startingOffsets": "earliest"}
     late = {record for record in there if record[1] >= 10}
@@ -63,7 +63,7 @@ def test_times_go_before_offsets(scene: Scene) -> None:
 
 
 def test_a_stream_begins_at_a_time(scene: Scene) -> None:
-    """What comes later is read from where the partition ended; what is there is read once, from its checkpoint on."""
+    """Later records are read from where the partition ended; existing ones are read once, by the checkpoint."""
     there = three_partitions(scene)
     frame = scene.stream(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
     late = {record for record in there if record[1] >= 10}

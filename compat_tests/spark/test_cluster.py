@@ -1,4 +1,4 @@
-"""The same commands on a cluster: jars and Python code come to its executors, and a worker may die."""
+"""The same commands on a cluster: executors receive jars and Python code, and a worker may die."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def filled(broker: Broker, name: str) -> set[Record]:
 
 
 def driver(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a driver, which has the checkout by its PYTHONPATH; the cluster has not."""
+    """Start a driver, which has the checkout on its PYTHONPATH; the cluster has not."""
     return subprocess.Popen(
         [sys.executable, "-m", *arguments],
         cwd=folder,
@@ -59,7 +59,7 @@ def archive_of(cluster: SparkCluster, broker: Broker, topic: str, folder: Path, 
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> str:
-    """Wait until a driver ends, and return what it said; its exit code must be 0."""
+    """Wait until a driver ends, with exit code 0, and return its output."""
     try:
         said, _ = process.communicate(timeout=JOB_SECONDS)
     except subprocess.TimeoutExpired:
@@ -118,6 +118,6 @@ def test_worker_dies_in_the_middle_of_a_job(
 
 
 def batches(progress: Path) -> int:
-    """Return how many micro-batches with records a query has told of."""
+    """Return the number of micro-batches with records in a query's progress."""
     lines = progress.read_text().splitlines() if progress.exists() else []
     return sum(line.endswith("}") for line in lines)

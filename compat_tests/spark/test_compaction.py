@@ -1,4 +1,4 @@
-"""Compacted topics: offsets without a record in the middle, which are neither lost data nor waited for."""
+"""Compacted topics: offsets without a record are neither reported as lost nor waited for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STRICT = {"failOnDataLoss": "true", "kafkaConsumer.pollTimeoutMs": "30000"}
 
 @pytest.fixture
 def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
-    """A topic on a broker of its own, of whose thousand records a cleaner has taken the most."""
+    """A topic on a broker of its own, whose cleaner has removed most of its thousand records."""
     scene = scene.on(make_broker(EAGER))
     scene.create(1, **CONFIG)
     producer = Producer({"bootstrap.servers": scene.broker.bootstrap, "batch.num.messages": 7})
@@ -40,14 +40,14 @@ def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
 
 
 def is_settled(scene: Scene) -> bool:
-    """Whether the cleaner has been over all that it may, which is all but the last segment."""
+    """Return whether the cleaner has cleaned all that it may, which is all but the last segment."""
     before = stored(scene.broker, scene.topic)
     pause(1)
     return len(before) < WRITTEN / 5 and stored(scene.broker, scene.topic) == before
 
 
 def test_a_batch_over_holes(compacted: Scene) -> None:
-    """Also in so many tasks that some have nothing but a hole, and in ranges that begin and end in one."""
+    """Even with so many tasks that some have only holes, and with ranges that begin and end in a hole."""
     there = stored(compacted.broker, compacted.topic)
     offsets = {offset for _, offset, _ in there}
     hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})
@@ -70,7 +70,7 @@ def test_a_stream_over_holes(compacted: Scene) -> None:
 
 
 def test_compacted_while_a_stream_runs(scene: Scene, make_broker: MakeBroker) -> None:
-    """What is written comes whole or, where the cleaner was faster, as what is left; each key's last record comes."""
+    """Records arrive completely or, if the cleaner was faster, without the removed ones; each key's last one arrives."""
     scene = scene.on(make_broker(EAGER))
     scene.create(1, **CONFIG)
     query = scene.run(scene.stream(maxOffsetsPerTrigger="150", **STRICT))

@@ -1,4 +1,4 @@
-"""Continuous processing: tasks that read without end, and epochs in place of micro-batches."""
+"""Continuous processing: tasks that read without end, and epochs instead of micro-batches."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def start(scene: Scene, target: str) -> Any:
 
 
 def copied(scene: Scene, target: str) -> Counter[str | None]:
-    """Count the values by a plain consumer: the query's tasks leave no core to Spark."""
+    """Count the values with a plain consumer, since the query's tasks leave Spark no core."""
     return Counter(value for _, _, value in stored(scene.broker, target))
 
 
 def copy_until(scene: Scene, query: Any, target: str, wanted: set[Record]) -> None:
-    """Wait until all are copied, and an epoch is committed that ends behind them."""
+    """Wait until all are copied, and an epoch that ends after them is committed."""
     ends = Counter(str(partition) for partition, _, _ in wanted)
     until(lambda: query.exception() is not None or committed(scene).get(scene.topic) == ends, timeout_seconds=120)
     assert query.exception() is None, query.exception()
@@ -41,7 +41,7 @@ def copy_until(scene: Scene, query: Any, target: str, wanted: set[Record]) -> No
 
 
 def committed(scene: Scene) -> dict[str, dict[str, int]]:
-    """Return the offsets that the last committed epoch has reached, which the next run begins at."""
+    """Return the offsets of the last committed epoch, at which the next run begins."""
     folder = scene.folder / "continuous"
     last = max((int(path.name) for path in (folder / "commits").glob("[0-9]*")), default=None)
     if last is None:
@@ -51,7 +51,7 @@ def committed(scene: Scene) -> dict[str, dict[str, int]]:
 
 
 def test_a_topic_is_copied_continuously(scene: Scene) -> None:
-    """It goes on from the last epoch that was committed."""
+    """The query continues from the last committed epoch."""
     target = scene.topic + "-target"
     scene.create(2)
     scene.create(1, target)
@@ -66,7 +66,7 @@ def test_a_topic_is_copied_continuously(scene: Scene) -> None:
 
 
 def test_a_partition_that_comes(scene: Scene) -> None:
-    """The query plans anew by itself, from the last epoch; it needs as many cores as there are partitions."""
+    """The query plans again by itself, from the last epoch; it needs as many cores as there are partitions."""
     target = scene.topic + "-target"
     scene.create(1)
     scene.create(1, target)

@@ -1,4 +1,4 @@
-"""Records that are gone before Spark has read them: it stops, or goes on with what is left, as `failOnDataLoss` says."""
+"""Records that are gone before Spark has read them: it stops or continues, as `failOnDataLoss` says."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
-# Spark looks three times for what is not there, and waits for records for as long as this. Its consumers would make a
-# topic that was deleted anew.
+# Spark looks three times for missing records, and waits this long for them. Its consumers would create a deleted topic
+# again.
 IMPATIENT = {
     "kafka.allow.auto.create.topics": "false",
     "kafkaConsumer.pollTimeoutMs": "10000",
@@ -36,14 +36,14 @@ def truncate(scene: Scene, offset: int) -> None:
 
 
 def delete(scene: Scene) -> None:
-    """Delete the topic, and wait until nobody is told of it any more."""
+    """Delete the topic, and wait until no broker lists it."""
     admin = admin_of(scene.broker)
     admin.delete_topics([scene.topic])[scene.topic].result(30)
     until(lambda: scene.topic not in admin.list_topics(timeout=30).topics)
 
 
 def recreate(scene: Scene, count: int, partitions: int = 2) -> None:
-    """Delete the topic, and create it anew with *count* records in each partition."""
+    """Delete the topic, and create it again with *count* records in each partition."""
     delete(scene)
     scene.create(partitions)
     scene.fill({part: [f"new {text}" for text in texts] for part, texts in numbered(count, partitions).items()})
@@ -62,10 +62,10 @@ GONE_BACK = data_loss("PARTITION_OFFSET_CHANGED")
 
 @dataclass(frozen=True)
 class Loss:
-    """What becomes of a topic of 20 records a partition, of which a stream has read ten.
+    """A loss in a topic of 20 records a partition, of which a stream has read ten.
 
-    ``found`` are the offsets and the kind of record that it finds then in each partition if it goes on; ``refused``
-    is what it ends with if it may not, None where Spark notices nothing.
+    ``found`` are the offsets and the kind of record that the stream then reads in each partition if it continues.
+    ``refused`` is its failure if it may not, None if Spark notices nothing.
     """
 
     harm: Callable[[Scene], None]
@@ -149,7 +149,7 @@ def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
         assert scene.note("rows", records(frame)) == {record for record in there if record[1] >= 4}
 
 
-# What was harmed, and (kind of record, offsets) that are found then; None where both ways end alike.
+# The loss, and (kind of record, offsets) that are read then; None if both ways end alike.
 HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
     "truncated": (lambda scene: truncate(scene, 4), ("", range(4, 10))),
     "deleted": (delete, None),
@@ -160,7 +160,7 @@ HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
 @pytest.mark.parametrize("fail", [True, False])
 @pytest.mark.parametrize("harm", list(HARMS))
 def test_a_batch_that_was_planned_before(scene: Scene, harm: str, fail: bool) -> None:
-    """Offsets that it names are read as they are; `earliest` and `latest` are looked up by each task."""
+    """Offsets that the batch names are read as they are; each task looks up `earliest` and `latest`."""
     scene.create(2)
     scene.fill(numbered(10, 2))
     ranges = {

@@ -1,4 +1,4 @@
-"""Groups: whose name Spark's consumers bear, when they join it, and that nothing is committed."""
+"""Consumer groups: their names, when Spark's consumers join them, and that nothing is committed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = {"kafka.group.id": ("{}", "{}"), "groupIdPrefix": ("{}", "{}-*"), "": ("
 
 
 def members(scene: Scene) -> dict[str, tuple[str, int]]:
-    """Return the state and the number of members of each group there is, made-up parts of names left out."""
+    """Return state and number of members of each group, without the made-up parts of names."""
     admin = admin_of(scene.broker)
     groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
     told = [future.result() for future in admin.describe_consumer_groups(groups).values()] if groups else []
@@ -40,7 +40,7 @@ def chosen(scene: Scene, way: str) -> dict[str, str]:
 @pytest.mark.parametrize("way", ["subscribe", "subscribePattern", "assign"])
 @pytest.mark.parametrize("option", ["kafka.group.id", "groupIdPrefix", ""])
 def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool) -> None:
-    """Only the driver's consumer of `useDeprecatedOffsetFetching`, where the group shares out the partitions."""
+    """Only the driver's consumer of `useDeprecatedOffsetFetching` joins one, if the group assigns partitions."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
     scene.create(2)
     given, expected = (name.format(scene.topic) for name in NAMES[option])
@@ -57,13 +57,13 @@ def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool
 
 
 def stop_and_leave(scene: Scene, query: Query) -> None:
-    """End the query; its consumer takes leave of the group, and nothing was committed."""
+    """End the query; its consumer leaves the group, and nothing was committed."""
     query.stop()
     until(lambda: not members(scene))
 
 
 def test_the_group_of_a_batch(scene: Scene) -> None:
-    """It is joined for as long as the offsets are looked up; its executors' consumers share out nothing."""
+    """The driver joins it while it looks up offsets; the executors' consumers assign their partitions themselves."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching="true")
     scene.create(2)
     there = scene.fill(numbered(5, 2))

@@ -1,4 +1,4 @@
-"""Streams that run while topics and partitions come, and several of them in one session."""
+"""Streams that run while topics and partitions are added, and several streams in one session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_partitions(scene: Scene, total: int) -> None:
 
 @BOTH_WAYS
 def test_partitions_that_come_while_a_stream_runs(scene: Scene, deprecated: str) -> None:
-    """They are read from their beginning, also by a stream that began at the end."""
+    """They are read from their beginning, even by a stream that began at the end."""
     scene = looking_for_topics(scene, deprecated)
     scene.create(1)
     scene.fill(numbered(5))
@@ -75,7 +75,7 @@ def test_topics_and_partitions_between_two_runs(scene: Scene, deprecated: str) -
 
 
 def test_several_queries_of_one_session(scene: Scene) -> None:
-    """Each has its own place in the topic, though they share executors and the consumers kept there."""
+    """Each has its own place in the topic, though they share executors and their cached consumers."""
     scene.create(2)
     there = scene.fill(numbered(200, 2))
     limits = ("30", "70", "1000")

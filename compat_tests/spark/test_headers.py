@@ -1,4 +1,4 @@
-"""Keys, values and headers of records as they are: absent, empty, and several headers of one name."""
+"""Keys, values and headers of records are unchanged: missing, empty, and several headers of one name."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_stream_with_headers(scene: Scene) -> None:
 
 
 def test_headers_through_the_sink(scene: Scene) -> None:
-    """A record without headers gets none, and one with a header without a value keeps it."""
+    """A record without headers gets none, and a record keeps a header without a value."""
     target = scene.topic + "-copy"
     scene.create()
     scene.create(1, target)

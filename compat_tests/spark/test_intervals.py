@@ -1,4 +1,4 @@
-"""Records by thousands of intervals, as topics of thousands of partitions need them."""
+"""Frames joined with thousands of intervals, as topics with thousands of partitions need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as sql
 
 from spark_integration.topics.intervals import covering_condition, records_outside, records_within, spans_of
-from spark_integration.topics.offsets import Span, TopicPartition
+from spark_integration.topics.offsets import RecordSpan, TopicPartition
 
 pytestmark = pytest.mark.spark
 
@@ -45,7 +45,7 @@ def test_what_each_interval_has(frame: Any) -> None:
     assert covering_condition(INTERVALS).count("OR") == 0
     found = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
     assert {one for (one,) in found} == {
-        Span("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
+        RecordSpan("t", number, *span) for number in range(PARTITIONS) for span in ((0, 1, 2), (4, 4, 1))
     }
 
 

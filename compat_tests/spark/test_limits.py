@@ -1,4 +1,4 @@
-"""How much a micro-batch takes: at most, at least, all that is there at once, or all that was there at the start."""
+"""The size of a micro-batch: at most, at least, all records that exist, or all that existed at the start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def sizes(query: Query) -> list[int]:
 
 @pytest.mark.parametrize("trigger", ["availableNow", "processingTime"])
 def test_at_most_so_many_offsets(scene: Scene, trigger: str) -> None:
-    """They are shared out among the partitions in proportion to what waits there."""
+    """The offsets are divided among the partitions in proportion to the waiting ones."""
     scene.create(2)
     there = scene.fill({0: numbered(30)[0], 1: [f"1/{number}" for number in range(10)]})
     query = scene.run(
         scene.stream(maxOffsetsPerTrigger="8"), **{trigger: True if trigger == "availableNow" else "0 seconds"}
     )
-    # Spark reports a micro-batch a moment after its records were taken.
+    # Spark reports a micro-batch a moment after its records arrived.
     query.wait_until(lambda: query.records() == there and len(query.ranges()) == len(query.batches))
     query.stop()
     assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()})
@@ -41,7 +41,7 @@ def test_once_takes_all_at_once(scene: Scene) -> None:
 
 
 def test_available_now_ends_where_the_log_ended_at_its_start(scene: Scene) -> None:
-    """Records that come while it runs are for the next run, and a partition that comes is, too."""
+    """Records that arrive while the query runs are for the next run, and so is a partition that is added."""
     scene.create(1)
     there = scene.fill(numbered(20))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="8"), on_batch=partial(fill_once, scene), availableNow=True)
@@ -58,7 +58,7 @@ def fill_once(scene: Scene, number: int) -> None:
 
 
 def test_at_least_so_many_offsets_or_so_long(scene: Scene) -> None:
-    """Fewer are held back until more come."""
+    """Fewer offsets are held back until more arrive."""
     told_at_once = scene.with_conf(spark__sql__streaming__noDataProgressEventInterval="10")
     scene.create(1)
     first = scene.fill(numbered(5))
@@ -76,7 +76,7 @@ def test_at_least_so_many_offsets_or_so_long(scene: Scene) -> None:
 
 
 def seen_to_be_there(query: Query, offset: int) -> bool:
-    """Whether Spark knows that the partition ends there, in a trigger that took nothing."""
+    """Return whether Spark knows the partition's end, from a trigger that read nothing."""
     told = [entry["sources"][0] for entry in query.progress() if entry["numInputRows"] == 0]
     return any(f":{offset}}}" in str(source["latestOffset"]).replace(" ", "") for source in told)
 

@@ -1,4 +1,4 @@
-"""What is told of a real query while it runs: lines of JSON, Prometheus' text, a consumer group's offsets."""
+"""Reports of a real query while it runs: lines of JSON, Prometheus' text, a consumer group's offsets."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from confluent_kafka.admin import (
 from compat_tests.brokers import KafkaBroker
 from compat_tests.confluent import admin_of, consumer_of, create_topic
 from compat_tests.java_tools import run_java
+from compat_tests.ports import free_port
 from compat_tests.spark.scene import Scene, fill, numbered
 from compat_tests.waiting import until
-from kafkacompat.history.ports import free_port
 from spark_integration.errors import PipelineError
 from spark_integration.queries.listener import BatchProgress, KafkaListener
 from spark_integration.queries.observers import Committer, JsonLines
 from spark_integration.queries.query import run_query
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.topics.cluster import Cluster
-from spark_integration.topics.offsets import Offsets, TopicPartition, offsets_of_json
+from spark_integration.topics.offsets import Offsets, TopicPartition, parse_offsets
 
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 LIMIT = 8
 
 
 class Job:
-    """A query over two partitions of 15 records each, that takes eight in a batch and keeps none."""
+    """A query over two partitions of 15 records each, which reads eight in a batch and keeps none."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -93,10 +93,10 @@ def test_lines_and_metrics_of_each_batch(job: Job) -> None:
         assert after["start_offsets"] == before["end_offsets"]
     for line in lines:
         assert in_all(line["end_offsets"]) - in_all(line["start_offsets"]) == line["input_rows"] <= LIMIT
-        # It is behind until the last batch.
+        # It lags until the last batch.
         assert line["lag"] == 30 - in_all(line["end_offsets"])
         assert (line["query"], line["latest_offsets"]) == ("job", {job.topic: {"0": 15, "1": 15}})
-    assert offsets_of_json(json.dumps(lines[-1]["end_offsets"])) == job.ends
+    assert parse_offsets(json.dumps(lines[-1]["end_offsets"])) == job.ends
     metrics = job.metrics.read_text().splitlines()
     assert 'kafkacompat_spark_input_rows_total{query="job"} 30.0' in metrics
     for partition in (0, 1):
@@ -114,8 +114,8 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
         seen.append((job.committed(), job.finished_batches()))
 
     job.run(look, group=job.group)
-    # The observer comes behind the committer.
-    ends = [offsets_of_json(json.dumps(line["end_offsets"])) for line in job.told()]
+    # The observer is called after the committer.
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
     for number, (committed, _) in enumerate(seen):
         assert committed == ends[number]
     assert len(seen) == 4
@@ -129,10 +129,10 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 
 @pytest.mark.spark
 def test_a_run_that_ended_before_its_commit_is_made_good(job: Job) -> None:
-    """What the checkpoint says is finished is committed at the start, what was only planned is not."""
+    """The start commits what the checkpoint says is finished, and nothing that was only planned."""
     job.run()
-    ends = [offsets_of_json(json.dumps(line["end_offsets"])) for line in job.told()]
-    # As a kill leaves it within the last batch.
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
+    # A kill within the last batch leaves this.
     for path in (job.checkpoint / "commits").glob("*3*"):
         path.unlink()
     committed: list[Offsets] = []
@@ -175,9 +175,7 @@ def test_members_that_come_later_end_the_telling_and_not_the_query(job: Job) -> 
             consumer.subscribe([job.topic])
             until(lambda: consumer.poll(0.2) is not None and consumer.assignment())
 
-    with pytest.raises(
-        PipelineError, match=r"the query went well, but telling of it failed: .* has members of its own"
-    ):
+    with pytest.raises(PipelineError, match=r"the query succeeded, but reporting it failed: .* has members of its own"):
         job.run(join, group=job.group)
     consumer.close()
     assert [line["batch_id"] for line in job.told()] == [0, 1, 2, 3]
@@ -227,7 +225,7 @@ def test_a_group_that_one_may_not_touch(job: Job, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_query_of_the_users_own(job: Job) -> None:
-    """A job that uses nothing else of this package adds the listener by itself."""
+    """A job that uses nothing else of this package can add the listener itself."""
     cluster = job.cluster
     listener = KafkaListener([JsonLines(job.lines), Committer(cluster, job.group)])
     job.spark.streams.addListener(listener)

@@ -33,8 +33,8 @@ from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.mirror.pipeline import MirrorSummary
 from spark_integration.topics.cluster import Cluster
-from spark_integration.topics.names import TopicNames
-from spark_integration.topics.origin import with_origin
+from spark_integration.topics.names import TargetNames
+from spark_integration.topics.origin import add_origin
 from spark_integration.topics.sink import write_batch
 from spark_integration.topics.source import read_batch
 
@@ -49,7 +49,7 @@ def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path:
     create_topic(broker, name, 2, retention_ms="77777777")
     records = various(random.Random(SEED), 200)
     produce(broker, name, records, 2)
-    summary = mirrored(spark, broker, broker, tmp_path / name, TopicNames("copy."), subscribe=name)
+    summary = mirrored(spark, broker, broker, tmp_path / name, TargetNames("copy."), subscribe=name)
     assert summary == MirrorSummary(1, 200, 1, 0, f"map-{name}")
     assert_copied(broker, name, broker, f"copy.{name}")
     resource = ConfigResource(ConfigResource.Type.TOPIC, f"copy.{name}")
@@ -113,7 +113,7 @@ class TestContents:
         assert back() == 0
         assert held(broker, name) == held(other, name) == 46
         here, far = of_contents(contents(broker, name)), of_contents(contents(other, name))
-        # The forty are the first in both; each cluster's own are where they were produced.
+        # The forty are the first in both; each cluster's own records are where they were produced.
         assert {partition: sorted(each) for partition, each in here.items()} == {
             partition: sorted(each) for partition, each in far.items()
         }
@@ -127,8 +127,8 @@ class TestContents:
         create_topic(other, f"{name}-other", 1)
         produce(one, name, numbered(10), 1)
         for times in range(2):
-            there = mirrored(spark, one, other, tmp_path / "c", TopicNames("one."), subscribePattern=".*")
-            back = mirrored(spark, other, one, tmp_path / "d" / "c", TopicNames("other."), subscribePattern=".*")
+            there = mirrored(spark, one, other, tmp_path / "c", TargetNames("one."), subscribePattern=".*")
+            back = mirrored(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
             assert back.left_out == f"one.{name}, one.{name}-empty"
         assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
@@ -159,11 +159,11 @@ class TestGoingOn:
         produce(broker, name, numbered(20), 2)
         with Cluster(spark, options(broker)) as cluster:
             cluster_id = cluster.cluster_id()
-        # As a producer leaves it that gave up offset 4 of partition 1.
+        # A producer that gave up on offset 4 of partition 1 leaves this.
         rows = read_batch(spark, options(broker, subscribe=name)).where(
             "partition = 1 and offset in (1, 2, 3, 5, 6) or partition = 0 and offset in (1, 2)"
         )
-        write_batch(with_origin(rows, cluster_id).sortWithinPartitions("offset"), options(target))
+        write_batch(add_origin(rows, cluster_id).sortWithinPartitions("offset"), options(target))
         assert mirrored(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
         assert origins(contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
 
@@ -203,7 +203,7 @@ class TestGoingOn:
 
 
 def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
-    """Wait until the mirror has so many records, or has ended."""
+    """Wait until the mirror has this many records, or has ended."""
     until(lambda: held(target, topic) >= count or running.has_ended, timeout_seconds=RUN_SECONDS)
 
 
@@ -240,18 +240,25 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("wrong", "names", "told"),
         [
-            ({"subscribe": "{topic}"}, TopicNames(), "would be mirrored into itself"),
-            ({"subscribe": "missing"}, TopicNames(), "there is no topic missing"),
-            ({"subscribe": "{topic}", "minPartitions": "9"}, TopicNames("x."), "minPartitions would mix up"),
-            ({"subscribe": "{topic}"}, TopicNames("a b"), "which is no topic's name"),
-            ({"subscribe": "{topic}"}, TopicNames("", {"other": "b"}), "no topic other, which --map names"),
+            ({"subscribe": "{topic}"}, TargetNames(), "would be mirrored into itself"),
+            ({"subscribe": "missing"}, TargetNames(), "there is no topic missing"),
+            ({"subscribe": "{topic}", "minPartitions": "9"}, TargetNames("x."), "minPartitions would mix up"),
+            ({"subscribe": "{topic}"}, TargetNames("a b"), "which is no topic's name"),
+            ({"subscribe": "{topic}"}, TargetNames("", {"other": "b"}), "no topic other, which --map names"),
         ],
     )
     def test_nothing_is_made(
-        self, broker: Broker, spark: Any, name: str, tmp_path: Path, wrong: dict[str, str], names: TopicNames, told: str
+        self,
+        broker: Broker,
+        spark: Any,
+        name: str,
+        tmp_path: Path,
+        wrong: dict[str, str],
+        names: TargetNames,
+        told: str,
     ) -> None:
         create_topic(broker, name, 1)
-        until(lambda: name in topics(broker))  # Kafka answers a moment before its brokers know the topic
+        until(lambda: name in topics(broker))  # Kafka responds a moment before its brokers know the topic
         before = topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):

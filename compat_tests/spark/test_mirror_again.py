@@ -1,4 +1,4 @@
-"""`mirror` begun anew: with another checkpoint, behind a kill, without its offset map, over topics that were made anew."""
+"""`mirror` started over: with another checkpoint, after a kill, without its offset map, over recreated topics."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from compat_tests.spark.copies import (
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import batches
-from spark_integration.mirror.offset_map import entry_of
+from spark_integration.mirror.offset_map import parse_entry
 from spark_integration.topics.cluster import Cluster
-from spark_integration.topics.origin import with_origin
+from spark_integration.topics.origin import add_origin
 from spark_integration.topics.sink import write_batch
 from spark_integration.topics.source import read_batch
-from spark_integration.topics.written import written
+from spark_integration.topics.written import find_written_records
 
 pytestmark = pytest.mark.spark
 
 
 def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
-    """Write offsets of partition 0 as a mirror does that is killed before it has noted them."""
+    """Write offsets of partition 0 like a mirror that is killed before it extends its map."""
     with Cluster(spark, options(source)) as cluster:
         cluster_id = cluster.cluster_id()
     rows = read_batch(spark, options(source, subscribe=topic))
@@ -48,15 +48,15 @@ def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range
         chosen = (
             rows.where(sql.col("offset").between(offsets[0], offsets[-1])).coalesce(1).sortWithinPartitions("offset")
         )
-        write_batch(with_origin(chosen, cluster_id), options(target))
+        write_batch(add_origin(chosen, cluster_id), options(target))
 
 
 def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
-    """Of each pair that was ever written: what lies before the source's offset lies before the target's, and nothing else."""
+    """Assert for every pair ever written: exactly the records before the source's offset lie before the target's."""
     found = contents(target, topic)
     for record in contents(target, offset_map)[0]:
         key, value = (text.decode() for text in record.content[:2] if text is not None)
-        link, _, pair = entry_of(offset_map, key, value)
+        link, _, pair = parse_entry(offset_map, key, value)
         before = {int(one.origin["offset"]) for one in found[link.partition] if one.offset < pair.target}
         behind = {int(one.origin["offset"]) for one in found[link.partition] if one.offset >= pair.target}
         assert max(before, default=-1) < pair.source, pair
@@ -66,7 +66,7 @@ def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
 def test_a_new_checkpoint_behind_a_kill(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
-    """Its batches end elsewhere: some end within what the killed run had written without noting it."""
+    """Its batches have other ends; some end within records that the killed run wrote without extending the map."""
     target = make_broker()
     create_topic(broker, name, 1)
     produce(broker, name, numbered(20), 1)
@@ -86,7 +86,7 @@ def test_without_its_map_nothing_is_written_twice(
     produce(broker, name, numbered(60), 2)
     mirrored(spark, broker, target, tmp_path / "a" / "map", subscribe=name)
     produce(broker, name, numbered(30), 2)
-    # Each has a map of its own: the first goes on from its checkpoint, the second begins anew.
+    # Each has a map of its own: the first continues from its checkpoint, the second starts over.
     (tmp_path / "a" / "map").rename(tmp_path / "a" / "other")
     assert mirrored(spark, broker, target, tmp_path / "a" / "other", subscribe=name).records_written == 30
     assert mirrored(spark, broker, target, tmp_path / "b" / "third", subscribe=name).records_written == 0
@@ -105,7 +105,7 @@ FROM_THE_GAP_ON = [*range(15), *range(16, 60), *range(15, 60)]
         ("10", GAP, FROM_THE_GAP_ON),
         ("7", GAP, FROM_THE_GAP_ON),
         ("60", GAP, FROM_THE_GAP_ON),
-        # Who wrote again was stopped there.
+        # The run that wrote again was stopped here.
         ("16", (range(30), range(5, 12)), [*range(30), *range(5, 60)]),
     ],
 )
@@ -119,7 +119,7 @@ def test_behind_a_record_that_is_missing_all_are_written_again(
     there: Sequence[range],
     wanted: list[int],
 ) -> None:
-    """However many batches they come in: else who keeps the last value of a key would end with an old one."""
+    """In however many batches they arrive: else a reader of last values would end with an old one."""
     target = make_broker()
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
@@ -133,17 +133,17 @@ def test_behind_a_record_that_is_missing_all_are_written_again(
 def test_begun_anew_it_reads_once_what_the_target_has(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each batch for itself would take as many times as long as there are batches."""
+    """Reading it again for each batch would take as many times as long as there are batches."""
     target, looks = make_broker(), []
 
     def counted(*arguments: Any) -> Any:
         looks.append(arguments)
-        return written(*arguments)
+        return find_written_records(*arguments)
 
     create_topic(broker, name, 2)
     produce(broker, name, numbered(60), 2)
     mirrored(spark, broker, target, tmp_path / "before", subscribe=name)
-    monkeypatch.setattr(batches, "written", counted)
+    monkeypatch.setattr(batches, "find_written_records", counted)
     anew = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger="10")
     assert (anew.batches, anew.records_written, len(looks)) == (6, 0, 1)
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
@@ -159,14 +159,14 @@ def make_anew(broker: Broker, topic: str) -> None:
 def test_a_topic_made_anew_needs_a_new_checkpoint(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
-    """Spark would read it from the offset on that the checkpoint has; without the map its like is known by its time."""
+    """Spark would read it from the checkpoint's offset on; without the map, old records are known by their times."""
     target = make_broker()
     create_topic(broker, name, 1)
     produce(broker, name, numbered(30), 1)
     mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
     make_anew(broker, name)
     produce(broker, name, numbered(40)[::-1], 1)
-    with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and made anew"):
+    with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and recreated"):
         mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
     assert held(target, name) == 30
     assert mirrored(spark, broker, target, tmp_path / "new", subscribe=name).records_written == 40

@@ -1,4 +1,4 @@
-"""What `make spark-compare` says of two brokers' notes, and when it is content."""
+"""The verdict of `make spark-compare` on two brokers' observations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_nothing_noted_is_no_success() -> None:
 
 
 def test_notes_come_back_from_a_file(tmp_path: Path) -> None:
-    """Sets have an order there, numbers of micro-batches are texts, and a topic has the same name on each broker."""
+    """Sets become ordered, numbers of micro-batches become texts, and a topic has the same name on each broker."""
     write(tmp_path / "notes", "test_a", plain({"rows": {(0, 1, None), (0, 0, "a")}, "batches": {3: set()}}), "a-7")
     write(tmp_path / "notes", "test_b", {"end": {"b-8": {"0": 5}}}, "b-8")
     assert read(tmp_path / "notes") == {

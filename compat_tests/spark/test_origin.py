@@ -1,4 +1,4 @@
-"""Origins in headers, as `spark_integration.topics.origin` writes and reads them."""
+"""Headers of origin, as `spark_integration.topics.origin` writes and reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.origin import COLUMNS, HEADERS_TYPE, came_through, origin_columns, with_origin
+from spark_integration.topics.origin import COLUMNS, HEADERS_TYPE, add_origin, add_origin_columns, has_passed_cluster
 
 TIME = datetime(2026, 11, 22, 3, 45, 0, 123_000, tzinfo=timezone.utc)
 SCHEMA = f"topic string, partition int, offset bigint, timestamp timestamp, headers {HEADERS_TYPE}"
@@ -19,11 +19,11 @@ def test_the_last_origin_is_told_and_earlier_ones_stay(spark: Any) -> None:
     broken = [("kafkacompat-origin-topic", b"t"), ("kafkacompat-origin-offset", b"many")]
     rows = [(*place, None), (*place, [("own", None)]), (*place, broken)]
     frame = spark.createDataFrame(rows, SCHEMA)
-    once = with_origin(frame, "C1")
-    told = _told(once, came_through("C1"), came_through("C2"))
+    once = add_origin(frame, "C1")
+    told = _told(once, has_passed_cluster("C1"), has_passed_cluster("C2"))
     assert told == [(*place[:3], TIME.timestamp(), "C1", True, False)] * 3
-    twice = with_origin(once.withColumns({"topic": sql.lit("next"), "partition": sql.lit(7)}))
-    assert _told(twice, came_through("C1")) == [("next", 7, place[2], TIME.timestamp(), None, True)] * 3
+    twice = add_origin(once.withColumns({"topic": sql.lit("next"), "partition": sql.lit(7)}))
+    assert _told(twice, has_passed_cluster("C1")) == [("next", 7, place[2], TIME.timestamp(), None, True)] * 3
     own = [[header.key for header in row.headers[:-9]] for row in twice.collect()]
     assert own == [[], ["own"], [key for key, _ in broken]]
     assert _told(frame) == [(None,) * 5, (None,) * 5, ("t", None, None, None, None)]
@@ -31,4 +31,4 @@ def test_the_last_origin_is_told_and_earlier_ones_stay(spark: Any) -> None:
 
 def _told(frame: DataFrame, *more: Column) -> list[tuple[Any, ...]]:
     columns = [sql.col(name).cast("double") if kind == "timestamp" else name for name, kind in COLUMNS.items()]
-    return [tuple(row) for row in origin_columns(frame).select(*columns, *more).collect()]
+    return [tuple(row) for row in add_origin_columns(frame).select(*columns, *more).collect()]

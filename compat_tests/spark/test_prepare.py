@@ -1,4 +1,4 @@
-"""`kafkacompat spark prepare` as users run it: what it keeps is what the next session starts with."""
+"""`kafkacompat spark prepare` as users run it: the next session starts with the classes that it keeps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 from compat_tests.brokers import ROOT
 from spark_integration.runtime.fetching import jar_folders
-from spark_integration.runtime.packages import installed
+from spark_integration.runtime.packages import find_installation
 
 pytestmark = pytest.mark.spark
 
 SECONDS = 300
-# Of more than ten thousand that Spark loads.
+# Spark loads more than ten thousand classes.
 MANY = 5_000
 
 
@@ -32,12 +32,12 @@ def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def kept(log: Path) -> int:
-    """Return how many classes a JVM took from the file, as its log of loaded classes tells."""
+    """Return the number of classes that a JVM took from the file, from its log of loaded classes."""
     return sum("shared objects file (top)" in line for line in log.read_text().splitlines())
 
 
 def test_the_next_session_starts_with_the_classes_of_the_last(tmp_path: Path) -> None:
-    [folder] = jar_folders(installed(), ["kafka"])
+    [folder] = jar_folders(find_installation(), ["kafka"])
     shutil.copytree(folder, tmp_path / "kafkacompat" / "spark" / folder.name)
     script = (
         "import sys; from spark_integration.session import start_session; start_session('x', configs={'spark.driver."

@@ -1,4 +1,4 @@
-"""Which records a batch reads: by offsets of each partition, by topics and partitions, and in how many tasks."""
+"""The records that a batch reads: by offsets of each partition, by topics and partitions, and by number of tasks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_offsets_behind_the_end(scene: Scene) -> None:
 
 
 def test_assign(scene: Scene) -> None:
-    """Of two topics the partitions named and no others."""
+    """Exactly the named partitions of two topics."""
     other = scene.topic + "-other"
     scene.create(3)
     scene.create(2, other)
@@ -87,7 +87,7 @@ def test_empty_topics_and_partitions(scene: Scene) -> None:
     assert scene.note("one partition", records(scene.batch())) == there == {(1, 0, "only")}
 
 
-# What 90 and 30 records become: (partition, first offset, records) of each task.
+# The tasks of 90 and 30 records: (partition, first offset, records) of each.
 CUT_IN_EIGHT = {(0, first, 15) for first in range(0, 90, 15)} | {(1, 0, 15), (1, 15, 15)}
 CUT_AT_TWENTY = {(0, first, 18) for first in range(0, 90, 18)} | {(1, 0, 15), (1, 15, 15)}
 UNCUT = {(0, 0, 90), (1, 0, 30)}
@@ -99,7 +99,7 @@ def fill_unevenly(scene: Scene) -> set[Record]:
 
 
 def tasks_of(found: set[Any]) -> set[tuple[int, int, int]]:
-    """Return (partition, first offset, records) of each task, of which the records tell the number and their place."""
+    """Return (partition, first offset, records) of each task, from the task numbers in its records."""
     tasks: dict[tuple[int, int], list[int]] = {}
     for task, partition, offset, _ in found:
         tasks.setdefault((task, partition), []).append(offset)
@@ -110,7 +110,7 @@ def tasks_of(found: set[Any]) -> set[tuple[int, int, int]]:
     ("option", "value", "tasks"), [("minPartitions", "8", CUT_IN_EIGHT), ("maxRecordsPerPartition", "20", UNCUT)]
 )
 def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
-    """Spark cuts the partitions' ranges in proportion to their lengths; of a batch the second option changes nothing."""
+    """Spark cuts the partitions' ranges in proportion to their lengths; in a batch the second option changes nothing."""
     there = fill_unevenly(scene)
     found = records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
     assert {record[1:] for record in found} == there

@@ -1,4 +1,4 @@
-"""`redrive`: dead letters come back to where they came from, as they were or repaired, each once."""
+"""`redrive`: dead letters return to where they came from, unchanged or repaired, each once."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Redrive:
         return redrive(self.run.scene.session, options, self.run.bad, self.ledger, *arguments, **more)
 
     def back(self, topic: str = "") -> list[tuple[int, Any, bytes]]:
-        """Return what was written behind the first records: partition, key, value."""
+        """Return the records that were written after the first ones: partition, key, value."""
         rows = self.run.records(topic or self.run.scene.topic)
         return [(row.partition, row.key, row.value) for row in rows][0 if topic else len(VALUES) :]
 
 
 def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
-    """Into the partition and in the order of the origin; which dead letter it was is told, and how often."""
+    """Into the partition and in the order of the origin; headers tell which dead letter it was, and how often."""
     redriven = Redrive(scene)
     repair = "replace(cast(value as string), '\"two\"', '2')"
     assert redriven("detail like '%.id is%'", repair) == RedriveSummary(2, 2, 0, 0)
@@ -56,7 +56,7 @@ def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
 
     redriven.run.run(redriven.schemas, path=redriven.run.path)
     assert redriven.run.table() == {(1, 0): {"id": 1}, (1, 5): {"id": 2}}
-    # The one that was not repaired has died again: it is a dead letter of its own, and has been redriven once.
+    # The letter that was not repaired has died again: it is a new dead letter, which was redriven once.
     again = redriven("redriven = 1 and reason = 'does-not-fit' and offset = 6")
     assert again == RedriveSummary(1, 4, 0, 0)
     headers = [header.key for header in redriven.run.records(scene.topic)[7].headers]
@@ -64,7 +64,7 @@ def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
 
 
 def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither by another --where, nor when a run has ended behind its records and before its ledger."""
+    """Neither by another --where, nor after a run that ended after its records and before its ledger."""
     redriven = Redrive(scene)
     with monkeypatch.context() as patched:
         patched.setattr(RedriveLedger, "finish", fail)
@@ -82,20 +82,20 @@ def fail(*_: Any) -> None:
 
 
 def test_dead_letters_of_another_topic_need_another_ledger(scene: Scene) -> None:
-    """A topic that was made anew has others at the same offsets."""
+    """A recreated topic has other letters at the same offsets."""
     redriven = Redrive(scene)
     redriven("offset <= 2")
     admin, bad = admin_of(scene.broker), redriven.run.bad
     admin.delete_topics([bad])[bad].result(30)
     until(lambda: bad not in admin.list_topics(timeout=30).topics)
     scene.create(1, bad)
-    with pytest.raises(PipelineError, match=f"is of another topic {bad} than that on .*: give another --ledger$"):
+    with pytest.raises(PipelineError, match=f"is of another topic {bad} than the one on .*: give another --ledger$"):
         redriven()
     assert len(redriven.back()) == 2
 
 
 def test_into_another_topic(scene: Scene) -> None:
-    """What is no dead letter stays where it is."""
+    """A record that is no dead letter stays where it is."""
     redriven = Redrive(scene)
     produce(scene.broker, redriven.run.bad, 0, [b"by hand"])
     assert redriven(to=redriven.run.good) == RedriveSummary(4, 0, 0, 1)

@@ -1,4 +1,4 @@
-"""Other releases of Spark than that of this environment: written, read and archived in every format, and all of it is there."""
+"""Other releases of Spark than this environment's write, read and archive every record in every format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOB_SECONDS = 600
 
 
 def expected() -> set[tuple[Any, ...]]:
-    """Return (partition, key, value, headers) of what the round trip writes."""
+    """Return (partition, key, value, headers) of the records that the round trip writes."""
     return {(n % PARTITIONS, str(n % 7), str(n), ("parity", str(n % 2))) for n in range(RECORDS)}
 
 

@@ -35,10 +35,10 @@ from spark_integration.archive.pipeline import archive
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.replay import pace
-from spark_integration.replay.pace import paced
+from spark_integration.replay.pace import paced_slices
 from spark_integration.replay.pipeline import ReplaySummary, replay
-from spark_integration.replay.settings import Selection
-from spark_integration.topics.names import TopicNames
+from spark_integration.replay.settings import ReplaySelection
+from spark_integration.topics.names import TargetNames
 from spark_integration.topics.offsets import TopicPartition
 
 SEED = 20261122
@@ -65,7 +65,7 @@ def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tm
     create_topic(broker, name, 2)
     produce(broker, name, various(random.Random(SEED), 200), 2)
     path = archived(spark, broker, name, tmp_path)
-    summary = replay(spark, path, to(broker), names=TopicNames("again."))
+    summary = replay(spark, path, to(broker), names=TargetNames("again."))
     assert summary == ReplaySummary(1, 2, 200, 200, 200, 1)
     assert_copied(broker, name, broker, f"again.{name}", cluster=False)
 
@@ -87,7 +87,7 @@ def two_topics(broker: Broker, spark: Any, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def damaged(two_topics: str, tmp_path: Path) -> Path:
-    """The same archive, to be damaged."""
+    """The same archive, for tests that damage it."""
     return Path(shutil.copytree(two_topics, tmp_path / "damaged"))
 
 
@@ -96,8 +96,8 @@ class TestSelection:
     def test_ranges_of_offsets(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         first = {TopicPartition(A, 0): 10, TopicPartition(A, 1): -2}
         last = {TopicPartition(A, 0): 13, TopicPartition(A, 1): -1}
-        selection = Selection((A,), first, last)
-        replay(spark, two_topics, to(broker), selection=selection, names=TopicNames(f"{name}."))
+        selection = ReplaySelection((A,), first, last)
+        replay(spark, two_topics, to(broker), selection=selection, names=TargetNames(f"{name}."))
         original = of_contents(contents(broker, A))
         assert of_contents(contents(broker, f"{name}.{A}")) == {**original, 0: original[0][10:13]}
 
@@ -105,8 +105,8 @@ class TestSelection:
         original = contents(broker, A)
         times = sorted(one.timestamp for each in original.values() for one in each)
         first, last = times[60], times[200]
-        selection = Selection(starting_timestamp_ms=first, ending_timestamp_ms=last)
-        replay(spark, two_topics, to(broker), selection=selection, names=TopicNames("", {A: name}))
+        selection = ReplaySelection(starting_timestamp_ms=first, ending_timestamp_ms=last)
+        replay(spark, two_topics, to(broker), selection=selection, names=TargetNames("", {A: name}))
         wanted = {
             part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
         }
@@ -115,7 +115,7 @@ class TestSelection:
 
     def test_by_key(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
-        replay(spark, two_topics, to(broker), names=TopicNames(f"{name}."), partitioner="key")
+        replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), partitioner="key")
         original, copied = contents(broker, A), contents(broker, f"{name}.{A}")
         assert Counter(one.content for each in copied.values() for one in each) == Counter(
             one.content for each in original.values() for one in each
@@ -125,30 +125,30 @@ class TestSelection:
         assert set(places.values()) == {0, 1}
 
     def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        summary = replay(spark, two_topics, to(broker), names=TopicNames(f"{name}."), dry_run=True)
+        summary = replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), dry_run=True)
         assert summary == ReplaySummary(2, 4, 350, 350, 0, 0)
         assert held(broker, f"{name}.{A}") == 0
 
     @pytest.mark.parametrize(
         ("selection", "names", "told"),
         [
-            (Selection(("missing",)), TopicNames(), "has no topic missing: name one that it has"),
-            (Selection(None, {TopicPartition("gone", 0): 1}), TopicNames(), "has no topic gone"),
-            (Selection(starting_timestamp_ms=4_000_000_000_000), TopicNames(), "has no record in that range"),
-            (Selection(), TopicNames("", {"other": "b"}), "has no topic other, which --map names"),
-            (Selection(), TopicNames("a b"), "which is no topic's name"),
+            (ReplaySelection(("missing",)), TargetNames(), "has no topic missing: name one that it has"),
+            (ReplaySelection(None, {TopicPartition("gone", 0): 1}), TargetNames(), "has no topic gone"),
+            (ReplaySelection(starting_timestamp_ms=4_000_000_000_000), TargetNames(), "has no record in that range"),
+            (ReplaySelection(), TargetNames("", {"other": "b"}), "has no topic other, which --map names"),
+            (ReplaySelection(), TargetNames("a b"), "which is no topic's name"),
         ],
     )
     def test_what_cannot_be(
-        self, broker: Broker, spark: Any, two_topics: str, selection: Selection, names: TopicNames, told: str
+        self, broker: Broker, spark: Any, two_topics: str, selection: ReplaySelection, names: TargetNames, told: str
     ) -> None:
         with pytest.raises(PipelineError, match=told):
             replay(spark, two_topics, to(broker), selection=selection, names=names)
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
-        with pytest.raises(PipelineError, match="has 2 partitions and the archive's goes up to 2: add partitions"):
-            replay(spark, two_topics, to(broker), names=TopicNames(f"{name}."))
+        with pytest.raises(PipelineError, match="has 2 partitions, and the archive has partition 2: add partitions"):
+            replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."))
 
 
 def origin_time(record: Record) -> int:
@@ -160,17 +160,17 @@ class TestRate:
     def test_no_more_than_so_many_a_second(
         self, broker: Broker, spark: Any, name: str, two_topics: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And all together in the order of their times, also where a slice lies in several blocks."""
+        """And all of them in the order of their times, even if a slice lies in several blocks."""
         begun = []
 
         def noted(*arguments: Any) -> Iterator[tuple[int, int]]:
-            for piece in paced(*arguments):
+            for piece in paced_slices(*arguments):
                 begun.append(time.time() * 1000)
                 yield piece
 
         monkeypatch.setattr(pace, "BLOCK_RECORDS", 70)
-        monkeypatch.setattr(pace, "paced", noted)
-        replay(spark, two_topics, to(broker), selection=Selection((A,)), names=TopicNames(f"{name}."), rate=60)
+        monkeypatch.setattr(pace, "paced_slices", noted)
+        replay(spark, two_topics, to(broker), selection=ReplaySelection((A,)), names=TargetNames(f"{name}."), rate=60)
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
         copied = [one for each in contents(broker, f"{name}.{A}").values() for one in each]
         copied.sort(key=lambda one: one.timestamp)
@@ -191,7 +191,7 @@ class TestRate:
         assert run.end() == 2
         there = held(broker, f"{name}.{A}")
         assert 0 < there < 300
-        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to go on"
+        assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to continue"
 
 
 @pytest.mark.spark
@@ -199,29 +199,29 @@ class TestGoingOn:
     def test_once_more_writes_nothing_and_again_writes_all(
         self, broker: Broker, spark: Any, name: str, two_topics: str
     ) -> None:
-        selection = Selection(None, {}, {TopicPartition(A, 1): 40})
+        selection = ReplaySelection(None, {}, {TopicPartition(A, 1): 40})
         assert (
-            replay(spark, two_topics, to(broker), selection=selection, names=TopicNames(f"{name}.")).records_written
+            replay(spark, two_topics, to(broker), selection=selection, names=TargetNames(f"{name}.")).records_written
             == 290
         )
-        assert replay(spark, two_topics, to(broker), names=TopicNames(f"{name}.")).records_written == 60
+        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}.")).records_written == 60
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
-        assert replay(spark, two_topics, to(broker), names=TopicNames(f"{name}.")).records_written == 0
-        assert replay(spark, two_topics, to(broker), names=TopicNames(f"{name}."), again=True).records_written == 350
+        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}.")).records_written == 0
+        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), again=True).records_written == 350
         assert held(broker, f"{name}.{A}") == 600
 
     def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, damaged: Path) -> None:
         file = min(damaged.rglob("*.parquet"))
         file.write_bytes(file.read_bytes()[:-200])
         with pytest.raises(PipelineError, match=f"{file.name} is damaged"):
-            replay(spark, str(damaged), to(broker), names=TopicNames(f"{name}."))
+            replay(spark, str(damaged), to(broker), names=TargetNames(f"{name}."))
         file.unlink()
         with pytest.raises(PipelineError, match=f"{file.name} is missing"):
-            replay(spark, str(damaged), to(broker), names=TopicNames(f"{name}."))
+            replay(spark, str(damaged), to(broker), names=TargetNames(f"{name}."))
         assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
 
     def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, damaged: Path, tmp_path: Path) -> None:
-        """What is only found out by reading is found out before the first record is written."""
+        """Damage that only reading reveals is found before the first record is written."""
         file = max(damaged.rglob("*.parquet"), key=lambda path: path.stat().st_size)
         whole = bytearray(file.read_bytes())
         whole[300:310] = bytes(10)

@@ -1,4 +1,4 @@
-"""Queries that end in the middle, by an error, by SIGKILL or with the broker, and what the next run makes of it."""
+"""Queries that end in the middle, by an error, by SIGKILL or with the broker, and the next run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 
 class FailsInBatchError(Exception):
-    """What the sink of a test ends with."""
+    """The failure of a test's sink."""
 
 
 def fail_in(wanted: int) -> Callable[[int], None]:
@@ -34,12 +34,12 @@ def fail_in(wanted: int) -> Callable[[int], None]:
 
 
 def numbers_in(folder: Path) -> set[int]:
-    """Return the numbers of the micro-batches that a log of the checkpoint has."""
+    """Return the numbers of the micro-batches in a log of the checkpoint."""
     return {int(path.name) for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
 
 
 def test_a_micro_batch_that_was_planned_is_what_it_was(scene: Scene) -> None:
-    """Its offsets are in the checkpoint: what came since, and another limit, count from the next one on."""
+    """Its offsets are in the checkpoint; new records and another limit count from the next batch on."""
     scene.create(2)
     there = scene.fill(numbered(20, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="10"), on_batch=fail_in(2), availableNow=True)
@@ -57,7 +57,7 @@ def test_a_micro_batch_that_was_planned_is_what_it_was(scene: Scene) -> None:
 
 
 def test_a_sink_that_is_no_part_of_the_checkpoint_gets_a_batch_twice(scene: Scene) -> None:
-    """What was written to a topic before the commit is written again: at least once is what Spark's sink promises."""
+    """Records that were written before the commit are written again: Spark's sink promises at least once."""
     target = scene.topic + "-target"
     scene.create(1)
     scene.create(1, target)
@@ -69,7 +69,7 @@ def test_a_sink_that_is_no_part_of_the_checkpoint_gets_a_batch_twice(scene: Scen
 
 
 def copy_and_fail_once(scene: Scene, target: str) -> None:
-    """Copy by micro-batches of ten; the first run ends between the write of the second and its commit."""
+    """Copy in micro-batches of ten; the first run ends between the second one's write and its commit."""
     again = (scene.folder / "failed").exists()
 
     def write(frame: Any, number: int) -> None:
@@ -104,7 +104,7 @@ def test_a_driver_that_is_killed(scene: Scene) -> None:
 
 
 def kill_behind(scene: Scene, commits: Path, least: int) -> None:
-    """Run a driver of its own, and kill it and its JVM once it has committed so many micro-batches."""
+    """Run a driver of its own, and kill it with its JVM once it has committed this many micro-batches."""
     command = [
         sys.executable,
         "-m",
@@ -125,7 +125,7 @@ def kill_behind(scene: Scene, commits: Path, least: int) -> None:
 
 @pytest.mark.parametrize("way", ["stopped", "killed"])
 def test_the_broker_restarts_under_a_stream(scene: Scene, make_broker: MakeBroker, way: str) -> None:
-    """The query goes on by itself, with nothing lost and nothing twice."""
+    """The query continues by itself, with nothing lost and nothing twice."""
     scene = scene.on(make_broker())
     scene.create(2)
     there = scene.fill(numbered(100, 2))
@@ -158,7 +158,7 @@ def still_idle(query: Query) -> None:
 
 
 def test_the_broker_restarts_under_a_batch(scene: Scene, make_broker: MakeBroker) -> None:
-    """Between planning and reading; the consumers that are kept for the next batch have lost their connections."""
+    """Between planning and reading; the cached consumers have lost their connections."""
     scene = scene.on(make_broker())
     scene.create(2)
     there: set[Record] = set()

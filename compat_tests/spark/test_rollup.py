@@ -35,12 +35,12 @@ def case(spark: Any, broker: Broker, name: str, tmp_path: Path, more_options: di
 
 @pytest.fixture
 def more_options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What a test gives beside the options of all (by `with_options`)."""
+    """Options of one test beside those of all (by `with_options`)."""
     return dict(getattr(request, "param", {}))
 
 
 def test_windows_that_are_over(case: Case) -> None:
-    """The last ones are open still, and come with a later run."""
+    """The last windows are still open, and are written by a later run."""
     done = case.run([*random_events(random.Random(1), 200, 20), event(20)])
     assert case.results() == case.model.results(closed=True)
     assert (done.rows, done.late_rows, done.dead_rows) == (201, 0, 0)
@@ -50,7 +50,7 @@ def test_windows_that_are_over(case: Case) -> None:
 @pytest.mark.spark
 def test_late_events_below_and_above_the_watermark(case: Case) -> None:
     case.run([*random_events(random.Random(2), 50, 20), event(20)])
-    # The watermark is 10:15: a window that ends there is over, the next is not.
+    # The watermark is 10:15: a window that ends there is over, the next one is not.
     second = case.run([event(14.99), event(14.5, "fr"), event(14.5, "fr"), event(15), event(16), event(30)])
     assert second.late_rows == case.model.late == 3
     assert case.results() == case.model.results(closed=True)
@@ -62,7 +62,7 @@ def test_late_events_below_and_above_the_watermark(case: Case) -> None:
 
 @pytest.mark.spark
 def test_late_events_of_batches_without_a_pause_between_them(case: Case) -> None:
-    """A row is late by the watermark of the batch before its own: all that were read are counted or late."""
+    """A row is late by the watermark of the batch before its own; every row is either counted or late."""
     case.run([*random_events(random.Random(3), 300, 60), event(60)], maxOffsetsPerTrigger="20")
     done = case.run([event(90)])
     counted = sum(result["count"] for result in case.results().values())
@@ -100,7 +100,7 @@ def test_the_record_timestamp_and_no_dimensions(case: Case) -> None:
 @pytest.mark.spark
 @with_options(time_field=None, dimensions="", measures="count", retention="1 day", dead_topic="{topic}-dead")
 def test_a_record_timestamp_that_is_no_year(case: Case) -> None:
-    """It is a dead letter, as such a time in a value is: else it would move the watermark there for ever."""
+    """It is a dead letter, like such a time in a value; else it would move the watermark there for ever."""
     case.topic = f"{case.topic}-of-any-time"
     create_topic(case.broker, case.topic, message_timestamp_after_max_ms=str(2**63 - 1))
     for timestamp in (START_MS, LAST_MS + 1, START_MS + 30 * MINUTE_MS):
@@ -126,7 +126,7 @@ TIMELESS = [
 
 @pytest.mark.spark
 def test_dead_letters(case: Case) -> None:
-    """They are counted, and go into their topic as they were, with the reason and the place that they came from."""
+    """They are counted, and written to their topic unchanged, with the reason and their origin."""
     case.settings = replace(case.settings, dead_topic=f"{case.topic}-dead")
     case.run([event(0)])
     case.produce([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
@@ -157,7 +157,7 @@ def test_milliseconds_are_a_time(case: Case) -> None:
 @pytest.mark.spark
 @with_options(retention="30 minutes")
 def test_retention(case: Case) -> None:
-    """Old windows get tombstones once; those that were too old at first are never written. Days leave the table."""
+    """Old windows get tombstones once; those that were too old from the start are never written. Days leave the table."""
     case.run([*random_events(random.Random(5), 60, 20), event(20)])
     first = case.results()
     assert first == case.model.results(closed=True)

@@ -1,4 +1,4 @@
-"""The pipeline `rollup` started again: after a run that ended anywhere, with other options, and with what it wrote gone."""
+"""The pipeline `rollup` restarted: after a run that ended anywhere, with other options, or after losses."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def case(spark: Any, broker: Broker, name: str, tmp_path: Path, more_options: di
 
 @pytest.fixture
 def more_options(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """What a test gives beside the options of all (by `with_options`)."""
+    """Options of one test beside those of all (by `with_options`)."""
     return dict(getattr(request, "param", {}))
 
 
 BROKEN = ["no JSON", '{"time": "never"}']
 STEPS = [
-    ("table", "ParquetTable.put"),
-    ("batches", "send"),
-    ("ledger", "Ledger.write"),
-    ("table", "ParquetTable.drop"),
-    ("batches", "dead_letters"),
+    ("tables", "ParquetTable.put"),
+    ("batches", "write_to_topic"),
+    ("ledger", "RollupLedger.write"),
+    ("tables", "ParquetTable.drop"),
+    ("batches", "dead_letter_records"),
 ]
 
 
@@ -48,7 +48,7 @@ STEPS = [
 def test_a_run_that_ends_anywhere_is_done_again(
     case: Case, monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str
 ) -> None:
-    """Whatever step is the last one: topic and table have the same in the end, and nothing is counted twice."""
+    """Whatever step is the last one: topic and table are equal in the end, and nothing is counted twice."""
     first = [*random_events(random.Random(7), 60, 20), event(20)]
     case.run(first)
     events = [event(14), *random_events(random.Random(8), 20, 50), event(70)]
@@ -73,7 +73,7 @@ def test_a_run_that_ends_anywhere_is_done_again(
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str) -> list[int]:
-    """Let a step of the batches fail, once, before or after it is done."""
+    """Let a step of the batches fail once, before or after it is done."""
     target = importlib.import_module(f"spark_integration.rollup.{module}")
     owner, _, name = step.rpartition(".")
     holder = getattr(target, owner) if owner else target
@@ -104,7 +104,7 @@ def test_another_state_store(case: Case) -> None:
 
 
 def test_refusals(case: Case) -> None:
-    """Each in one sentence, before anything is written."""
+    """Each rejection is one sentence, before anything is written."""
     case.run([event(0)])
     fitting = case.settings
     case.settings = replace(fitting, window="2 minutes")
@@ -128,10 +128,10 @@ def test_refusals(case: Case) -> None:
 
 
 def test_a_start_that_fails_claims_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka may refuse a topic, or Spark a column: the corrected command is another one."""
+    """Kafka may reject a topic, or Spark a column; then the corrected command is another one."""
     right = case.settings
     case.settings = replace(right, dimensions="kind")
-    for step in ("make_topics", "rolled_up"):
+    for step in ("create_topics", "roll_up_events"):
         monkeypatch.setattr(pipeline, step, refusing)
         assert case.refusal() == "not this one"
         monkeypatch.undo()
@@ -147,12 +147,12 @@ def refusing(*_: Any) -> None:
 
 
 def test_what_was_rolled_up_is_gone(case: Case) -> None:
-    # As a kill within the first start leaves it, which does no harm.
+    # A kill during the first start leaves this, and it does no harm.
     (case.folder / "table").mkdir()
     (case.folder / "table" / "__rollup.json.partial").touch()
     case.run([event(0), event(20)])
     shutil.move(case.folder / "table", case.folder / "moved")
-    assert "is gone, and with it what was rolled up before" in case.refusal()
+    assert "is gone, and with it all earlier results" in case.refusal()
     shutil.move(case.folder / "moved", case.folder / "table")
     admin_of(case.broker).delete_topics([case.settings.topic])[case.settings.topic].result(30)
     assert f"the topic {case.settings.topic} is gone" in case.refusal()

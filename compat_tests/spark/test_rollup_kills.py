@@ -1,4 +1,4 @@
-"""`kafkacompat spark rollup` killed anywhere, several times, and in the end as if it had run through."""
+"""`kafkacompat spark rollup` killed anywhere, several times, has the results of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from compat_tests.spark.rollups import MEASURES, MINUTE_MS, Model, event, in_tab
 pytestmark = pytest.mark.spark
 
 A_BATCH = 30
-# Of results: those of a batch or two.
+# The number of results of a batch or two.
 A_FEW = 10
 RETENTION_MS = 20 * MINUTE_MS
 
 
 @dataclass
 class Job:
-    """The command over a topic of events, and how far it has come."""
+    """The command over a topic of events, and its progress."""
 
     broker: Broker
     topic: str
@@ -71,7 +71,7 @@ class Job:
 
 
 def values_of(dice: random.Random, count: int) -> list[str]:
-    """Return events of an hour, some of them late, and some values that are none."""
+    """Return events of an hour, some of them late, and some values that are no events."""
     events = random_events(dice, count, 60)
     for number, one in enumerate(events):
         late = 15 if number % 9 == 8 else 0
@@ -80,7 +80,7 @@ def values_of(dice: random.Random, count: int) -> list[str]:
 
 
 def model_of(values: list[str]) -> Model:
-    """Return what the batches come to: an event is late by the watermark of the batch before its own."""
+    """Return the results of the batches: an event is late by the watermark of the batch before its own."""
     model, late_until_ms = Model(), 0
     for begin in range(0, len(values), A_BATCH):
         watermark_ms = model.watermark_ms
@@ -92,14 +92,14 @@ def model_of(values: list[str]) -> Model:
 
 @pytest.mark.parametrize(("mode", "format"), [("append", "parquet"), ("update", "delta")])
 def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str, format: str) -> None:
-    """A kill falls when an account was written, or when results begin to be in the topic; both at any batch."""
+    """A kill comes when an account was written, or when results begin to appear in the topic; both at any batch."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     dice = random.Random(seed)
     random.seed(seed)
     job = Job(broker, name, tmp_path)
     create_topic(broker, name, 1)
-    # Two batches for each kill, so that each can fall in the middle.
+    # Two batches for each kill, so that each can come in the middle.
     values = values_of(dice, A_BATCH * (2 * kills() + 4))
     produce(broker, name, values)
     model, batches = model_of(values), len(values) // A_BATCH
@@ -110,11 +110,11 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     gone = all_results.keys() - results.keys()
     for number in range(kills()):
         if number % 2:
-            # A batch that was killed tells its results again, so nobody knows how many there will be.
+            # A killed batch writes its results again, so their number is unknown.
             kill_in_the_middle(tmp_path / f"run{number}", words, job.told, job.told() + A_FEW, math.inf)
             assert job.accounts() < batches
         else:
-            # The first kills leave something for the later ones.
+            # The first kills leave work for the later ones.
             most = batches * (number + 1) // (kills() + 2)
             kill_in_the_middle(tmp_path / f"run{number}", words, job.accounts, most, batches)
     last = Run(tmp_path / "last", *words, "--json")
@@ -122,7 +122,7 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     told, buried = in_topic(broker, job.results)
     assert told == results
     assert buried == gone
-    # Of Parquet whole days go, and this is one.
+    # Parquet drops whole days, and this is one.
     assert in_table(tmp_path / "table") == (all_results if format == "parquet" else results)
     broken = {offset: value for offset, value in enumerate(values) if not value.startswith("{")}
     assert dead_letters(broker, job.dead) == broken
@@ -132,6 +132,6 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
 
 
 def dead_letters(broker: Broker, topic: str) -> dict[int, str]:
-    """Return the dead letters by the offsets that they came from; a batch that was killed may have written them before."""
+    """Return the dead letters by the offsets of their origin; a killed batch may have written them twice."""
     found = records_of(broker, topic)
     return {int(dict(one.headers())["kafkacompat-origin-offset"]): one.value().decode() for one in found}

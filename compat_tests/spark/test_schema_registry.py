@@ -1,4 +1,4 @@
-"""The client of schema registries: what it asks, keeps and refuses; no Spark in it."""
+"""The client of schema registries: its requests, what it keeps and what it rejects; without Spark."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 import pytest
 
 from compat_tests.spark.schema_registry import FakeRegistry
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.validate import registry
 from spark_integration.validate.registry import (
-    Registry,
     RegistryError,
     RegistryOptions,
     Schema,
+    SchemaRegistry,
     UnknownSchemaError,
-    registry_options,
+    make_registry_options,
 )
 
 POINT, LINE = '{"type": "point"}', '{"type": "line"}'
 
 
 def test_references_come_before_what_needs_them() -> None:
-    """Of other subjects, through several steps, each once."""
+    """References of other subjects, through several steps, each once."""
     with FakeRegistry() as registry:
         registry.register("point", POINT)
         to_point = {"name": "Point", "subject": "point", "version": 1}
         registry.register("a/line", LINE, references=[to_point])
         to_line = {"name": "Line", "subject": "a/line", "version": 1}
         shape = registry.register("shape", "{}", "PROTOBUF", [to_line, to_point])
-        found = Registry(RegistryOptions(registry.url)).by_id(shape)
+        found = SchemaRegistry(RegistryOptions(registry.url)).by_id(shape)
     assert found == Schema("PROTOBUF", "{}", (("Point", POINT), ("Line", LINE)))
 
 
@@ -41,7 +41,7 @@ def test_an_id_is_asked_for_once_and_the_newest_version_each_time() -> None:
     with FakeRegistry() as registry:
         first = registry.register("subject", POINT)
         for _ in range(2):
-            client = Registry(RegistryOptions(registry.url))
+            client = SchemaRegistry(RegistryOptions(registry.url))
             assert client.by_id(first).text == POINT
             assert client.latest("subject") == (first, Schema("AVRO", POINT))
         second = registry.register("subject", LINE)
@@ -53,7 +53,7 @@ def test_an_id_is_asked_for_once_and_the_newest_version_each_time() -> None:
 
 def test_what_is_not_there() -> None:
     with FakeRegistry() as registry:
-        client = Registry(RegistryOptions(registry.url))
+        client = SchemaRegistry(RegistryOptions(registry.url))
         with pytest.raises(UnknownSchemaError, match="has no /schemas/ids/5"):
             client.by_id(5)
         with pytest.raises(UnknownSchemaError, match="has no /subjects/none/versions/latest"):
@@ -72,9 +72,9 @@ def test_credentials(properties: dict[str, str], told: str) -> None:
     with FakeRegistry("me:secret") as registry:
         number = registry.register("subject", json.dumps({}))
         with pytest.raises(RegistryError, match=told):
-            Registry(registry_options(registry.url, properties)).by_id(number)
-        allowed = registry_options(f"{registry.url}/", {"basic.auth.user.info": "me:secret"})
-        assert Registry(allowed).by_id(number).text == "{}"
+            SchemaRegistry(make_registry_options(registry.url, properties)).by_id(number)
+        allowed = make_registry_options(f"{registry.url}/", {"basic.auth.user.info": "me:secret"})
+        assert SchemaRegistry(allowed).by_id(number).text == "{}"
 
 
 def test_a_registry_that_fails_is_no_unknown_schema() -> None:
@@ -82,10 +82,10 @@ def test_a_registry_that_fails_is_no_unknown_schema() -> None:
         number = registry.register("subject", "{}")
         registry.fail_for_ids = True
         with pytest.raises(RegistryError, match="does not answer"):
-            Registry(RegistryOptions(registry.url), tries=2).by_id(number)
+            SchemaRegistry(RegistryOptions(registry.url), tries=2).by_id(number)
         assert registry.asked.count(f"/schemas/ids/{number}") == 2
         registry.fail_for_ids = False
-        assert Registry(RegistryOptions(registry.url)).by_id(number).text == "{}"
+        assert SchemaRegistry(RegistryOptions(registry.url)).by_id(number).text == "{}"
 
 
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
@@ -104,16 +104,19 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
 def test_what_stands_before_a_registry_is_no_unknown_schema(
     monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
 ) -> None:
-    """A proxy's page, an answer that ends early: asked again, and in the end the registry does not answer."""
+    """A proxy's page or an incomplete response is no unknown schema.
+
+    The client asks again, and finally reports that the registry does not answer.
+    """
     monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
     with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
-        Registry(RegistryOptions(url), tries=2).by_id(1)
+        SchemaRegistry(RegistryOptions(url), tries=2).by_id(1)
     assert len(asked) == 2
 
 
 @contextmanager
 def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Answer whatever is asked with these bytes; gives the address, and what was asked."""
+    """Answer every request with these bytes; yields the address, and the list of requests."""
     asked: list[bytes] = []
 
     class Handler(StreamRequestHandler):
@@ -142,16 +145,16 @@ def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 )
 def test_options_that_are_refused(url: str, properties: dict[str, str], told: str) -> None:
     with pytest.raises(PipelineError, match=told):
-        registry_options(url, properties)
+        make_registry_options(url, properties)
 
 
 def test_certificates_that_are_not_there() -> None:
     with pytest.raises(RegistryError, match="certificates for the schema registry cannot be read"):
-        Registry(RegistryOptions("https://registry", (("ssl.ca.location", "/nowhere.pem"),)))
+        SchemaRegistry(RegistryOptions("https://registry", (("ssl.ca.location", "/nowhere.pem"),)))
 
 
 def test_what_executors_say_is_told_in_a_sentence() -> None:
     text = (
         "Job aborted ...\n  File x\nspark_integration.validate.registry.RegistryError: it does not answer\n\n\tat java"
     )
-    assert sentence_of(RuntimeError(text)) == "it does not answer"
+    assert explain_failure(RuntimeError(text)) == "it does not answer"

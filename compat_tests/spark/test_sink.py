@@ -1,4 +1,4 @@
-"""Spark's sink: into which topic and partition each row goes, compressed and large records, and what is refused."""
+"""Spark's sink: the topic and partition of each row, compressed and large records, and rejected ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def numbers(scene: Scene, count: int, *columns: str) -> Any:
 
 
 def test_the_topic_of_each_row(scene: Scene) -> None:
-    """The option goes before the column."""
+    """The option overrides the column."""
     topics = [f"{scene.topic}-{number}" for number in range(3)]
     for topic in topics:
         scene.create(1, topic)
@@ -41,7 +41,7 @@ def test_the_topic_of_each_row(scene: Scene) -> None:
 
 
 def test_the_partition_of_each_row(scene: Scene) -> None:
-    """Where a row names one it goes there, in the order of the rows; where none, its key says which."""
+    """A row that names a partition goes there, in the order of the rows; for others the key decides."""
     scene.create(4)
     write(scene, numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
     found = scene.note("named", records(scene.batch()))
@@ -86,7 +86,7 @@ def test_compression(scene: Scene, codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
 def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
-    """The broker packs anew what comes otherwise."""
+    """The broker compresses again what arrives with another codec."""
     scene.create(compression_type=codec)
     write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
     assert records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
@@ -113,7 +113,7 @@ SIZE_BYTES = 5_000_000
 
 
 def test_large_records(scene: Scene) -> None:
-    """Larger than what a fetch may take: each comes by itself."""
+    """Larger than a fetch may be: each arrives by itself."""
     scene.create(max_message_bytes="20000000")
     large = f"if(id % 2 = 0, repeat(string(id), {SIZE_BYTES}), string(id)) as value"
     frame = scene.session.range(0, 6, 1, 1).selectExpr(large)
@@ -125,7 +125,7 @@ def test_large_records(scene: Scene) -> None:
 
 
 def test_records_too_large(scene: Scene) -> None:
-    """For the producer, and for the topic."""
+    """Too large for the producer, and too large for the topic."""
     scene.create(max_message_bytes="100000")
     frame = scene.session.range(1).selectExpr("repeat('x', 2000000) as value")
     limits = {"kafka.max.request.size": "20000000"}
@@ -137,7 +137,7 @@ def test_records_too_large(scene: Scene) -> None:
 
 
 def test_from_topic_to_topics(scene: Scene) -> None:
-    """A stream writes with topic, partition, key and headers, and goes on from its checkpoint with nothing twice."""
+    """A stream writes with topic, partition, key and headers, and continues from its checkpoint with nothing twice."""
     targets = [f"{scene.topic}-even", f"{scene.topic}-odd"]
     scene.create(2)
     for topic in targets:
@@ -166,7 +166,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
 
 
 def copy(scene: Scene) -> None:
-    """Write what there is, each record where its offset says."""
+    """Write the existing records, each at the place of its offset."""
     made = scene.stream().selectExpr(
         "value",
         "concat('key ', offset) as key",

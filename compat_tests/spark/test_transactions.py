@@ -1,4 +1,4 @@
-"""Transactions: what of them is read, and the offsets that no record has, at which Spark must not wait for one."""
+"""Transactions: which of their records are read, and offsets without a record, for which Spark must not wait."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from compat_tests.spark.scene import Record, Scene, records
 
 pytestmark = pytest.mark.spark
 
-# A task that waited for a record at an offset that has none would end with an error after this time.
+# A task that waits for a record at an offset without one ends with an error after this time.
 COMMITTED = {"kafka.isolation.level": "read_committed", "kafkaConsumer.pollTimeoutMs": "30000"}
 UNCOMMITTED = {"kafka.isolation.level": "read_uncommitted"}
 
 
 class Transactions:
-    """A transactional producer, and what it wrote, by what became of it."""
+    """A transactional producer, and the records that it wrote, by their outcome."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -71,7 +71,7 @@ def both_levels(scene: Scene, label: str = "", **options: str) -> tuple[set[Reco
 
 
 def test_the_committed_alone_or_all(scene: Scene, transactions: Transactions) -> None:
-    """Markers take up offsets: nobody sees a record there."""
+    """Markers take up offsets at which nobody sees a record."""
     kept = transactions.committed(5) | transactions.committed(1, (1,))
     dropped = transactions.aborted(5)
     kept |= transactions.committed(5)
@@ -82,7 +82,7 @@ def test_the_committed_alone_or_all(scene: Scene, transactions: Transactions) ->
 
 @pytest.mark.parametrize("last", ["committed", "aborted"])
 def test_a_range_that_ends_with_markers(scene: Scene, transactions: Transactions, last: str) -> None:
-    """The end of a partition is behind the marker, so the last offset of the range is no record's."""
+    """The end of a partition is after the marker, so the last offset of the range has no record."""
     kept = transactions.committed(5)
     dropped: set[Record] = set()
     for _ in range(3):
@@ -122,7 +122,7 @@ def test_an_open_transaction_ends_what_is_stable(scene: Scene, transactions: Tra
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 def test_a_stream_over_transactions(scene: Scene, transactions: Transactions, level: str) -> None:
-    """Each micro-batch ends behind what is stable; one of which all was aborted is empty, and gone past."""
+    """Each micro-batch ends at stable offsets; an aborted one is empty, and is passed."""
     query = scene.run(scene.stream(**{**COMMITTED, "kafka.isolation.level": level}))
     wanted = transactions.committed(5)
     query.wait_for(wanted)
@@ -143,7 +143,7 @@ def test_a_stream_over_transactions(scene: Scene, transactions: Transactions, le
 
 
 def test_a_stream_goes_past_what_was_aborted(scene: Scene, transactions: Transactions) -> None:
-    """Resumed behind nothing but markers, it neither waits nor reads anything twice."""
+    """Resumed before nothing but markers, the stream neither waits nor reads anything twice."""
     kept = transactions.committed(5)
     assert scene.run_to_the_end(scene.stream(**COMMITTED)).records() == kept
     transactions.aborted(5)
@@ -155,7 +155,7 @@ def test_a_stream_goes_past_what_was_aborted(scene: Scene, transactions: Transac
 
 
 def test_a_limit_counts_offsets_not_records(scene: Scene, transactions: Transactions) -> None:
-    """So a micro-batch may be all markers and aborted records."""
+    """So a micro-batch may consist of markers and aborted records."""
     kept: set[Record] = set()
     for number in range(4):
         kept |= transactions.committed(2, (0,)) if number % 2 == 0 else set()

@@ -1,4 +1,4 @@
-"""`kafkacompat spark translate`: a consumer group moves over to the mirror of its topics."""
+"""`kafkacompat spark translate`: a consumer group moves to the mirror of its topics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_group_goes_on_in_the_mirror(
 ) -> None:
     target, count = make_broker(), 900
     create_topic(broker, name, 3)
-    # In the target everything lies elsewhere than in the source.
+    # All records have other offsets in the target than in the source.
     create_topic(target, name, 3)
     produce(target, name, numbered(40), 3)
     produce(broker, name, numbered(count), 3)
@@ -50,7 +50,7 @@ def test_a_group_goes_on_in_the_mirror(
 def test_nothing_is_left_out_of_what_came_from_the_target(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
-    """Mirrors go in both directions: also what the target's own producers sent may not have been read yet."""
+    """Mirrors run in both directions, so records of the target's own producers may be unread as well."""
     here, there = broker, make_broker()
     create_topic(here, name, 1)
 

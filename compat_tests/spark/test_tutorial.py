@@ -1,4 +1,4 @@
-"""The tutorial of docs/FLIGHTS.md, run as it is written but for the broker's address."""
+"""The tutorial of docs/FLIGHTS.md, run as it is written except for the broker's address."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TIMEOUT_SECONDS = 300
 
 
 class Step(NamedTuple):
-    """A command or a program of the tutorial, and the lines that it says come of it."""
+    """A command or a program of the tutorial, and the output that the tutorial shows."""
 
     words: tuple[str, ...]
     lines: tuple[str, ...]
 
 
 def steps(text: str) -> Iterator[Step]:
-    """Return what the tutorial tells to run, in its order."""
+    """Return the steps of the tutorial, in order."""
     for kind, block in re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         if kind == "python":
             yield Step(("python", "-c", block), (f"{FLIGHTS} records, 0 of them different",))
@@ -51,7 +51,7 @@ def run(step: Step, folder: Path, address: str) -> list[str]:
 
 @pytest.mark.spark
 def test_the_tutorial_does_what_it_says(broker: Broker, tmp_path: Path) -> None:
-    """Each step ends well and prints what is said of it; the last one compares the topics record by record."""
+    """Each step succeeds and prints its output; the last one compares the topics record by record."""
     told = list(steps(TUTORIAL.read_text()))
     assert len(told) == 7
     for step in told:

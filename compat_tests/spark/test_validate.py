@@ -1,4 +1,4 @@
-"""`validate`: every record is in one of the two outputs, as it was."""
+"""`validate`: every record is in one of the two outputs, unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REASONS = ["malformed", "does-not-fit", "does-not-fit", "does-not-fit", "malform
 
 
 def test_every_record_is_in_one_output(scene: Scene) -> None:
-    """JSON by a DDL: typed columns, and dead letters as they were."""
+    """JSON by a DDL: typed columns, and unchanged dead letters."""
     run = Validation(scene)
     values = [json.dumps(one).encode() for one in GOOD] + BAD
     produce(scene.broker, scene.topic, 0, [*values, None])
@@ -47,7 +47,7 @@ def with_registry(registry: FakeRegistry, **more: Any) -> SchemaOptions:
 
 @pytest.mark.spark
 def test_two_versions_mixed(scene: Scene) -> None:
-    """Read by the newest one; a third that comes later is fetched by its id, and read by the one of the start."""
+    """Read by the newest version; a third one that is added later is fetched by its id, and read by the first newest."""
     run = Validation(scene)
     with FakeRegistry() as registry:
         one, two = (registry.register(f"{scene.topic}-value", json.dumps(kind)) for kind in (FIRST, SECOND))
@@ -80,7 +80,7 @@ def test_two_versions_mixed(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_drift_stops_before_anything_is_written(scene: Scene) -> None:
-    """Once the schema is repaired, the same checkpoint goes on with that batch."""
+    """Once the schema is repaired, the same checkpoint continues with that batch."""
     run = Validation(scene)
     produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b'{"id": 2, "extra": true}'])
     with pytest.raises(PipelineError, match=r"differ from the schema: new value\.extra \(1\)"):
@@ -92,7 +92,7 @@ def test_drift_stops_before_anything_is_written(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_an_inferred_schema_is_kept(scene: Scene) -> None:
-    """What comes later is read by the sample of the first run."""
+    """Later records are read by the type that the first run inferred."""
     run = Validation(scene)
     produce(scene.broker, scene.topic, 0, [b'{"a": 1, "b": {"c": "x"}}', b'{"a": 2.5}', b"no json"])
     run.run(SchemaOptions())
@@ -112,7 +112,7 @@ def test_an_inferred_schema_is_kept(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_a_schema_is_inferred_behind_the_header_of_a_registry(scene: Scene) -> None:
-    """Whose serializers put a 0 and an id before JSON, too."""
+    """A registry's serializers put a 0 and an id before JSON, too."""
     run = Validation(scene)
     produce(scene.broker, scene.topic, 0, [b"\0\0\0\0\1" + b'{"a": 1}', b"none", None])
     run.run(SchemaOptions(wire_format="confluent"))
@@ -122,7 +122,7 @@ def test_a_schema_is_inferred_behind_the_header_of_a_registry(scene: Scene) -> N
 
 @pytest.mark.spark
 def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
-    """The batch fails, and is run again where the registry answers."""
+    """The batch fails, and is repeated once the registry answers."""
     run = Validation(scene)
     with FakeRegistry("me:secret") as registry:
         one = registry.register("elsewhere", json.dumps(FIRST))
@@ -132,7 +132,7 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
         known = replace(options, registry=RegistryOptions(registry.url, (("basic.auth.user.info", "me:secret"),)))
         with pytest.raises(PipelineError, match="refuses the credentials"):
             run.run(options)
-        # The driver finds no subject and goes on; the executor is told nothing.
+        # The driver finds no subject and continues; the executor gets no answer.
         registry.fail_for_ids = True
         with pytest.raises(Exception, match="does not answer"):
             run.run(known)
@@ -144,7 +144,7 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_good_records_in_a_topic(scene: Scene) -> None:
-    """As JSON, with key, headers and origin; a tombstone stays one, so a compacted topic forgets what it should."""
+    """As JSON, with key, headers and origin; a tombstone stays one, so that a compacted topic forgets its key."""
     run = Validation(scene)
     produce(scene.broker, scene.topic, 0, [*(json.dumps(one).encode() for one in GOOD), None])
     run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), topic=run.good)
@@ -160,7 +160,7 @@ def test_good_records_in_a_topic(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
-    """What Spark stores of Avro's types."""
+    """What Spark stores for Avro's types."""
     kind = record(
         ("when", {"type": "long", "logicalType": "timestamp-micros"}),
         ("local", {"type": "long", "logicalType": "local-timestamp-micros"}),
@@ -186,13 +186,13 @@ def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_delta(scene: Scene) -> None:
-    """A table takes new columns; what it took by a batch's number it does not take again."""
+    """A table gets new columns; a batch that it has, by its number, is not appended again."""
     run = Validation(scene)
     produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b"no json"])
     first = run.command(run.file("a.ddl", "id bigint"), "--path", run.path, "--format", "delta")
     assert first.wait() == 0, first.stderr
     assert json.loads(first.stdout)["reasons"] == {"malformed": 1}
-    # The first batch is to be run again, as if the commit had been the last thing that was not done.
+    # The first batch is repeated, as if only its commit was missing.
     commits = Path(run.stream.checkpoint_location) / "commits"
     for name in ("0", ".0.crc"):
         (commits / name).unlink()
@@ -221,7 +221,7 @@ def test_delta(scene: Scene) -> None:
         ),
         (
             ["--path", "x", "--value-format", "avro"],
-            "avro says nothing of its types: give --schema, or --schema-registry",
+            "avro values do not tell their types: give --schema, or --schema-registry",
         ),
         (["--path", "x"], "no JSON object is among the first 1000 records: give --schema"),
         (
@@ -233,7 +233,7 @@ def test_delta(scene: Scene) -> None:
     ],
 )
 def test_what_cannot_be_done(scene: Scene, more: list[str], told: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """One sentence, exit code 2, and nothing is there that was not."""
+    """One sentence, exit code 2, and nothing new on disk."""
     run = Validation(scene)
     with FakeRegistry() as registry:
         registry.register("avro", json.dumps(FIRST))

@@ -1,4 +1,4 @@
-"""`validate` run again: killed at a random moment, or failed between its outputs."""
+"""`validate` repeated: killed at a random moment, or failed between its outputs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
 from compat_tests.spark.validation import Validation, avro, key_of, produce, record
 from spark_integration.validate import batches
-from spark_integration.validate.outputs import lacking, write_topic
+from spark_integration.validate.outputs import select_lacking, write_topic
 from spark_integration.validate.registry import RegistryOptions
 from spark_integration.validate.settings import SchemaOptions
 
 pytestmark = pytest.mark.spark
 
 OLD = record(("a", "int"))
-# Nothing that OLD has written can be read by it.
+# It cannot read anything that was written with OLD.
 NEW = record(("a", "int"), ("b", "int"))
 
 
 @pytest.mark.parametrize("fails_at", [1, 2])
 def test_a_batch_that_failed_between_its_outputs(scene: Scene, monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
-    """Run again it reads by the schema that it began with, and each record goes where it went."""
+    """The repeated batch reads with the schema that it began with, and each record goes where it went before."""
     run = Validation(scene)
     calls: list[int] = []
 
@@ -50,7 +50,7 @@ def test_a_batch_that_failed_between_its_outputs(scene: Scene, monkeypatch: pyte
         assert run.table() == run.good_records() == good
         assert run.letters().keys() == {(0, 5), (0, 15)}
 
-        # The next batch is read by the newest.
+        # The next batch is read with the newest schema.
         produce(scene.broker, scene.topic, 1, [avro(new, NEW, {"a": 1, "b": 2}), avro(old, OLD, {"a": 1})])
         run.run(options)
         assert run.good_records() == good | {(1, 0): {"a": 1, "b": 2}}
@@ -63,7 +63,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
     for partition in range(3):
         produce(scene.broker, scene.topic, partition, values)
     arguments = run.arguments("--schema", str(run.file("a.ddl", "id bigint")), "--path", run.path, "--topic", run.good)
-    # Two batches for each kill, so that each can fall in the middle.
+    # Two batches for each kill, so that each can come in the middle.
     arguments += ["--maxOffsetsPerTrigger", str(3 * each // (2 * kills() + 4))]
 
     def done() -> int:
@@ -82,8 +82,8 @@ def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
 
 
 def test_what_a_topic_lacks_is_written_in_order(spark: Any) -> None:
-    """A key's records behind one that is missing are written again, others are not."""
+    """A key's records after a missing one are written again, others are not."""
     rows = [("t", 0, offset, key) for offset, key in enumerate(("a", "b", None, "a", None, "b"))]
     records = spark.createDataFrame(rows, "topic string, partition int, offset bigint, key string")
     there = spark.createDataFrame([("t", 0, offset) for offset in (1, 2, 3, 3)], records.schema[:3])
-    assert [row.offset for row in lacking(records, there).collect()] == [0, 3, 4, 5]
+    assert [row.offset for row in select_lacking(records, there).collect()] == [0, 3, 4, 5]

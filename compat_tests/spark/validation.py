@@ -1,4 +1,4 @@
-"""What the tests of `validate` and `redrive` share: a topic, its outputs, and what each of them holds."""
+"""What the tests of `validate` and `redrive` share: a topic, its outputs, and their contents."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from compat_tests.spark.scene import Scene
 from spark_integration.command_line.validate import command
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.validate.pipeline import ValidateSummary, validate
-from spark_integration.validate.settings import Outputs, SchemaOptions
+from spark_integration.validate.settings import SchemaOptions, ValidateOutputs
 
 Place = tuple[int, int]
 
 
 def produce(broker: Broker, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
-    """Produce values with a key and headers each, which tell the value's number."""
+    """Produce values with a key and headers each, which name the value's number."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, **ANY_NUMBER})
     for number, value in enumerate(values):
         producer.produce(topic, value, key_of(number), partition, headers=headers_of(number))
@@ -36,12 +36,12 @@ def key_of(number: int) -> bytes:
 
 
 def headers_of(number: int) -> list[tuple[str, Any]]:
-    """Return headers of one name, one of them null, as Kafka allows them."""
+    """Return headers of one name, one of them null, as Kafka allows."""
     return [("n", b"%d" % number), ("n", None)]
 
 
 def avro(schema_id: int, schema: Any, value: Any) -> bytes:
-    """Write a value as the serializers of schema registries do."""
+    """Encode a value like the serializers of schema registries."""
     stream = io.BytesIO(b"\0" + schema_id.to_bytes(4, "big"))
     stream.seek(0, io.SEEK_END)
     fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
@@ -58,7 +58,7 @@ def record(*fields: tuple[str, Any], **defaults: Any) -> dict[str, Any]:
 
 
 class Validation:
-    """A topic of the scene and what becomes of it."""
+    """A topic of the scene and the outputs of its validation."""
 
     def __init__(self, scene: Scene, partitions: int = 2, of_outputs: int = 1) -> None:
         self.scene = scene
@@ -79,24 +79,24 @@ class Validation:
         return path
 
     def run(self, schemas: SchemaOptions, on_drift: str = "warn", **outputs: Any) -> ValidateSummary:
-        """Validate what is there, into a folder and a topic unless told otherwise."""
-        chosen = Outputs(self.bad, **(outputs or {"path": self.path, "topic": self.good}))
+        """Validate the existing records, by default into a folder and a topic."""
+        chosen = ValidateOutputs(self.bad, **(outputs or {"path": self.path, "topic": self.good}))
         return validate(self.scene.session, self.source, schemas, chosen, self.stream, on_drift)
 
     def arguments(self, *more: str) -> list[str]:
-        """Return the words of the command that validates the topic."""
+        """Return the arguments of the command that validates the topic."""
         words = ["validate", "--bootstrap-server", self.scene.broker.bootstrap, "--subscribe", self.scene.topic]
         words += ["--dead-letter-topic", self.bad, "--checkpointLocation", self.stream.checkpoint_location]
         return [*words, *more]
 
     def command(self, schema: Path, *more: str) -> Run:
-        """Start it as a process of its own."""
+        """Start the command as a process of its own."""
         self.runs += 1
         folder = self.scene.folder / f"run{self.runs}"
         return Run(folder, *self.arguments("--schema", str(schema), "--json", *more))
 
     def in_process(self, *more: str) -> int:
-        """Run the command over the session that is there; return its exit code."""
+        """Run the command with the existing session; return its exit code."""
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(self.scene.session.__class__, "stop", lambda _: None)
             with pytest.raises(SystemExit) as ended:
@@ -104,7 +104,7 @@ class Validation:
         return int(ended.value.code or 0)
 
     def table(self, format: str = "parquet") -> dict[Place, Any]:
-        """Return the values of good records by their places; AssertionError where one is there twice."""
+        """Return the values of good records by their places; AssertionError if one is there twice."""
         rows = self.scene.session.read.format(format).option("mergeSchema", "true").load(self.path).collect()
         assert len({(row.partition, row.offset) for row in rows}) == len(rows)
         return {(row.partition, row.offset): row.value and row.value.asDict(True) for row in rows}
@@ -114,11 +114,11 @@ class Validation:
         return list(self.scene.batch(subscribe=topic, includeHeaders="true").orderBy("partition", "offset").collect())
 
     def good_places(self) -> list[Place]:
-        """Return the origins of the records of the good topic, twice where one is there twice."""
+        """Return the origins of the records of the good topic, one of them twice if it is there twice."""
         return [place_of(split(row.headers)[1]) for row in self.records(self.good)]
 
     def good_records(self) -> dict[Place, Any]:
-        """Return the JSON of the good topic by the records' origin; AssertionError where one is there twice."""
+        """Return the JSON of the good topic by the records' origin; AssertionError if one is there twice."""
         rows = [(split(row.headers)[1], row.value) for row in self.records(self.good)]
         found = {place_of(added): value and json.loads(value) for added, value in rows}
         assert len(found) == len(rows)
@@ -140,7 +140,7 @@ def place_of(added: dict[str, str]) -> Place:
 
 
 def split(headers: list[Any]) -> tuple[list[tuple[str, Any]], dict[str, str]]:
-    """Tell a record's own headers from those that were added, the latter without their prefix."""
+    """Split a record's headers into its own and the added ones, the latter without their prefix."""
     first = next(number for number, header in enumerate(headers) if header.key.startswith("kafkacompat-"))
     own = [(header.key, header.value) for header in headers[:first]]
     return own, {header.key.removeprefix("kafkacompat-"): header.value.decode() for header in headers[first:]}

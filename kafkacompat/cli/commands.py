@@ -14,8 +14,23 @@ from kafkacompat.cli.spark import spark
 from kafkacompat.cli.verify import verify
 
 
+def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        from kafkacompat.wire.walk_form import FORM
+
+        click.echo(f"kafkacompat {__version__}, record walk {FORM}")
+        context.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kafkacompat", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and whether the walk over records is compiled, and exit.",
+)
 def main() -> None:
     """A broker that speaks the Kafka protocol, and tools for its data.
 

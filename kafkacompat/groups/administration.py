@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
+"""ListGroups, DeleteGroups and OffsetDelete."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutc
 
 
 class Administration:
-    """What is asked about groups from outside."""
+    """Lists groups, and deletes groups and offsets, for administrators."""
 
     def __init__(self, registry: GroupRegistry, deletion: Deletion) -> None:
         self._registry = registry
         self._deletion = deletion
 
     def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
-        """The groups in one of these states and of one of these types, whatever their case; nothing named: all.
+        """List the groups that are in one of *states* and of one of *types*, ignoring case. Without names all match.
 
-        Blanks around a state count for nothing, around a type they do, as in Kafka.
+        Blanks around a state are ignored, blanks around a type are not, as in Kafka.
         """
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -52,7 +52,7 @@ class Administration:
         ]
 
     def delete(self, group_id: str) -> DeleteAnswer:
-        """Delete an empty group and its offsets, once the commits on their way have arrived."""
+        """Delete an empty group and its offsets, once the log has decided on the commits under way."""
         error = self._registry.check(group_id)
         if error:
             return error
@@ -68,14 +68,14 @@ class Administration:
             return group or ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
-        log.info("group %s is deleted", group_id)
+        log.info("Deleting group %s", group_id)
         return self._deletion.delete(group)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
-        """Forget what a group committed for some partitions, once the commits on their way have arrived.
+        """Delete a group's offsets for some partitions, once the log has decided on the commits under way.
 
-        One code for each partition, GROUP_SUBSCRIBED_TO_TOPIC where members still read it, or one for all. A group
-        that has members, but not as a consumer group, keeps its offsets.
+        Returns one code for each partition, GROUP_SUBSCRIBED_TO_TOPIC if members still read it, or one code for all. A group
+        whose members are not consumers keeps its offsets.
         """
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -101,12 +101,12 @@ class Administration:
             ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE
             for topic, _ in partitions
         ]
-        there = group.offsets
-        doomed = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in there}
-        if not doomed:
+        committed = group.offsets
+        deletable = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in committed}
+        if not deletable:
             return codes
-        return self._deletion.delete_offsets(group, doomed).addCallback(partial(_outcome, codes))
+        return self._deletion.delete_offsets(group, deletable).addCallback(partial(_as_outcome, codes))
 
 
-def _outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
+def _as_outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
     return written or codes

@@ -1,7 +1,8 @@
 """Groups that change from one protocol to the other while they are used (group.consumer.migration.policy).
 
-A classic group becomes a consumer group when its first member of the new protocol joins; the others go on in it by the
-old one. A consumer group becomes a classic one when only such others are left. The offsets stay with the group.
+A classic group becomes a consumer group when the first member of the consumer protocol joins. Its other members go on with
+the classic protocol. A consumer group becomes a classic group when only members of the classic protocol are left. The group
+keeps its offsets.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 class GroupConversion:
-    """Makes groups of one kind of groups of the other. Fits `Conversion`; every method is called inside `Outbox.run`."""
+    """Converts groups from one kind to the other. Implements `Conversion`; every method is called inside `Outbox.run`."""
 
     def __init__(self, settings: ConsumerGroupSettings, metadata: ImageHolder, classic: ClassicGroups) -> None:
         self._settings = settings
@@ -57,9 +58,9 @@ class GroupConversion:
         group_id = classic.group_id
         if not self._settings.may_upgrade:
             policy = f"group.consumer.migration.policy={self._settings.migration_policy}"
-            raise not_convertible(group_id, f"{policy} does not let it")
+            raise not_convertible(group_id, f"{policy} forbids it")
         if not classic.is_of_consumers:
-            raise not_convertible(group_id, f"its members are no consumers but {classic.told_protocol_type}")
+            raise not_convertible(group_id, f"its protocol type is {classic.told_protocol_type}, not consumer")
         if len(classic.members) > self._settings.max_size:
             raise not_convertible(
                 group_id, f"it has more than group.consumer.max.size={self._settings.max_size} members"
@@ -74,11 +75,11 @@ class GroupConversion:
 
     def make_classic(self, group: ConsumerGroup, contents: Contents, reason: str | None) -> list[Record]:
         """See Conversion."""
-        log.info("group %s: it is a classic group from now on: %s", group.group_id, reason)
+        log.info("Group %s becomes a classic group: %s", group.group_id, reason)
         classic = self._replacement(group)
         _fill(classic, contents, self._metadata.image)
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
-        # Should this broker end before the group has rebalanced, nobody finds its own generation and is content with it.
+        # If the broker ends before the rebalance, no member may find its own generation in the log and skip the rebalance.
         generation_id = classic.generation_id + (reason is not None)
         records = [*group.tombstones(), classic.generation_record(assignments, generation_id)]
         group.clear()
@@ -106,12 +107,12 @@ class GroupConversion:
 
 
 def consumer_draft(group: ClassicGroup, image: MetadataImage) -> Draft:
-    """What a classic group is as a consumer group; raises KafkaError: GROUP_ID_NOT_FOUND if it cannot be one."""
+    """Return a classic group as a consumer group. Raises KafkaError: GROUP_ID_NOT_FOUND, if it cannot become one."""
     try:
         members = _consumer_members(group, image)
     except MalformedError as problem:
         raise not_convertible(
-            group.group_id, f"what its members said or were assigned is malformed: {problem}"
+            group.group_id, f"a subscription or an assignment of its members is malformed: {problem}"
         ) from None
     draft = Draft(group.group_id, Contents())
     for member in members:
@@ -128,7 +129,7 @@ def consumer_draft(group: ClassicGroup, image: MetadataImage) -> Draft:
 
 
 def not_convertible(group_id: str, reason: str) -> KafkaError:
-    """GROUP_ID_NOT_FOUND, for a group that stays a classic one."""
+    """Return the error GROUP_ID_NOT_FOUND for a classic group that cannot be converted."""
     return KafkaError(
         ErrorCode.GROUP_ID_NOT_FOUND, f"the classic group {group_id} cannot become a consumer group: {reason}"
     )
@@ -140,9 +141,9 @@ def _consumer_members(group: ClassicGroup, image: MetadataImage) -> list[Consume
         for member in group.members.values()
     }
     if any(member.assignment for member in group.members.values()):
-        held = {member.member_id: _assigned(group, member) for member in group.members.values()}
+        held = {member.member_id: _assigned_partitions(group, member) for member in group.members.values()}
     else:
-        held = _claimed(subscriptions)
+        held = _claimed_partitions(subscriptions)
     return [
         _consumer_member(
             member, subscriptions[member_id], group.generation_id, partitions_by_id(held.get(member_id, ()), image)
@@ -169,23 +170,25 @@ def _consumer_member(
     )
 
 
-def _claimed(subscriptions: Mapping[str, ConsumerProtocolSubscription]) -> dict[str, list[TopicPartition]]:
-    """What members say that they keep while one rebalance follows another: in between nobody has an assignment.
+def _claimed_partitions(subscriptions: Mapping[str, ConsumerProtocolSubscription]) -> dict[str, list[TopicPartition]]:
+    """Return the partitions that members claim to own. Between two rebalances no member has an assignment.
 
-    As to assignors, only what was owned in the newest generation counts (KIP-792).
+    As for assignors, only the claims of the newest generation count (KIP-792).
     """
-    newest = max((each.generation_id for each in subscriptions.values()), default=0)
+    newest = max((subscription.generation_id for subscription in subscriptions.values()), default=0)
     return {
-        member_id: each.owned_partitions for member_id, each in subscriptions.items() if each.generation_id == newest
+        member_id: subscription.owned_partitions
+        for member_id, subscription in subscriptions.items()
+        if subscription.generation_id == newest
     }
 
 
-def _assigned(group: ClassicGroup, member: Member) -> list[TopicPartition]:
+def _assigned_partitions(group: ClassicGroup, member: Member) -> list[TopicPartition]:
     if not member.assignment:
         return []
     assignment = read_assignment(member.assignment)
     if assignment.user_data:
-        raise not_convertible(group.group_id, "its members use an assignor of their own, whose data would be lost")
+        raise not_convertible(group.group_id, "its members use a custom assignor, whose user data would be lost")
     return assignment.assigned_partitions
 
 
@@ -193,16 +196,16 @@ def _assigned(group: ClassicGroup, member: Member) -> list[TopicPartition]:
 
 
 def _fill(classic: ClassicGroup, contents: Contents, image: MetadataImage) -> None:
-    """Make an empty classic group what a consumer group with these contents is; all its members speak the classic protocol."""
+    """Fill an empty classic group from the contents of a consumer group whose members all speak the classic protocol."""
     classic.generation_id = contents.epoch
-    for member in contents.members.values():
-        classic.add(_classic_member(member), CONSUMER_PROTOCOL_TYPE)
+    for consumer_member in contents.members.values():
+        classic.add(_classic_member(consumer_member), CONSUMER_PROTOCOL_TYPE)
     classic.protocol_name = classic.select_protocol()
     classic.subscribed_topics = classic.compute_subscribed_topics()
     classic.state = STABLE
-    for each in classic.members.values():
-        target = contents.targets.get(each.member_id, {})
-        each.assignment = classic_assignment(target, each.metadata(classic.protocol_name), image)
+    for member in classic.members.values():
+        target = contents.targets.get(member.member_id, {})
+        member.assignment = classic_assignment(target, member.metadata(classic.protocol_name), image)
 
 
 def _classic_member(member: ConsumerMember) -> Member:

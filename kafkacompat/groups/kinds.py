@@ -1,4 +1,4 @@
-"""The two kinds of groups, and what the coordinator asks of either."""
+"""The two kinds of groups, and the interface of the coordinator to either."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Group = TypeVar("_Group", bound=AnyGroup, contravariant=True)
 
 
 class GroupService(Protocol[_Group]):
-    """What serves the groups of one kind: the requests of the classic protocol, and what happens to a group."""
+    """Serves the groups of one kind: the requests of the classic protocol, and the events of a group."""
 
     def join(self, group: _Group, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         """JoinGroup."""
@@ -39,11 +39,11 @@ class GroupService(Protocol[_Group]):
         ...
 
     def on_commit(self, group: _Group, identity: Identity) -> None:
-        """The group accepts the commit of a member."""
+        """Called when the group accepts the commit of a member."""
         ...
 
     def take_over(self, group: _Group) -> None:
-        """The group is loaded: start the timers of its members."""
+        """Called when the group is loaded: start the timers of its members."""
         ...
 
     def forget(self, group: _Group, code: ErrorCode) -> None:
@@ -52,7 +52,7 @@ class GroupService(Protocol[_Group]):
 
 
 class GroupKinds:
-    """Finds the service of a group. This is the one place that decides what serves which kind."""
+    """Finds the service of a group. No other place decides by a group's kind what serves it."""
 
     def __init__(self, classic: ClassicGroups, consumer: ConsumerGroups) -> None:
         self.classic = classic

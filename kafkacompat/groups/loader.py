@@ -1,4 +1,4 @@
-"""Rebuilds the groups of one partition of the offsets topic from its records, on start or on election."""
+"""Rebuilding the groups of one partition of the offsets topic from its records, when this broker is elected its leader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMIT_MARKER = 1
 
 
 class Loader(Replay):
-    """Replays one partition; ``groups`` and ``transactions`` that are open are what its records amount to."""
+    """Replays one partition. The results are its ``groups`` and the open ``transactions`` with offsets."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
         super().__init__(shard)
@@ -40,7 +40,7 @@ class Loader(Replay):
         return f"{len(self.groups)} groups"
 
     def discard(self) -> None:
-        """Give back the memory of groups that are not wanted after all."""
+        """Release the memory of the groups: they are not needed."""
         for group_id in list(self.groups):
             self._remove(group_id)
 
@@ -57,9 +57,9 @@ class Loader(Replay):
             elif key is not None:
                 self._replay_consumer(key, record.value)
             else:
-                self._skipped["they are of groups of a kind that is not served here"] += 1
+                self._skipped["of a kind of group that is not served"] += 1
         except MalformedError:
-            self._skipped["they are malformed"] += 1
+            self._skipped["malformed"] += 1
 
     # Offsets
 
@@ -94,14 +94,14 @@ class Loader(Replay):
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
         group.leader_id = value.leader
-        for member in {each.member_id: each for each in value.members}.values():
-            group.add(_member(member, value.protocol or ""), value.protocol_type)
+        for member in {member.member_id: member for member in value.members}.values():
+            group.add(_classic_member(member, value.protocol or ""), value.protocol_type)
         group.state = STABLE if group.members else EMPTY
 
     def _new_group(self, group_id: str, since_ms: int) -> ClassicGroup:
         group = ClassicGroup(group_id, self._shard, self._budget, since_ms)
         group.is_logged = True
-        self._put_in_place(group)
+        self._replace(group)
         return group
 
     def _replay_consumer(self, key: Key, data: Buffer | None) -> None:
@@ -111,22 +111,22 @@ class Loader(Replay):
             if value is None:
                 return
             group = ConsumerGroup(key.group_id, self._shard, self._budget)
-            self._put_in_place(group)
+            self._replace(group)
         if value is None and isinstance(key, GroupKey):
             self._delete(key.group_id)
         else:
             group.replay(key, value)
 
-    def _put_in_place(self, group: AnyGroup) -> None:
-        """Let a group be there instead of the one of its name, whose offsets it keeps."""
-        before = self.groups.get(group.group_id)
+    def _replace(self, group: AnyGroup) -> None:
+        """Add a group in place of the one with its id, and keep that one's offsets."""
+        replaced = self.groups.get(group.group_id)
         self._remove(group.group_id)
-        if before is not None:
-            group.offsets = before.offsets
+        if replaced is not None:
+            group.offsets = replaced.offsets
         self.groups[group.group_id] = group
 
     def _delete(self, group_id: str) -> None:
-        """Forget a group but for its offsets, which have tombstones of their own: it may become one of another kind."""
+        """Forget a group, but keep its offsets, which have their own tombstones: a group of the other kind may follow."""
         offsets = self._new_group(group_id, NO_TIMESTAMP).offsets
         if not offsets.by_topic and not offsets.pending:
             self._remove(group_id)
@@ -143,7 +143,7 @@ def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
     )
 
 
-def _member(member: MemberMetadata, protocol: str) -> Member:
+def _classic_member(member: MemberMetadata, protocol: str) -> Member:
     rebalance_timeout_ms = member.rebalance_timeout
     return Member(
         member_id=member.member_id,

@@ -125,11 +125,11 @@ class RequestAppends:
     def _existing(self, partition: Partition) -> Partition:
         """Return the partition; raise KafkaError if it was deleted meanwhile or the broker closes its logs."""
         self._conversions.check_open()
-        found = self._find(partition.topic, partition.index)
-        if found is not partition:
+        current = self._find(partition.topic, partition.index)
+        if current is not partition:
             detail = f"{partition.topic} was deleted, and created again, before its batch could be appended"
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, detail)
-        return found
+        return current
 
     def _begin_turn(self) -> None:
         seconds = self._clock.seconds()

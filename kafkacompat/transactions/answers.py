@@ -1,4 +1,4 @@
-"""What the transaction coordinator answers with."""
+"""The results of the transaction coordinator's methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ NOBODY = Producer(NO_PRODUCER_ID, NO_EPOCH)
 
 
 class ProducerAnswer(NamedTuple):
-    """A code, and who may write from now on; NOBODY with an error, and where the client goes on as before."""
+    """An error code, and the producer id and epoch that the client has to use from now on.
+
+    ``producer`` is NOBODY with an error, and if the client keeps its producer id and epoch.
+    """
 
     error_code: ErrorCode
     producer: Producer = NOBODY

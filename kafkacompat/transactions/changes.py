@@ -1,4 +1,4 @@
-"""Writing what becomes of a transactional id: a change counts once its record is in the log."""
+"""Writing the changes of transactional ids. A change applies once its record is in the log."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 class Completer(Protocol):
-    """Who sees to it that decided transactions are completed."""
+    """The interface to the completion of decided transactions."""
 
     def begin(self, transactional_id: TransactionalId) -> None:
-        """From now on it is decided how the transaction ends."""
+        """Complete a transaction: the log has the decision how it ends."""
         ...
 
     def refused(self, transactional_id: TransactionalId) -> None:
-        """Every partition knows, but the log did not take that it is so."""
+        """Retry to write the completion, which the log has rejected; every partition has its marker."""
         ...
 
 
 class Changes:
     """Writes changes to the log, one at a time for each transactional id.
 
-    A client that is answered before the log has decided (request.timeout.ms) finds its transactional id busy
-    until then.
+    A client may get its response at the deadline (request.timeout.ms), before the log has accepted or rejected the change. Its
+    transactional id then stays busy until the log has.
     """
 
     def __init__(self, registry: TransactionalIdRegistry, value_version: int, completer: Completer) -> None:
@@ -38,16 +38,16 @@ class Changes:
         self._completer = completer
 
     def write(self, transactional_id: TransactionalId, new: Transaction) -> Deferred[ErrorCode]:
-        """Let *new* become of a transactional id; fires with NONE or the error for the client, and never fails."""
+        """Change a transactional id to *new*. Fires with NONE or the error for the client, and never fails."""
         shard = transactional_id.shard
         if not shard.is_active:
             return succeed(ErrorCode.NOT_COORDINATOR)
         transactional_id.pending = new.state
         record = transaction_record(transactional_id.name, new, self._value_version)
-        written = shard.writer.write([record], lambda outcome: self._decided(transactional_id, new, outcome))
+        written = shard.writer.write([record], lambda outcome: self._on_outcome(transactional_id, new, outcome))
         return written.addCallback(lambda code: code if code or shard.is_active else ErrorCode.NOT_COORDINATOR)
 
-    def _decided(self, transactional_id: TransactionalId, new: Transaction, outcome: ErrorCode) -> None:
+    def _on_outcome(self, transactional_id: TransactionalId, new: Transaction, outcome: ErrorCode) -> None:
         if not transactional_id.shard.is_active:
             return
         if not outcome:
@@ -59,6 +59,6 @@ class Changes:
         elif transactional_id.current.state in COMPLETION:
             self._completer.refused(transactional_id)
         elif transactional_id.current.producer_epoch == NO_EPOCH:
-            self._registry.forget(transactional_id)  # Nobody was told of it.
+            self._registry.forget(transactional_id)  # No client has received its producer id.
         else:
             transactional_id.settle()

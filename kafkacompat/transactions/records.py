@@ -1,7 +1,7 @@
 """The records of `__transaction_state`, in Kafka's own format.
 
-A key is an int16 0 and the transactional id, a value the int16 version it was written in and the state; a null value
-deletes. Kafka's formatter and DumpLogSegments read these, and we read Kafka's.
+A key is an int16 0 and the transactional id. A value is an int16 with its version, and the state. A null value deletes. Kafka's
+formatter and DumpLogSegments read these records, and this broker reads Kafka's.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from kafkacompat.wire.schema import Message, Struct, array, int8, int16, int32, 
 
 
 class TransactionLogKey(Message, versions="0"):
-    """Whose transactions."""
+    """The transactional id of a record."""
 
     transactional_id: str = string()
 
 
 class TransactionPartitions(Struct):
-    """Partitions of one topic that a transaction wrote to."""
+    """The partitions of one topic that are in a transaction."""
 
     topic: str = string()
     partition_ids: list[int] = array(int32())
 
 
 class TransactionLogValue(Message, versions="0-1", flexible="1+"):
-    """The state of a transactional id's transaction."""
+    """The state of a transactional id."""
 
     producer_id: int = int64()
     previous_producer_id: int = int64(versions="1+", default=-1, tag=0)
@@ -47,12 +47,12 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
 
 
 KEY_VERSION = 0
-# No record says that it is in one of these: Kafka only passes through them.
+# No record has one of these states: Kafka only passes through them.
 _NEVER_STORED = (DEAD, PREPARE_EPOCH_FENCE)
 
 
 def transaction_record(transactional_id: str, transaction: Transaction, version: int) -> Record:
-    """The record of one state, its value in *version* 0 or 1."""
+    """Return the record of a transactional id's state, its value in *version* 0 or 1."""
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
@@ -69,7 +69,7 @@ def transaction_record(transactional_id: str, transaction: Transaction, version:
 
 
 def transaction_tombstone(transactional_id: str) -> Record:
-    """The record that forgets a transactional id."""
+    """Return the record that deletes a transactional id."""
     return _key(transactional_id), None
 
 
@@ -78,21 +78,21 @@ def _key(transactional_id: str) -> bytes:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions]:
-    """Partitions grouped by their topics, in order."""
+    """Return sorted partitions, grouped by topic."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)
-    return [TransactionPartitions(topic=topic, partition_ids=each) for topic, each in topics.items()]
+    return [TransactionPartitions(topic=topic, partition_ids=numbers) for topic, numbers in topics.items()]
 
 
 def read_key(data: Buffer) -> str | None:
-    """A record's transactional id; None for a key of a version that is not known. Raises MalformedError."""
+    """Return a record's transactional id; None for a key of an unknown version. Raises MalformedError."""
     version, rest = split_prefix(data)
     return decode(TransactionLogKey, rest, KEY_VERSION).transactional_id if version == KEY_VERSION else None
 
 
 def read_transaction(data: Buffer) -> Transaction:
-    """A record's value. Raises MalformedError, also for a version or a state that is not known."""
+    """Read a record's value. Raises MalformedError, also for an unknown version or state."""
     value = read_value(TransactionLogValue, data)
     state = _state(value.transaction_status)
     partitions = value.transaction_partitions or () if state is not EMPTY else ()
@@ -101,7 +101,7 @@ def read_transaction(data: Buffer) -> Transaction:
         producer_epoch=value.producer_epoch,
         timeout_ms=value.transaction_timeout_ms,
         state=state,
-        partitions=frozenset((each.topic, partition) for each in partitions for partition in each.partition_ids),
+        partitions=frozenset((part.topic, partition) for part in partitions for partition in part.partition_ids),
         start_ms=value.transaction_start_timestamp_ms,
         last_update_ms=value.transaction_last_update_timestamp_ms,
         previous_producer_id=value.previous_producer_id,

@@ -1,4 +1,4 @@
-"""What can be found out before an archive writes anything."""
+"""Checks before an archive writes anything."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from spark_integration.archive.batches import check_ids, query_of
+from spark_integration.archive.batches import check_topic_ids, read_query_id
 from spark_integration.archive.reading import require_format
 from spark_integration.archive.settings import PARTITION_BY, FileOptions, check_partition_by
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.state.archives import is_archive, read_manifest
-from spark_integration.state.checkpoint import EARLIEST, finished_offsets
-from spark_integration.state.files import Files
-from spark_integration.state.manifest import COMMITS, Description, Manifest
-from spark_integration.topics.cluster import Cluster, Spec
-from spark_integration.topics.offsets import Interval, Offsets, TopicPartition, json_of_offsets
-from spark_integration.topics.source import topics_of
+from spark_integration.state.checkpoint import EARLIEST, read_finished_offsets
+from spark_integration.state.files import HadoopFiles
+from spark_integration.state.manifest import COMMITS, ArchiveDescription, ArchiveManifest
+from spark_integration.topics.cluster import Cluster, OffsetSpec
+from spark_integration.topics.offsets import Interval, Offsets, TopicPartition, format_offsets
+from spark_integration.topics.source import find_source_topics
 
 LATEST = -1
 
 
-class Checked(NamedTuple):
-    """What the archive is or is going to be, the source's options with the offsets to begin at, its topics' ids."""
+class CheckedArchive(NamedTuple):
+    """What the archive is or will be, the source's options with the offsets to begin at, and its topics' ids."""
 
-    description: Description
+    description: ArchiveDescription
     source: Mapping[str, str]
     topic_ids: Mapping[str, str]
 
 
-def check(
+def check_before_archiving(
     spark: SparkSession,
     cluster: Cluster,
     source: Mapping[str, str],
@@ -42,29 +42,29 @@ def check(
     format: str | None,
     partition_by: Sequence[str] | None,
     files: FileOptions,
-) -> Checked:
-    """Look at everything that must fit; raises PipelineError. Nothing is written but the archive's empty folder."""
-    manifest = _manifest(spark, path, format, partition_by)
+) -> CheckedArchive:
+    """Check everything that has to fit; raises PipelineError. Writes nothing but the archive's empty folder."""
+    manifest = _read_or_plan_manifest(spark, path, format, partition_by)
     if manifest.description.format == "iceberg" and files.max_records_per_file:
         raise PipelineError(
             "Iceberg cannot limit the records of a file: leave --maxRecordsPerFile out "
             "(its files have at most what the table's write.target-file-size-bytes says)"
         )
     require_format(spark, manifest.description.format)
-    topics = topics_of(cluster, source)
+    topics = find_source_topics(cluster, source)
     ids = {name: topic.topic_id for name, topic in cluster.topics(topics).items()}
-    check_ids(manifest.topic_ids, ids)
+    check_topic_ids(manifest.topic_ids, ids)
     finished = _check_checkpoint(spark, source, path, stream.checkpoint_location, topics, manifest)
     if finished is not None:
-        return Checked(manifest.description, source, ids)
-    partitions = partitions_of(cluster, source, topics)
+        return CheckedArchive(manifest.description, source, ids)
+    partitions = source_partitions(cluster, source, topics)
     _check_still_there(cluster, source, partitions, manifest)
     _make_folder(spark, path)
-    return Checked(manifest.description, begun(cluster, source, partitions, manifest), ids)
+    return CheckedArchive(manifest.description, continue_after_archived(cluster, source, partitions, manifest), ids)
 
 
-def warning_of(uri: str) -> str | None:
-    """Return what a user has to know who archives to *uri*."""
+def concurrent_writer_warning(uri: str) -> str | None:
+    """Return a warning for users who archive to *uri*, if its file system needs one."""
     if uri.partition(":")[0] not in ("s3", "s3a", "s3n"):
         return None
     return (
@@ -73,39 +73,46 @@ def warning_of(uri: str) -> str | None:
     )
 
 
-def _manifest(spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None) -> Manifest:
-    """Return what is archived, or, where nothing is there, what the archive is going to be."""
+def _read_or_plan_manifest(
+    spark: SparkSession, path: str, format: str | None, names: Sequence[str] | None
+) -> ArchiveManifest:
+    """Read the manifest of the archive at *path*; if there is none, return an empty one of the archive to be made."""
     if names is not None:
         names = check_partition_by(names)
     if not is_archive(spark, path):
         _check_empty(spark, path)
-        return Manifest(Description(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4())), ())
-    manifest = read_manifest(spark, path)
-    found = manifest.description
-    if format not in (None, found.format):
-        raise PipelineError(
-            f"the archive in {path} is {found.format}, not {format}: give another --path, or no --format"
+        return ArchiveManifest(
+            ArchiveDescription(format or "parquet", tuple(names or PARTITION_BY), str(uuid.uuid4())), ()
         )
-    if names is not None and tuple(names) != found.partition_by:
-        told = ",".join(found.partition_by)
-        raise PipelineError(f"the archive in {path} is split by {told}: give another --path, or no --partitionBy")
+    manifest = read_manifest(spark, path)
+    description = manifest.description
+    if format not in (None, description.format):
+        raise PipelineError(
+            f"the archive in {path} is {description.format}, not {format}: give another --path, or no --format"
+        )
+    if names is not None and tuple(names) != description.partition_by:
+        columns = ",".join(description.partition_by)
+        raise PipelineError(f"the archive in {path} is split by {columns}: give another --path, or no --partitionBy")
     return manifest
 
 
 def _check_empty(spark: SparkSession, path: str) -> None:
-    files = Files(spark, path)
+    files = HadoopFiles(spark, path)
     if files.exists() and not files.is_folder():
-        raise PipelineError(f"{path} is a file: give --path a folder, which need not be there yet")
-    # A checkpoint may lie beside the data, and what a first run left before it could write its description.
+        raise PipelineError(f"{path} is a file: give --path a folder, which need not exist yet")
+    # A checkpoint may lie beside the data, and so may the first file of a run that ended before it wrote its
+    # description.
     if others := [name for name in files.names() if not name.startswith(("_", "."))]:
         raise PipelineError(f"{path} holds {others[0]} and is no archive: give --path a folder that is empty or new")
 
 
 def _make_folder(spark: SparkSession, path: str) -> None:
     try:
-        Files(spark, path).make_folder(COMMITS)
+        HadoopFiles(spark, path).make_folder(COMMITS)
     except Exception as problem:
-        raise PipelineError(f"{path} cannot be written to ({sentence_of(problem)}): give another --path") from problem
+        raise PipelineError(
+            f"{path} cannot be written to ({explain_failure(problem)}): give another --path"
+        ) from problem
 
 
 def _check_checkpoint(
@@ -114,17 +121,17 @@ def _check_checkpoint(
     path: str,
     checkpoint: str,
     topics: Iterable[str],
-    manifest: Manifest,
+    manifest: ArchiveManifest,
 ) -> Offsets | None:
-    finished = finished_offsets(spark, checkpoint)
+    finished = read_finished_offsets(spark, checkpoint)
     if finished is None:
         return None
-    if query_of(spark, checkpoint) not in manifest.queries:
+    if read_query_id(spark, checkpoint) not in manifest.queries:
         raise PipelineError(
-            f"the checkpoint {checkpoint} is not of the archive in {path}: give another --checkpointLocation "
-            "(with a new one nothing is archived twice, as the archive knows its offsets)"
+            f"the checkpoint {checkpoint} is not that of the archive in {path}: give another --checkpointLocation "
+            "(even with a new one nothing is archived twice, since the archive knows its offsets)"
         )
-    others = sorted({one.topic for one in finished} - set(topics))
+    others = sorted({partition.topic for partition in finished} - set(topics))
     if others and "subscribePattern" not in source:
         raise PipelineError(
             f"the checkpoint {checkpoint} has read {others[0]}, which is not among the topics now: "
@@ -133,7 +140,7 @@ def _check_checkpoint(
     return finished
 
 
-def partitions_of(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str]) -> list[TopicPartition]:
+def source_partitions(cluster: Cluster, source: Mapping[str, str], topics: Iterable[str]) -> list[TopicPartition]:
     """Return the partitions that *source* reads of its topics."""
     if "assign" not in source:
         return cluster.partitions(topics)
@@ -142,41 +149,48 @@ def partitions_of(cluster: Cluster, source: Mapping[str, str], topics: Iterable[
 
 
 def _check_still_there(
-    cluster: Cluster, source: Mapping[str, str], partitions: Iterable[TopicPartition], manifest: Manifest
+    cluster: Cluster, source: Mapping[str, str], partitions: Iterable[TopicPartition], manifest: ArchiveManifest
 ) -> None:
-    """Without a checkpoint Spark cannot know that records went before they were archived; the manifest does."""
+    """Raise PipelineError if records left a topic before they were archived.
+
+    Spark finds that out from its checkpoint. Without one the manifest says where to continue.
+    """
     if source.get("failOnDataLoss", "true") == "false":
         return
     archived = manifest.ends()
-    ends = {one: archived[one] for one in partitions if one in archived}
-    for one, earliest in cluster.offsets(ends, Spec.EARLIEST).items():
-        if earliest > ends[one]:
+    ends = {partition: archived[partition] for partition in partitions if partition in archived}
+    for partition, earliest in cluster.offsets(ends, OffsetSpec.EARLIEST).items():
+        if earliest > ends[partition]:
             raise PipelineError(
-                f"offsets {ends[one]} to {earliest - 1} of {one.topic}-{one.partition} are gone and were not archived: "
-                "give --failOnDataLoss false to go on behind them"
+                f"offsets {ends[partition]} to {earliest - 1} of {partition.topic}-{partition.partition} "
+                "are gone and were not archived: "
+                "give --failOnDataLoss false to continue after them"
             )
 
 
-def begun(
-    cluster: Cluster, source: Mapping[str, str], partitions: Sequence[TopicPartition], manifest: Manifest
+def continue_after_archived(
+    cluster: Cluster, source: Mapping[str, str], partitions: Sequence[TopicPartition], manifest: ArchiveManifest
 ) -> Mapping[str, str]:
-    """Begin behind what the archive has where a checkpoint was lost.
+    """Return the source's options with the offsets at which an archive continues whose checkpoint was lost.
 
-    That is where it ends instead of at the latest offset, and, instead of at the earliest, where the interval ends that
-    has it.
+    Instead of at the latest offset it begins at the end of what was archived. Instead of at the earliest offset it
+    begins at the end of the archived interval that holds the earliest one.
     """
     starting = source.get("startingOffsets", "latest").lower()
-    covered = {one: manifest.covered[one] for one in partitions if one in manifest.covered}
+    covered = {partition: manifest.covered[partition] for partition in partitions if partition in manifest.covered}
     if starting not in ("earliest", "latest") or not covered:
         return source
     if starting == "latest":
-        offsets = {one: covered[one][-1][1] if one in covered else LATEST for one in partitions}
+        offsets = {partition: covered[partition][-1][1] if partition in covered else LATEST for partition in partitions}
     else:
-        earliest = cluster.offsets(covered, Spec.EARLIEST)
-        offsets = {one: behind(earliest.get(one, EARLIEST), covered.get(one, [])) for one in partitions}
-    return {**source, "startingOffsets": json_of_offsets(offsets)}
+        earliest = cluster.offsets(covered, OffsetSpec.EARLIEST)
+        offsets = {
+            partition: end_of_interval_at(earliest.get(partition, EARLIEST), covered.get(partition, []))
+            for partition in partitions
+        }
+    return {**source, "startingOffsets": format_offsets(offsets)}
 
 
-def behind(earliest: int, covered: Iterable[Interval]) -> int:
-    """Return where the interval ends that has the earliest offset; EARLIEST where none has it."""
+def end_of_interval_at(earliest: int, covered: Iterable[Interval]) -> int:
+    """Return the end of the interval that holds the earliest offset; EARLIEST if none holds it."""
     return next((until for first, until in covered if first <= earliest < until), EARLIEST)

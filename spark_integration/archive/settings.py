@@ -17,8 +17,8 @@ MIB = 1 << 20
 class FileOptions:
     """How large files are. *tasks* write a batch (0: as many as Spark runs at a time), each one file in each folder.
 
-    *max_records_per_file*: 0 for any number. A folder with *merge_files* small files (smaller than half of
-    *target_file_size_bytes*) has them merged; 0: never.
+    *max_records_per_file*: 0 for any number. If a folder has *merge_files* small files (smaller than half of
+    *target_file_size_bytes*), they are merged; 0: never.
     """
 
     tasks: int = 0

@@ -1,4 +1,4 @@
-"""What `--fail-on` takes: kinds of findings, and limits of latency."""
+"""The conditions of `--fail-on`: kinds of findings, and limits of latency."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LATENCY = re.compile(
 
 
 @dataclass(frozen=True)
-class Condition:
-    """One condition: a kind that is found at all, or a latency's figure above a limit (of *stage*, or of any)."""
+class FailureCondition:
+    """A condition: that a kind is found at all, or that a latency's figure (of *stage*, or of any) exceeds a limit."""
 
     text: str
     kind: str | None = None
@@ -29,10 +29,10 @@ class Condition:
     figure: str = ""
     limit_ms: float = 0
 
-    def met(self, found: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return a clause for each time that it holds, or that a latency was not measured at all."""
+    def met(self, counts: Mapping[str, int], latency: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return a clause for each time that the condition holds, or if no latency was measured at all."""
         if self.kind is not None:
-            return [describe_count(self.kind, found[self.kind])] if found.get(self.kind) else []
+            return [describe_count(self.kind, counts[self.kind])] if counts.get(self.kind) else []
         rows = [row for row in latency if self.stage in (None, row["stage"])]
         if not rows:
             return [f"{self.text}: nothing was measured"]
@@ -43,22 +43,25 @@ class Condition:
         ]
 
 
-def parse_conditions(text: str) -> list[Condition]:
-    """Read conditions, separated by commas; ``problem`` stands for every kind that is one; raises PipelineError."""
-    found: list[Condition] = []
+def parse_conditions(text: str) -> list[FailureCondition]:
+    """Parse conditions, separated by commas; ``problem`` stands for every kind that is a problem; raises PipelineError."""
+    conditions: list[FailureCondition] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
-        found += [Condition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_condition(word)]
-    return found
+        conditions += (
+            [FailureCondition(kind, kind) for kind in PROBLEMS] if word == "problem" else [_parse_condition(word)]
+        )
+    return conditions
 
 
-def _condition(word: str) -> Condition:
+def _parse_condition(word: str) -> FailureCondition:
     if word in KINDS:
-        return Condition(word, word)
+        return FailureCondition(word, word)
     read = LATENCY.fullmatch(word.replace(" ", ""))
     if read is None or read["unit"] not in UNITS_MS or read["figure"] not in FIGURES:
         raise PipelineError(
-            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, or latency:p99>500ms ({', '.join(FIGURES)})"
+            f"--fail-on does not know {word!r}: give problem, {', '.join(KINDS)}, "
+            f"or latency:p99>500ms ({', '.join(FIGURES)})"
         )
     if read["stage"] not in (None, *STAGES):
         raise PipelineError(f"{read['stage']!r} is no stage of latency: give one of {', '.join(STAGES)}")
-    return Condition(word, None, read["stage"], read["figure"], float(read["number"]) * UNITS_MS[read["unit"]])
+    return FailureCondition(word, None, read["stage"], read["figure"], float(read["number"]) * UNITS_MS[read["unit"]])

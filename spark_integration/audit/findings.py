@@ -1,4 +1,4 @@
-"""What an audit has found: how many of each kind, by place and topic, and the first few of each."""
+"""The findings of an audit: how many of each kind, by place and topic, and the first few of each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spark_integration.audit.kinds import KINDS
 Row = dict[str, Any]
 
 
-# What a frame of findings may tell of one: they lie in a partition, are of a producer, and go from a first offset or
-# sequence to a last one; `note` says the rest in words. `count` is how many the finding stands for.
+# A finding lies in a partition, belongs to a producer, and reaches from a first offset or sequence to a last one.
+# `note` holds the rest in words, and `count` is the number that the finding stands for.
 SCHEMA = (
     "kind string, topic string, partition int, producer string, first bigint, last bigint, count bigint, note string"
 )
@@ -33,18 +33,18 @@ class Findings:
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     details: dict[str, list[Row]] = field(default_factory=dict)
 
-    def add(self, place: str, found: DataFrame) -> None:
+    def add(self, place: str, findings: DataFrame) -> None:
         """Count the findings of a frame of `SCHEMA`, and keep the first of each kind."""
         total = sql.sum(sql.col("count").cast("decimal(38,0)")).alias("total")
-        for row in found.groupBy("topic", "kind").agg(total).collect():
+        for row in findings.groupBy("topic", "kind").agg(total).collect():
             self.counts[place, row.topic, row.kind] += int(row.total)
         number = sql.row_number().over(Window.partitionBy("kind").orderBy(*ORDER))
-        first = found.withColumn("number", number).where(sql.col("number") <= self.limit).drop("number")
+        first = findings.withColumn("number", number).where(sql.col("number") <= self.limit).drop("number")
         for row in first.orderBy("kind", *ORDER).collect():
             self.keep(place, row.kind, {name: value for name, value in row.asDict().items() if name != "kind"})
 
     def keep(self, place: str, kind: str, row: Row) -> None:
-        """Keep a finding in detail, if there are not too many; what is not known of it is left out."""
+        """Keep a finding in detail unless there are *limit* already; columns without a value are left out."""
         kept = self.details.setdefault(kind, [])
         if len(kept) < self.limit:
             kept.append({"place": place, **{name: value for name, value in row.items() if value is not None}})
@@ -55,37 +55,40 @@ class Findings:
 
     def total(self) -> dict[str, int]:
         """Return the counts over all places and topics, in the order of `KINDS`."""
-        found: Counter[str] = Counter()
+        totals: Counter[str] = Counter()
         for (_, _, kind), count in self.counts.items():
-            found[kind] += count
-        return {kind: found[kind] for kind in KINDS if found[kind]}
+            totals[kind] += count
+        return {kind: totals[kind] for kind in KINDS if totals[kind]}
 
 
-# What a row may be found to be: if the condition holds, it is a finding with these columns.
+# By kind: the condition under which a row is a finding, and the columns of that finding.
 Rules = Mapping[str, tuple[Column, Mapping[str, Column]]]
 
 
-def found_in(rows: DataFrame, rules: Rules, *, producer: Column | None = None) -> DataFrame:
-    """Return the findings that *rules*, by kind, make in rows that have `topic` and `partition`."""
-    each = [sql.when(condition, _finding(kind, told)) for kind, (condition, told) in rules.items()]
-    findings = sql.filter(sql.array(*each), lambda one: one.isNotNull())
+def find_by_rules(rows: DataFrame, rules: Rules, *, producer: Column | None = None) -> DataFrame:
+    """Return the findings that *rules* make in rows that have `topic` and `partition`."""
+    columns = [
+        sql.when(condition, _finding_column(kind, values_by_name))
+        for kind, (condition, values_by_name) in rules.items()
+    ]
+    findings = sql.filter(sql.array(*columns), lambda finding: finding.isNotNull())
     of = sql.lit(None).cast("string") if producer is None else producer
-    found = rows.select("topic", "partition", of.alias("producer"), sql.inline(findings))
-    return found.select(*COLUMNS)
+    rows_of_findings = rows.select("topic", "partition", of.alias("producer"), sql.inline(findings))
+    return rows_of_findings.select(*COLUMNS)
 
 
-def as_findings(frames: Mapping[str, DataFrame]) -> DataFrame:
+def union_findings(frames: Mapping[str, DataFrame]) -> DataFrame:
     """Put frames of findings, each of one kind and without some of the columns, into one of `SCHEMA`."""
-    each = [_filled(frame.withColumn("kind", sql.lit(kind))) for kind, frame in frames.items()]
-    return reduce(DataFrame.unionByName, each)
+    filled = [_fill_columns(frame.withColumn("kind", sql.lit(kind))) for kind, frame in frames.items()]
+    return reduce(DataFrame.unionByName, filled)
 
 
-def _filled(frame: DataFrame) -> DataFrame:
+def _fill_columns(frame: DataFrame) -> DataFrame:
     missing = {name: sql.lit(None) for name in COLUMNS if name not in frame.columns}
     return frame.withColumns(missing).select(*(sql.col(name).cast(kind).alias(name) for name, kind in COLUMNS.items()))
 
 
-def _finding(kind: str, told: Mapping[str, Column]) -> Column:
-    values = {"kind": sql.lit(kind), "note": sql.lit(None), **told}
+def _finding_column(kind: str, values_by_name: Mapping[str, Column]) -> Column:
+    values = {"kind": sql.lit(kind), "note": sql.lit(None), **values_by_name}
     names = ("kind", "first", "last", "count", "note")
     return sql.struct(*(values[name].cast(COLUMNS[name]).alias(name) for name in names))

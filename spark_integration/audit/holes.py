@@ -1,4 +1,4 @@
-"""Why a topic lacks offsets: each hole is looked at in the broker's log, as far as the broker tells."""
+"""Why a topic lacks offsets: each hole is looked up in the broker's log."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from spark_integration.audit.log_batches import Batch, Reader
+from spark_integration.audit.log_batches import LogBatch, ReadLogBatches
 from spark_integration.topics.offsets import TopicPartition
 
 MARKER, COMPACTED, UNEXPLAINED, UNEXAMINED = "marker", "compacted", "unexplained", "unexamined"
 
 
-class Hole(NamedTuple):
-    """Offsets without a record, `first` to `last`, and what they are."""
+class OffsetHole(NamedTuple):
+    """Offsets without a record, `first` to `last`, and the kind of the hole."""
 
     topic: str
     partition: int
@@ -23,17 +23,20 @@ class Hole(NamedTuple):
 
     @property
     def offsets(self) -> int:
-        """How many offsets."""
+        """The number of offsets."""
         return self.last - self.first + 1
 
 
-def explained(holes: Iterable[Hole], read: Reader, compacted_topics: Collection[str]) -> Iterator[Hole]:
-    """Split *holes*, which come in order, by what lies there.
+def explain_holes(
+    holes: Iterable[OffsetHole], read: ReadLogBatches, compacted_topics: Collection[str]
+) -> Iterator[OffsetHole]:
+    """Split *holes*, which come in order, by what the log holds there.
 
-    A control batch is a transaction's marker. A batch of records that covers an offset but has no record there was
-    compacted. Where no batch lies, a compacted topic may have lost it to compaction; any other topic lacks it.
+    A control batch is a transaction's marker. A batch of records that covers an offset without a record was compacted.
+    If no batch covers an offset, a compacted topic may have lost it to compaction; in any other topic it is
+    unexplained.
     """
-    known: deque[Batch] = deque()
+    known: deque[LogBatch] = deque()
     place: TopicPartition | None = None
     for hole in holes:
         here = TopicPartition(hole.topic, hole.partition)
@@ -47,20 +50,20 @@ def explained(holes: Iterable[Hole], read: Reader, compacted_topics: Collection[
             if not _covers(known, position):
                 yield hole._replace(first=position)
                 break
-            part = _part(hole, position, known[0], hole.topic in compacted_topics)
+            part = _first_part(hole, position, known[0], hole.topic in compacted_topics)
             yield part
             position = part.last + 1
 
 
-def _covers(known: deque[Batch], position: int) -> bool:
-    """Drop the batches before *position*; return whether what is left tells what lies there."""
+def _covers(known: deque[LogBatch], position: int) -> bool:
+    """Drop the batches before *position*; return whether a batch is left that tells what lies there."""
     while known and known[0].last < position:
         known.popleft()
     return bool(known)
 
 
-def _part(hole: Hole, position: int, batch: Batch, is_compacted: bool) -> Hole:
-    """The part of the hole from *position* on that is of one kind; *batch* is the first that does not lie before it."""
+def _first_part(hole: OffsetHole, position: int, batch: LogBatch, is_compacted: bool) -> OffsetHole:
+    """Return the first part of the hole, from *position* on, that is of one kind; *batch* is the first not before it."""
     if position < batch.first:
         kind = COMPACTED if is_compacted else UNEXPLAINED
         return hole._replace(first=position, last=min(hole.last, batch.first - 1), kind=kind)

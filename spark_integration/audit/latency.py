@@ -8,18 +8,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import Row
-from spark_integration.audit.places import Place
+from spark_integration.audit.places import AuditedPlace
 from spark_integration.audit.settings import PERCENTILES
 
-# Of percentile_approx: the rank that is told is wrong by at most 1/100,000 of the records.
+# The rank of an approximate percentile is wrong by at most 1/100,000 of the records (percentile_approx).
 ACCURACY = 100_000
 
 
-def stages(*, by_field: bool) -> dict[str, Column]:
-    """Return the parts of a record's way in milliseconds; null where its timestamps do not tell.
+def stage_columns(*, by_field: bool) -> dict[str, Column]:
+    """Return the stages of a record's way in milliseconds; a stage is null if the record's timestamps do not tell it.
 
-    A record's timestamp is the broker's own where the topic has LogAppendTime (timestampType 1), else the producer's;
-    *by_field*: event times are told by a field, so that they are another thing than the producer's timestamp.
+    A record's timestamp is the broker's if the topic has LogAppendTime (timestampType 1), and else the producer's.
+    *by_field*: event times come from a field, and so differ from the producer's timestamp.
     """
     event, timestamp, archived = sql.col("event_ms"), sql.col("broker_ms"), sql.col("archived_ms")
     by_broker = sql.col("timestamp_type") == 1
@@ -32,49 +32,49 @@ def stages(*, by_field: bool) -> dict[str, Column]:
     }
 
 
-def latencies(place: Place, *, by_field: bool) -> DataFrame:
-    """A row for each topic and stage: `records`, percentiles and maximum in milliseconds, how many were negative."""
+def measure_latencies(place: AuditedPlace, *, by_field: bool) -> DataFrame:
+    """Return a row for each topic and stage: `records`, percentiles and maximum in milliseconds, and the negative ones."""
     return (
-        measured(place, by_field=by_field)
+        stage_latencies(place, by_field=by_field)
         .groupBy("topic", "stage")
         .agg(
             sql.count("*").alias("records"),
-            percentiles("ms").alias("percentiles"),
+            percentile_column("ms").alias("percentiles"),
             sql.max("ms").alias("max"),
             sql.sum((sql.col("ms") < 0).cast("bigint")).alias("negative"),
         )
     )
 
 
-def rows(place: Place, *, by_field: bool) -> list[Row]:
-    """Return `latencies` as rows, the percentiles by their names."""
-    found = latencies(place, by_field=by_field).orderBy("topic", "stage").collect()
+def latency_rows(place: AuditedPlace, *, by_field: bool) -> list[Row]:
+    """Return the rows of `measure_latencies`, with the percentiles by their names."""
+    latencies = measure_latencies(place, by_field=by_field).orderBy("topic", "stage").collect()
     return [
         {
             "place": place.name,
             "topic": row.topic,
             "stage": row.stage,
             "records": row.records,
-            **named(row.percentiles),
+            **name_percentiles(row.percentiles),
             "max": row.max,
             "negative": row.negative,
         }
-        for row in found
+        for row in latencies
     ]
 
 
-def named(figures: Sequence[int]) -> dict[str, int]:
-    """Give each of `PERCENTILES` its name."""
+def name_percentiles(figures: Sequence[int]) -> dict[str, int]:
+    """Return the figures by the names of `PERCENTILES`."""
     return dict(zip(PERCENTILES, figures, strict=True))
 
 
-def measured(place: Place, *, by_field: bool) -> DataFrame:
-    """A row for each record and stage that it tells of: `topic`, `broker_ms`, `stage`, `ms`."""
-    named = stages(by_field=by_field).items()
-    each = sql.array(*(sql.struct(sql.lit(name).alias("stage"), column.alias("ms")) for name, column in named))
-    return place.visible.select("topic", "broker_ms", sql.inline(each)).where("ms is not null")
+def stage_latencies(place: AuditedPlace, *, by_field: bool) -> DataFrame:
+    """Return a row for each record and stage that it tells: `topic`, `broker_ms`, `stage`, `ms`."""
+    named = stage_columns(by_field=by_field).items()
+    stages = sql.array(*(sql.struct(sql.lit(name).alias("stage"), column.alias("ms")) for name, column in named))
+    return place.visible.select("topic", "broker_ms", sql.inline(stages)).where("ms is not null")
 
 
-def percentiles(column: str) -> Column:
-    """Aggregate a column to its `PERCENTILES`, by Spark's percentile_approx."""
+def percentile_column(column: str) -> Column:
+    """Aggregate a column to its `PERCENTILES`, with Spark's percentile_approx."""
     return sql.percentile_approx(column, list(PERCENTILES.values()), ACCURACY)

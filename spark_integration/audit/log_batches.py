@@ -1,8 +1,8 @@
-"""What a broker's log holds where consumers see no record: the headers of the batches that lie there.
+"""The headers of the batches that a broker's log holds where consumers see no record.
 
-A consumer hides transaction markers, so a hole of one offset may be a marker or a lost record. The broker sends batches
-as they lie in the log, markers among them: they are asked for here with Kafka's own client (its NetworkClient, which the
-consumer uses itself), one request at a hole. Only the 27 bytes are read that say which offsets a batch covers.
+A consumer hides transaction markers, so a hole of one offset may be a marker or a lost record. A broker sends batches
+as they lie in the log, markers among them. This module requests them with Kafka's own NetworkClient, which the consumer
+uses too, one request for each hole. It reads only the 27 bytes that tell which offsets a batch covers.
 """
 
 from __future__ import annotations
@@ -15,48 +15,50 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.topics.cluster import Cluster, client_properties
 from spark_integration.topics.offsets import TopicPartition
 
 TIMEOUT_MS = 10_000
-# Kafka's defaults: connections that idle are closed, and how long it waits, at first and at most, to connect again and for one.
+# Kafka's defaults: when an idle connection is closed, and the first and the longest pause before a reconnect and a
+# connect.
 IDLE_MS = 540_000
 RECONNECT_MS = (50, 1_000)
 CONNECT_MS = (10_000, 30_000)
-# Of sending and receiving: those of the operating system.
+# Sizes of the send and receive buffers: those of the operating system.
 SYSTEM_BUFFERS = (-1, -1)
 FETCH_BYTES = 65_536
 # baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta
 HEADER = struct.Struct(">qiibIhi")
-# What length does not count: baseOffset and batchLength themselves.
+# The batch's length does not count baseOffset and batchLength themselves.
 UNCOUNTED = 12
 CONTROL = 1 << 5
 
 
-class Batch(NamedTuple):
-    """Offsets that a batch in the log covers, `first` to `last`, and whether it is a transaction's marker."""
+class LogBatch(NamedTuple):
+    """The offsets that a batch in the log covers, `first` to `last`, and whether it is a transaction's marker."""
 
     first: int
     last: int
     is_control: bool
 
 
-def batches_in(data: bytes) -> Iterator[Batch]:
-    """Read the headers of batches of magic 2; what was cut off at the end, and older message sets, are left out."""
+def parse_batches(data: bytes) -> Iterator[LogBatch]:
+    """Parse the headers of batches of magic 2; older ones, and one that was cut off, are left out."""
     position = 0
     while position + HEADER.size <= len(data):
         first, length, _, magic, _, attributes, delta = HEADER.unpack_from(data, position)
         if magic == 2:
-            yield Batch(first, first + delta, bool(attributes & CONTROL))
+            yield LogBatch(first, first + delta, bool(attributes & CONTROL))
         position += UNCOUNTED + length
 
 
-# Returns the batches from the one that covers the offset on, or else from the next one; None where it cannot be asked.
-Reader = Callable[[TopicPartition, int], "list[Batch] | None"]
+# Returns the batches from the one that covers the offset on, or else from the next one; None if the broker does not
+# tell.
+ReadLogBatches = Callable[[TopicPartition, int], "list[LogBatch] | None"]
 
 
-class BatchReader:
+class LogBatchReader:
     """Reads batches of one cluster's partitions from their leaders; *source* are Spark's options."""
 
     def __init__(self, spark: SparkSession, cluster: Cluster, source: Mapping[str, str]) -> None:
@@ -70,23 +72,24 @@ class BatchReader:
         self._properties = client_properties(source)
         self._client: Any = None
 
-    def __enter__(self) -> BatchReader:
+    def __enter__(self) -> LogBatchReader:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._client is not None:
             self._client.close()
 
-    def __call__(self, partition: TopicPartition, offset: int) -> list[Batch] | None:
-        """Return what lies at *offset* and behind it; None where the broker does not say.
+    def __call__(self, partition: TopicPartition, offset: int) -> list[LogBatch] | None:
+        """Return the batches from *offset* on; None if the broker does not send any.
 
-        Raises PipelineError where it lets nobody ask, or Kafka's client is of a release that cannot.
+        Raises PipelineError if the broker rejects the credentials, or if this release of Kafka's client cannot fetch
+        batches.
         """
         try:
             data = self._fetch(partition, offset)
         except Py4JJavaError as failure:
             if "AuthenticationException" in str(failure):
-                raise PipelineError(f"{self._cluster.bootstrap}: {sentence_of(failure)}") from failure
+                raise PipelineError(f"{self._cluster.bootstrap}: {explain_failure(failure)}") from failure
             return None
         except Py4JError as failure:
             release = self._kafka.common.utils.AppInfoParser.getVersion()
@@ -94,7 +97,7 @@ class BatchReader:
                 f"Kafka's client {release} cannot ask for batches, so that holes in the offsets cannot be explained: "
                 "give --examine 0 to leave them unexamined"
             ) from failure
-        return None if data is None else list(batches_in(data))
+        return None if data is None else list(parse_batches(data))
 
     def _fetch(self, partition: TopicPartition, offset: int) -> bytes | None:
         if partition not in self._leaders:
@@ -121,15 +124,15 @@ class BatchReader:
     def _records(self, answer: Any, partition: TopicPartition, topic_id: Any) -> bytes | None:
         names = self._java.util.HashMap()
         names.put(topic_id, partition.topic)
-        found = answer.responseBody().responseData(names, answer.requestHeader().apiVersion())
-        data = found.get(self._kafka.common.TopicPartition(partition.topic, partition.partition))
+        partitions = answer.responseBody().responseData(names, answer.requestHeader().apiVersion())
+        data = partitions.get(self._kafka.common.TopicPartition(partition.topic, partition.partition))
         if data is None or data.errorCode() != 0:
             return None
         records = data.records()
         return b"" if records is None else bytes(self._bytes(records.buffer()))
 
     def _new_client(self) -> Any:
-        """Put Kafka's client together, as its own classes do: 3.4.1, which Spark 3.5 has, has no function for it."""
+        """Assemble Kafka's client as Kafka's own classes do: 3.4.1, which Spark 3.5 has, has no function for it."""
         clients, network, log = self._kafka.clients, self._kafka.common.network, self._kafka.common.utils.LogContext()
         settings = self._java.util.HashMap()
         for name, value in self._properties.items():
@@ -140,7 +143,7 @@ class BatchReader:
         selector = network.Selector(IDLE_MS, metrics, self._time, "audit", channels, log)
         updater, versions = clients.ManualMetadataUpdater(), clients.ApiVersions()
         waits = (*RECONNECT_MS, *SYSTEM_BUFFERS, TIMEOUT_MS, *CONNECT_MS)
-        # Kafka 3.8 and later want to be told what to do when no broker is known any more (KIP-899).
+        # From 3.8 on Kafka's client needs a strategy for the time when no broker is known any more (KIP-899).
         strategy = clients.MetadataRecoveryStrategy
         recovery = [strategy.NONE] if isinstance(strategy, JavaClass) else []
         return clients.NetworkClient(

@@ -1,4 +1,4 @@
-"""The records of a topic or of an archive as an audit sees them: in order, each with what lies before it."""
+"""The records of a topic or of an archive as an audit sees them: in order, each with the offset before it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from spark_integration.topics.offsets import TopicPartition
 
 TOPIC, ARCHIVE = "topic", "archive"
 CONTENTS = ("key", "value", "timestamp", "timestampType", "headers")
-# How rows at the same offset follow each other: an edge comes before the record.
+# The order of rows at the same offset: an edge comes before the record.
 END, START, COMMIT, RECORD = range(4)
-# Of `archived_ms`, where it is not known any more.
+# The value of `archived_ms` if the time is lost.
 UNKNOWN = -1
 EDGES = "topic string, partition int, at bigint, kind int, reach bigint, archived_ms bigint, unit int"
 
 
-class Edge(NamedTuple):
+class PlaceEdge(NamedTuple):
     """What is known of a partition at an offset besides its records; `reach` is the offset that comes before `at`."""
 
     topic: str
@@ -34,27 +34,27 @@ class Edge(NamedTuple):
     unit: int | None = None
 
 
-class Cuts(NamedTuple):
-    """Partitions of which a place may not have all: records went before what it has, or came behind it."""
+class PlaceCuts(NamedTuple):
+    """Partitions of which a place may lack records: some left it *before* what it holds, or came *behind* it."""
 
     before: Collection[TopicPartition] = ()
     behind: Collection[TopicPartition] = ()
 
 
-UNCUT = Cuts()
+UNCUT = PlaceCuts()
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place that is judged; `rows` is kept by Spark until `release`.
+class AuditedPlace:
+    """A place that is judged; Spark keeps `rows` until `release`.
 
-    A row is a record or an edge. `previous` is the offset that the place had before it, `rank` how many records there
-    were up to it; `visible` is false for a record that only a reader of the uncommitted sees.
+    A row is a record or an edge. `previous` is the offset before it in this place, `rank` the number of records up to
+    it. `visible` is false for a record that only readers of uncommitted records see.
     """
 
     name: str
     rows: DataFrame
-    cuts: Cuts = UNCUT
+    cuts: PlaceCuts = UNCUT
 
     @property
     def records(self) -> DataFrame:
@@ -63,12 +63,12 @@ class Place:
 
     @property
     def visible(self) -> DataFrame:
-        """The records that a consumer gets."""
+        """The records that a consumer receives."""
         return self.records.where("visible")
 
     @property
     def is_behind_hole(self) -> Column:
-        """Whether the offset before a row has no record, though it should be one of the place's."""
+        """Whether the offset before a row has no record, though it belongs to the place."""
         return sql.col("kind").isin(RECORD, END) & (sql.col("at") - sql.col("previous") > 1)
 
     @property
@@ -78,12 +78,12 @@ class Place:
         return self.rows.where(self.is_behind_hole).select("topic", "partition", first, last)
 
     def release(self) -> None:
-        """Let Spark forget the rows."""
+        """Let Spark drop the rows."""
         self.rows.unpersist()
 
 
-def noted(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> DataFrame:
-    """Take of each record what the audit needs; *with_contents*: a hash of all that it holds as well."""
+def audit_columns(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> DataFrame:
+    """Select the columns that an audit needs of each record; *with_contents* adds a hash of everything that it holds."""
     content = sql.xxhash64(*CONTENTS) if with_contents else sql.lit(None).cast("bigint")
     columns = {
         "at": sql.col("offset"),
@@ -96,17 +96,19 @@ def noted(frame: DataFrame, fields: AuditFields, *, with_contents: bool) -> Data
     return frame.select("topic", "partition", *named)
 
 
-def edges_of(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> list[Edge]:
-    """Mark where each interval of offsets begins and ends: a hole beside it is one of the place's own."""
-    found: list[Edge] = []
-    for (topic, partition), several in intervals.items():
-        for start, end in several:
-            found += [Edge(topic, partition, start, START, start - 1), Edge(topic, partition, end, END)]
-    return found
+def interval_edges(intervals: Mapping[TopicPartition, Iterable[tuple[int, int]]]) -> list[PlaceEdge]:
+    """Mark where each interval of offsets begins and ends: a hole beside it belongs to the place."""
+    edges: list[PlaceEdge] = []
+    for (topic, partition), partition_intervals in intervals.items():
+        for start, end in partition_intervals:
+            edges += [PlaceEdge(topic, partition, start, START, start - 1), PlaceEdge(topic, partition, end, END)]
+    return edges
 
 
-def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge], cuts: Cuts = UNCUT) -> Place:
-    """Put *records* (`noted`, with `visible`) and *edges* in order, and keep them."""
+def make_place(
+    spark: SparkSession, name: str, records: DataFrame, edges: list[PlaceEdge], cuts: PlaceCuts = UNCUT
+) -> AuditedPlace:
+    """Order *records* (`audit_columns`, with `visible`) and *edges*, and let Spark keep them."""
     with_kind = records.withColumn("kind", sql.lit(RECORD)).withColumn("reach", sql.col("at"))
     rows = with_kind.unionByName(spark.createDataFrame(edges, EDGES), allowMissingColumns=True)
     order = Window.partitionBy("topic", "partition").orderBy("at", "kind")
@@ -120,9 +122,9 @@ def placed(spark: SparkSession, name: str, records: DataFrame, edges: list[Edge]
             "unit": _latest("unit").over(until),
         }
     )
-    # Spark 3.5 has no nullif of what is not resolved yet.
+    # Spark 3.5 has no nullif for columns that are not resolved yet.
     archived = sql.when(sql.col("archived_ms") != UNKNOWN, sql.col("archived_ms"))
-    return Place(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
+    return AuditedPlace(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
 
 
 def _latest(column: str) -> Column:

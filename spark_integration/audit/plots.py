@@ -29,56 +29,59 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.prop_cycle": None,
-    # Names are no formulas.
+    # Names may contain dollar signs, and are no formulas.
     "text.parse_math": False,
 }
-# Its vocabularies have addresses of their own.
+# The metadata's vocabularies have addresses of their own, and the report names no other address.
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 PLOTS_SHOWN = 20
 NAME_LENGTH = 30
 
 
-def plots(summary: AuditSummary) -> list[tuple[str, str]]:
-    """Return of each plot its heading and its SVG; none of topics behind the first twenty."""
+def draw_plots(summary: AuditSummary) -> list[tuple[str, str]]:
+    """Return the heading and the SVG of each plot; topics after the first twenty have none."""
     rates = [
-        (f"Records by {_width(summary.window_ms)}: {name}", _svg(_rates(rows, summary.window_ms)))
-        for name, rows in _by_topic(summary.windows)
+        (f"Records by {_describe_width(summary.window_ms)}: {name}", _draw_svg(_rate_lines(rows, summary.window_ms)))
+        for name, rows in _group_by_topic(summary.windows)
     ]
     latencies = [
-        (f"{stage.replace('-', ' → ')}, by {_width(summary.window_ms)}: {name}", _svg(_percentiles(list(several))))
-        for name, rows in _by_topic(summary.latency_windows)
-        for stage, several in groupby(rows, key=lambda row: str(row["stage"]))
+        (
+            f"{stage.replace('-', ' → ')}, by {_describe_width(summary.window_ms)}: {name}",
+            _draw_svg(_percentile_lines(list(stage_rows))),
+        )
+        for name, rows in _group_by_topic(summary.latency_windows)
+        for stage, stage_rows in groupby(rows, key=lambda row: str(row["stage"]))
     ]
     return rates + latencies
 
 
-def _by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+def _group_by_topic(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     shown = (row for row in rows if record_time(row["start_ms"]))
-    each = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
-    return [(name, list(several)) for name, several in each][:PLOTS_SHOWN]
+    groups = groupby(shown, key=lambda row: f"{row['topic']} ({row['place']})")
+    return [(name, list(topic_rows)) for name, topic_rows in groups][:PLOTS_SHOWN]
 
 
 Lines = Mapping[str, tuple[Sequence[datetime], Sequence[float]]]
 
 
-def _rates(rows: Sequence[Row], width_ms: int) -> tuple[Lines, str]:
-    """A line for each producer; a window without its records is a zero, not a slope."""
+def _rate_lines(rows: Sequence[Row], width_ms: int) -> tuple[Lines, str]:
+    """Return a line for each producer; a window without its records is a zero, not a slope."""
     starts = [row["start_ms"] for row in rows]
     every = range(min(starts), max(starts) + width_ms, width_ms)
     lines = {}
     for producer in dict.fromkeys(row["producer"] for row in rows):
-        found = {row["start_ms"]: row["records"] for row in rows if row["producer"] == producer}
+        records_by_start = {row["start_ms"]: row["records"] for row in rows if row["producer"] == producer}
         name = "all" if producer == OTHERS and len({row["producer"] for row in rows}) == 1 else producer
-        lines[str(name)] = ([_time(start) for start in every], [found.get(start, 0) for start in every])
+        lines[str(name)] = ([_utc_time(start) for start in every], [records_by_start.get(start, 0) for start in every])
     return lines, "records"
 
 
-def _percentiles(rows: Sequence[Row]) -> tuple[Lines, str]:
-    times = [_time(row["start_ms"]) for row in rows]
+def _percentile_lines(rows: Sequence[Row]) -> tuple[Lines, str]:
+    times = [_utc_time(row["start_ms"]) for row in rows]
     return {name: (times, [row[name] for row in rows]) for name in PERCENTILES}, "ms"
 
 
-def _svg(plot: tuple[Lines, str]) -> str:
+def _draw_svg(plot: tuple[Lines, str]) -> str:
     import matplotlib
     from cycler import cycler
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
@@ -100,25 +103,25 @@ def _svg(plot: tuple[Lines, str]) -> str:
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=timezone.utc))
         legend = axes.legend(axes.lines, [""] * len(lines), frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-        # Given at once, those that begin with _ would be left out.
+        # In the call itself, names that begin with _ would be left out.
         for text, name in zip(legend.get_texts(), lines, strict=True):
-            text.set_text(_shortened(name))
+            text.set_text(_shorten_name(name))
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata=NO_METADATA)
     svg = out.getvalue()
     return svg[svg.index("<svg") :].replace(TEXT, "currentColor")
 
 
-def _shortened(name: str) -> str:
+def _shorten_name(name: str) -> str:
     line = " ".join(name.split())
     return line if len(line) <= NAME_LENGTH else f"{line[:NAME_LENGTH]}…"
 
 
-def _time(timestamp_ms: int) -> datetime:
+def _utc_time(timestamp_ms: int) -> datetime:
     return datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
 
 
-def _width(width_ms: int) -> str:
+def _describe_width(width_ms: int) -> str:
     units = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000))
     name, unit_ms = next((name, unit_ms) for name, unit_ms in units if width_ms % unit_ms == 0)
     count = width_ms // unit_ms

@@ -1,4 +1,4 @@
-"""Topics and producers by number: how many records each has, from when to when, and how many findings."""
+"""Figures of topics and producers: how many records each has, from when to when, and how many findings."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.audit.findings import Row
-from spark_integration.audit.places import Place
+from spark_integration.audit.places import AuditedPlace
 from spark_integration.audit.sequences import FARTHEST
 
 KEYS = ("topic", "producer")
 
 
-def topics_of(place: Place, offsets: Mapping[str, int | None]) -> list[Row]:
-    """Return a row for each topic of *offsets*, which has the number of offsets that were read of each, if known."""
+def topic_rows(place: AuditedPlace, offsets: Mapping[str, int | None]) -> list[Row]:
+    """Return a row for each topic of *offsets*, which holds the number of offsets that were read of it, if it is known."""
     counted = (
-        _by_producer(place)
+        _count_by_producer(place)
         .groupBy("topic")
         .agg(
             sql.sum("records").alias("records"),
@@ -30,36 +30,38 @@ def topics_of(place: Place, offsets: Mapping[str, int | None]) -> list[Row]:
             sql.max("last_ms").alias("last_ms"),
         )
     )
-    found = {row.topic: row for row in counted.collect()}
-    return [_row(place.name, topic, offsets[topic], found.get(topic)) for topic in sorted(offsets)]
+    counted_rows = {row.topic: row for row in counted.collect()}
+    return [_topic_row(place.name, topic, offsets[topic], counted_rows.get(topic)) for topic in sorted(offsets)]
 
 
-def _row(place: str, topic: str, offsets: int | None, found: Any) -> Row:
-    """The row of a topic; *found* is None where it has no record."""
+def _topic_row(place: str, topic: str, offsets: int | None, counted: Any) -> Row:
+    """Return the row of a topic; *counted* is None if it has no record."""
     numbers = ("records", "producers", "attributed", "numbered", "timed")
     return {
         "place": place,
         "topic": topic,
         "offsets": offsets,
-        **{name: (found[name] or 0) if found else 0 for name in numbers},
-        "first_ms": found.first_ms if found else None,
-        "last_ms": found.last_ms if found else None,
+        **{name: (counted[name] or 0) if counted else 0 for name in numbers},
+        "first_ms": counted.first_ms if counted else None,
+        "last_ms": counted.last_ms if counted else None,
     }
 
 
-def producers_of(place: Place, findings: DataFrame, limit: int) -> list[Row]:
-    """Return a row for each producer, those with most findings first, then those with most records; at most *limit*."""
+def producer_rows(place: AuditedPlace, findings: DataFrame, limit: int) -> list[Row]:
+    """Return a row for each of at most *limit* producers: first those with most findings, then those with most records."""
     kinds = ("gap", "duplicate", "inversion")
-    # A sequence that is none may count for more than a bigint holds.
+    # A sequence that is no real one may stand for more than a bigint holds.
     total = sql.least(sql.sum(sql.col("count").cast("decimal(38,0)")), sql.lit(FARTHEST)).cast("bigint")
     counted = findings.groupBy(*KEYS).pivot("kind", list(kinds)).agg(total)
-    table = _by_producer(place).where("producer is not null").join(counted, list(KEYS), "left").fillna(0, list(kinds))
+    table = (
+        _count_by_producer(place).where("producer is not null").join(counted, list(KEYS), "left").fillna(0, list(kinds))
+    )
     trouble = sum((sql.col(kind).cast("double") for kind in kinds), sql.lit(0))
     first = table.orderBy(trouble.desc(), sql.col("records").desc(), *KEYS).limit(limit)
     return [{"place": place.name, **row.asDict()} for row in first.collect()]
 
 
-def _by_producer(place: Place) -> DataFrame:
+def _count_by_producer(place: AuditedPlace) -> DataFrame:
     return place.visible.groupBy(*KEYS).agg(
         sql.count("*").alias("records"),
         sql.count("sequence").alias("numbered"),

@@ -1,4 +1,4 @@
-"""What the sequences say that producers number their records with: gaps, duplicates, inversions."""
+"""Findings in the sequences with which producers number their records: gaps, duplicates, inversions."""
 
 from __future__ import annotations
 
@@ -7,50 +7,55 @@ from collections.abc import Collection
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.audit.findings import found_in
-from spark_integration.audit.places import Cuts, Place
+from spark_integration.audit.findings import find_by_rules
+from spark_integration.audit.places import AuditedPlace, PlaceCuts
 from spark_integration.audit.settings import SCOPES, TOPIC_SCOPE
 
 CUTS = "topic string, partition int, before boolean, behind boolean"
-# Told of sequences that lie farther apart than a bigint can say.
+# The largest distance of two sequences that a bigint can hold.
 FARTHEST = 2**63 - 1
 
 
 def sequence_findings(
-    place: Place, compacted_topics: Collection[str] = (), *, scope: str = TOPIC_SCOPE, first_sequence: int | None = None
+    place: AuditedPlace,
+    compacted_topics: Collection[str] = (),
+    *,
+    scope: str = TOPIC_SCOPE,
+    first_sequence: int | None = None,
 ) -> DataFrame:
-    """Judge a place's sequences (`findings.SCHEMA`); *scope*: whether a producer counts by topic or by partition.
+    """Return the findings in a place's sequences (`findings.SCHEMA`).
 
-    *first_sequence* is what each producer begins with; without it nothing is missing before the first that is there.
+    *scope*: whether a producer numbers its records by topic or by partition. *first_sequence* is the number with which
+    each producer begins. Without it nothing is missing before a producer's first record.
     """
     sequence, before, visible = sql.col("sequence"), sql.col("before"), sql.col("visible")
     missing, is_first = sql.col("missing") > 0, sql.col("is_first")
     may_be_compacted, may_be_cut = _may_be_compacted(compacted_topics), _may_be_cut()
     gap = {"first": before + 1, "last": sequence - 1, "count": sql.col("missing")}
-    one = {"first": sequence, "last": sequence, "count": sql.lit(1)}
+    single = {"first": sequence, "last": sequence, "count": sql.lit(1)}
     at, again = _position("partition", "at"), _position("place_before.in_partition", "place_before.at")
-    return found_in(
-        _in_order(place, SCOPES[scope], first_sequence),
+    return find_by_rules(
+        _order_by_sequence(place, SCOPES[scope], first_sequence),
         {
             "gap": (missing & ~may_be_compacted & ~may_be_cut, gap),
             "compacted-sequence": (missing & may_be_compacted, gap),
             "cut-sequence": (missing & ~may_be_compacted & may_be_cut, gap),
-            "aborted-sequence": (~visible & is_first, one),
-            "duplicate": (visible & ~is_first, {**one, "note": sql.concat(at, sql.lit(" as "), again)}),
+            "aborted-sequence": (~visible & is_first, single),
+            "duplicate": (visible & ~is_first, {**single, "note": sql.concat(at, sql.lit(" as "), again)}),
             "inversion": (
                 visible & is_first & (sequence < sql.col("behind")),
-                {**one, "note": sql.concat(at, sql.lit(" behind "), sql.col("behind"))},
+                {**single, "note": sql.concat(at, sql.lit(" behind "), sql.col("behind"))},
             ),
         },
         producer=sql.col("producer"),
     )
 
 
-def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -> DataFrame:
-    """Add to each record the sequence `before` it and where that is, and the highest that came earlier (`behind`).
+def _order_by_sequence(place: AuditedPlace, keys: Collection[str], first_sequence: int | None) -> DataFrame:
+    """Add to each record the sequence `before` it, that record's place, and the highest earlier sequence (`behind`).
 
-    Of records with the same sequence those that are visible come first, and of them the oldest: `is_first`. `missing` is how
-    many sequences there should be between it and the one before.
+    Among records with the same sequence visible ones come first, then the oldest: that one `is_first`. `missing` is the
+    number of sequences between a record and the one before.
     """
     numbered = place.records.where("producer is not null and sequence is not null")
     by_sequence = Window.partitionBy(*keys).orderBy("sequence", sql.desc("visible"), "broker_ms", "partition", "at")
@@ -62,33 +67,34 @@ def _in_order(place: Place, keys: Collection[str], first_sequence: int | None) -
     distance = sql.when(sequence <= reach, sequence - sql.col("before")).otherwise(FARTHEST)
     where = sql.struct(sql.col("partition").alias("in_partition"), "at", "rank")
     visible_sequence = sql.when(sql.col("visible"), sql.col("sequence"))
-    told = {
+    columns = {
         "before": before,
         "is_first": ~neighbour.eqNullSafe(sequence),
         "place_before": sql.lag(where).over(by_sequence),
     }
-    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(told)
+    in_order = numbered.withColumn("behind", sql.max(visible_sequence).over(earlier)).withColumns(columns)
     missing = sql.when(sequence > sql.col("before"), distance - 1).otherwise(0)
-    return _with_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
+    return _add_cuts(in_order, place.cuts, keys).withColumn("missing", missing)
 
 
-def _with_cuts(numbered: DataFrame, cuts: Cuts, keys: Collection[str]) -> DataFrame:
-    """Add to each record of which of its producer's sequences not all can be there: to `cut_until` and from `cut_from` on.
+def _add_cuts(numbered: DataFrame, cuts: PlaceCuts, keys: Collection[str]) -> DataFrame:
+    """Add the sequences of a record's producer that may be cut off: those up to `cut_until`, and from `cut_from` on.
 
-    A producer that uses several partitions may have sent what is missing to one whose first records are gone: all below
-    its first sequence there. Likewise above its last sequence in a partition that goes on.
+    A producer that uses several partitions may have sent a missing sequence to a partition whose first records are
+    gone. So every sequence below its first one there may be cut off, and likewise every one above its last one in a
+    partition that continues.
     """
     partitions = {*cuts.before, *cuts.behind}
     if not partitions:
         return numbered.withColumns(dict.fromkeys(("cut_until", "cut_from"), sql.lit(None).cast("bigint")))
-    rows = [(*one, one in cuts.before, one in cuts.behind) for one in partitions]
+    rows = [(*partition, partition in cuts.before, partition in cuts.behind) for partition in partitions]
     cut = numbered.sparkSession.createDataFrame(rows, CUTS)
     ends = sql.min("sequence").alias("first"), sql.max("sequence").alias("last")
     by_partition = numbered.groupBy("topic", "partition", "producer").agg(*ends)
     by_producer = by_partition.join(sql.broadcast(cut), ["topic", "partition"]).groupBy(*keys)
     until, since = sql.max(sql.expr("if(before, first, null)")), sql.min(sql.expr("if(behind, last, null)"))
-    found = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
-    return numbered.join(found, list(keys), "left")
+    cut_ends = by_producer.agg(until.alias("cut_until"), since.alias("cut_from"))
+    return numbered.join(cut_ends, list(keys), "left")
 
 
 def _may_be_cut() -> Column:
@@ -98,13 +104,14 @@ def _may_be_cut() -> Column:
 
 
 def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
-    """Whether between the neighbours of a gap there are at least as many offsets without a record as it is wide.
+    """Whether the neighbours of a gap have at least as many offsets without a record between them as the gap is wide.
 
-    With fewer some of it never came to the log. Neighbours in two partitions, or only one, do not tell.
+    If there are fewer, some of the missing records never came to the log. Neighbours in two partitions, or a single
+    one, do not tell.
     """
-    there = sql.col("place_before")
-    offsets = (sql.col("at") - there["at"]) - (sql.col("rank") - there["rank"])
-    tells = sql.col("partition").eqNullSafe(there["in_partition"]) & (sql.col("at") > there["at"])
+    place_before = sql.col("place_before")
+    offsets = (sql.col("at") - place_before["at"]) - (sql.col("rank") - place_before["rank"])
+    tells = sql.col("partition").eqNullSafe(place_before["in_partition"]) & (sql.col("at") > place_before["at"])
     return sql.col("topic").isin(*compacted_topics) & (~tells | (offsets >= sql.col("missing")))
 
 

@@ -10,20 +10,22 @@ from spark_integration.errors import PipelineError
 # How many milliseconds a number of that unit is.
 TIME_UNITS_MS: Mapping[str, float] = {"s": 1000.0, "ms": 1.0, "us": 0.001, "ns": 0.000001}
 TOPIC_SCOPE, PARTITION_SCOPE = "topic", "partition"
-# The columns that tell one producer's sequence from another's.
+# The columns that identify whose sequence it is.
 SCOPES = {TOPIC_SCOPE: ("topic", "producer"), PARTITION_SCOPE: ("topic", "partition", "producer")}
 PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 HEADER = "header:"
+NOTHING_TO_AUDIT = "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
 PLACES = "$.path (JSON in the value), key, key:$.path or header:NAME"
 
 
 @dataclass(frozen=True)
 class AuditFields:
-    """Where a record's fields are, each ``$.path`` (JSON in the value), ``key``, ``key:$.path`` or ``header:NAME``.
+    """The places of a record's fields, each ``$.path`` (JSON in the value), ``key``, ``key:$.path`` or ``header:NAME``.
 
     Without a *sequence* the audit finds no gaps, duplicates and inversions. Without a *producer* all records of a topic
-    count as those of one producer. An *event_time* is a number of *event_time_unit* since 1970, or ISO 8601; without one
-    it is the record's own CreateTime. *first_sequence* is the number with which every producer begins, if it is known.
+    count as those of one producer. An *event_time* is a number of *event_time_unit* since 1970, or ISO 8601; without
+    one it is the record's own CreateTime. *first_sequence* is the number with which every producer begins, if it is
+    known.
     """
 
     producer: str | None = None

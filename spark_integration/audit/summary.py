@@ -1,4 +1,4 @@
-"""The result of an audit: plain data, and what it prints."""
+"""The result of an audit: plain data, and its form on a console."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class AuditSummary(Summary):
 
     *topics* has a row for each place and topic: `records`, `offsets` (of a topic), `producers`, `first_ms` and
     `last_ms` (of timestamps) and `found`, the counts by kind. *latency* has a row for each stage, in milliseconds.
-    *producers* are those with most findings, then with most records. *windows* are counts by time, *details* the first of each kind.
+    *producers* are first those with most findings, then those with most records. *windows* are counts by time.
+    *details* are the first findings of each kind.
     """
 
     verdict: str
@@ -38,41 +39,41 @@ class AuditSummary(Summary):
 
     @property
     def exit_code(self) -> int:
-        """1 if what `--fail-on` names was found."""
+        """1 if a condition of `--fail-on` holds."""
         return 1 if self.failed_on else 0
 
     def show(self) -> None:
-        """Print it on standard output: the verdict, a table, and the first of each kind."""
+        """Print the verdict, a table, and the first findings of each kind on standard output."""
         Console(highlight=False).print(render_summary(self))
 
 
-def audit_verdict(found: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
-    """Say in one line what is wrong, or that nothing is."""
+def audit_verdict(counts: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
+    """Return a line that says what is wrong, or that nothing is."""
     names = {row["topic"] for row in topics}
-    where = f"{_number(sum(row['records'] for row in topics), 'record')} in {_number(len(names), 'topic')}"
-    if problems := [describe_count(kind, found[kind]) for kind in PROBLEMS if kind in found]:
+    where = f"{_pluralize(sum(row['records'] for row in topics), 'record')} in {_pluralize(len(names), 'topic')}"
+    if problems := [describe_count(kind, counts[kind]) for kind in PROBLEMS if kind in counts]:
         return f"PROBLEMS in {where}: {'; '.join(problems)}"
-    if unknown := found.get("unexamined"):
+    if unknown := counts.get("unexamined"):
         return f"UNSURE of {where}: {describe_count('unexamined', unknown)}; no problem in the rest"
     if by_sequence:
-        cut = f" but for {describe_count('cut-sequence', found['cut-sequence'])}" if "cut-sequence" in found else ""
+        cut = f" but for {describe_count('cut-sequence', counts['cut-sequence'])}" if "cut-sequence" in counts else ""
         return f"OK: {where}, no sequence missing, twice or out of order{cut}"
     return f"OK by offsets: {where}; --sequence-field would tell what producers sent"
 
 
-def _number(count: int, word: str) -> str:
+def _pluralize(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def render_summary(summary: AuditSummary) -> RenderableType:
-    """Put it together for a console."""
-    return Group(*_parts(summary))
+    """Return the summary for a console."""
+    return Group(*_summary_parts(summary))
 
 
-def _parts(summary: AuditSummary) -> Iterator[RenderableType]:
+def _summary_parts(summary: AuditSummary) -> Iterator[RenderableType]:
     yield Text(summary.verdict, style="bold green" if summary.verdict.startswith("OK") else "bold red")
     yield from (Text(f"fails on {clause}", style="red") for clause in summary.failed_on)
-    yield _table(
+    yield _make_table(
         ["", "topic", "records", "offsets", "producers", "first", "last", "found"],
         [
             [
@@ -89,14 +90,15 @@ def _parts(summary: AuditSummary) -> Iterator[RenderableType]:
         ],
     )
     if summary.latency:
-        yield _table(
-            ["", "topic", "latency", "records", "p50", "p99", "p99.9", "max", "negative"], _latency(summary.latency)
+        yield _make_table(
+            ["", "topic", "latency", "records", "p50", "p99", "p99.9", "max", "negative"],
+            _latency_cells(summary.latency),
         )
-    yield from _details(summary)
+    yield from _detail_tables(summary)
     yield from (Text(f"Note: {note}", style="dim") for note in summary.notes)
 
 
-def _latency(rows: list[Row]) -> list[list[str]]:
+def _latency_cells(rows: list[Row]) -> list[list[str]]:
     figures = ("p50", "p99", "p99.9", "max")
     return [
         [
@@ -111,18 +113,18 @@ def _latency(rows: list[Row]) -> list[list[str]]:
     ]
 
 
-def _details(summary: AuditSummary) -> Iterator[RenderableType]:
+def _detail_tables(summary: AuditSummary) -> Iterator[RenderableType]:
     for kind, rows in summary.details.items():
         total = summary.found.get(kind, 0)
         shown = sum(row["count"] for row in rows)
         more = f", the first {shown:,}" if shown < total else ""
         yield Text(f"\n{describe_count(kind, total)}{more}", style="bold")
-        yield _table(
+        yield _make_table(
             finding_columns(rows), [[format_cell(row[name]) for name in finding_columns(rows)] for row in rows]
         )
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _make_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for place, name in enumerate(columns):
         is_number = all(row[place][:1].isdigit() or row[place] in ("", "-") for row in rows)

@@ -9,7 +9,15 @@ import click
 from spark_integration.archive.settings import FORMATS
 from spark_integration.audit.conditions import FIGURES, STAGES, parse_conditions
 from spark_integration.audit.kinds import KINDS, PROBLEMS
-from spark_integration.audit.settings import PLACES, SCOPES, TIME_UNITS_MS, TOPIC_SCOPE, AuditFields, AuditSettings
+from spark_integration.audit.settings import (
+    NOTHING_TO_AUDIT,
+    PLACES,
+    SCOPES,
+    TIME_UNITS_MS,
+    TOPIC_SCOPE,
+    AuditFields,
+    AuditSettings,
+)
 from spark_integration.command_line.checks import check_written_file
 from spark_integration.command_line.options import (
     OTHER_GROUP,
@@ -30,7 +38,6 @@ FAIL_ON = (
     f"{', '.join(PROBLEMS)}); latency:FIGURE>LIMIT or latency:STAGE:FIGURE>LIMIT, such as latency:p99>500ms "
     f"(figures: {', '.join(FIGURES)}; stages: {', '.join(STAGES)})."
 )
-NOTHING_TO_AUDIT = "there is nothing to audit: give --bootstrap-server and topics, or the --path of an archive"
 EXAMPLE = """\
 kafkacompat spark audit --bootstrap-server 127.0.0.1:9092 --subscribe orders --path /data/archive \\
     --producer-field header:producer --sequence-field '$.number' --fail-on problem --report audit.html
@@ -114,6 +121,8 @@ def command(
     counts: str | None,
 ) -> Summary:
     """Judge topics, an archive, or both: are all records there, once and in order, and how long did they take?
+
+    Give --bootstrap-server and topics, or the --path of an archive, or both.
 
     Without --sequence-field the audit judges offsets alone: an offset without a record is explained by what the log
     holds there (a transaction's marker, an aborted record, compaction), or is reported as unexplained. With it the audit

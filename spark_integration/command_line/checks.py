@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from spark_integration.errors import PipelineError
 from spark_integration.runtime.settings import is_local
 from spark_integration.state.manifest import DESCRIPTION
-from spark_integration.topics.offsets import offsets_of_json
+from spark_integration.topics.offsets import parse_offsets
 
 CONNECT_S = 0.7
 ADDRESS = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^\s:,\[\]/]+)):(\d{1,5})")
@@ -53,7 +53,7 @@ def check_source_offsets(source: Mapping[str, str]) -> None:
 
 def _check_offsets(name: str, text: str, words: str, example: str) -> None:
     try:
-        offsets = offsets_of_json(text)
+        offsets = parse_offsets(text)
     except PipelineError as problem:
         raise PipelineError(f"--{name} {text!r} is wrong: give {words}JSON such as {example}") from problem
     if not offsets:

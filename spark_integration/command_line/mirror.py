@@ -16,7 +16,7 @@ from spark_integration.command_line.running import check_before_start, pipeline_
 from spark_integration.mirror.settings import OFFSET_MAP, SPLITTING
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 EXAMPLE = """\
 kafkacompat spark mirror --bootstrap-server 127.0.0.1:9092 --subscribe orders,payments \\
@@ -40,7 +40,7 @@ def command(
     session: SessionOptions,
     source: dict[str, str],
     target: dict[str, str],
-    names: TopicNames,
+    names: TargetNames,
     stream: StreamOptions,
     offset_map: str,
 ) -> Summary:

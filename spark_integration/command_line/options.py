@@ -23,7 +23,7 @@ import click
 from spark_integration.command_line.checks import check_addresses, check_assignment, check_source_offsets
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
@@ -76,7 +76,7 @@ class PipelineCommand(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
-                groups[getattr(parameter, "group", OTHER_GROUP)].append(record)
+                groups[getattr(parameter, "group", OTHER_GROUP)].append(_without_noise(record))
         for name, records in groups.items():
             if records:
                 with formatter.section(name):
@@ -87,6 +87,12 @@ class PipelineCommand(click.Command):
         with formatter.section("Example"):
             for line in self.example.splitlines():
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+def _without_noise(record: tuple[str, str]) -> tuple[str, str]:
+    """Remove from an option's help what its heading says already, and defaults that are empty."""
+    names, text = record
+    return names, text.replace("  [required]", "").replace('  [default: ""]', "")
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,7 @@ SOURCE = {
     "startingOffsets": 'earliest, latest, or {"topic":{"0":23,"1":-2}}. [default: earliest]',
     "startingTimestamp": "Start at the first record of this time or later, in milliseconds since 1970.",
     "startingOffsetsByTimestamp": 'The same by partition: {"topic":{"0":1700000000000}}.',
-    "failOnDataLoss": "If offsets that are still to be read are gone: true (stop) or false (continue). [default: true]",
+    "failOnDataLoss": "If offsets are gone before they are read: true (stop) or false (continue). [default: true]",
     "minPartitions": "Read a batch with at least this many tasks.",
 }
 # Of streams alone.
@@ -275,7 +281,7 @@ def source_options(stream: bool = True, required: bool = True, without: Sequence
         default="read_committed",
         show_default=True,
         group=SOURCE_GROUP,
-        help="Whether records of aborted and open transactions are left out or read (kafka.isolation.level).",
+        help="read_committed leaves out records of aborted and open transactions (kafka.isolation.level).",
     )
     keys = ("bootstrap_server", "command_config", "option")
 
@@ -352,8 +358,8 @@ stream_options = collect_options(
 )
 
 
-def _collect_names(values: dict[str, Any]) -> TopicNames:
-    return TopicNames(values.pop("prefix"), parse_pairs(values.pop("mapped")))
+def _collect_names(values: dict[str, Any]) -> TargetNames:
+    return TargetNames(values.pop("prefix"), parse_pairs(values.pop("mapped")))
 
 
 names_options = collect_options(

@@ -19,10 +19,10 @@ from spark_integration.command_line.options import (
 )
 from spark_integration.command_line.running import check_before_start, pipeline_command, spark_session
 from spark_integration.queries.summary import Summary
-from spark_integration.replay.settings import BY_KEY, KEEP, Selection, parse_time
+from spark_integration.replay.settings import BY_KEY, KEEP, ReplaySelection, parse_time
 from spark_integration.runtime.packages import packages_of_format
-from spark_integration.topics.names import TopicNames
-from spark_integration.topics.offsets import offsets_of_json
+from spark_integration.topics.names import TargetNames
+from spark_integration.topics.offsets import parse_offsets
 
 EXAMPLE = """\
 kafkacompat spark replay --path /data/archive --bootstrap-server 127.0.0.1:9092 --prefix replayed- \\
@@ -93,7 +93,7 @@ kafkacompat spark replay --path /data/archive --bootstrap-server 127.0.0.1:9092 
 def command(
     session: SessionOptions,
     target: dict[str, str],
-    names: TopicNames,
+    names: TargetNames,
     path: str,
     format: str | None,
     topics: str | None,
@@ -109,10 +109,10 @@ def command(
     topics are created. A run that was stopped continues when the same command is given again: records that the target
     has are not written again, unless they lie after a missing one.
     """
-    selection = Selection(
+    selection = ReplaySelection(
         tuple(name.strip() for name in topics.split(",")) if topics else None,
-        offsets_of_json(starting_offsets) if starting_offsets else {},
-        offsets_of_json(ending_offsets) if ending_offsets else {},
+        parse_offsets(starting_offsets) if starting_offsets else {},
+        parse_offsets(ending_offsets) if ending_offsets else {},
         parse_time(starting_timestamp) if starting_timestamp else None,
         parse_time(ending_timestamp) if ending_timestamp else None,
     )

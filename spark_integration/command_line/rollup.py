@@ -19,7 +19,7 @@ from spark_integration.command_line.running import check_before_start, pipeline_
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
 from spark_integration.rollup.measures import AGGREGATES
-from spark_integration.rollup.settings import FORMATS, MODES, Rollup
+from spark_integration.rollup.settings import FORMATS, MODES, RollupSettings
 
 EXAMPLE = """\
 kafkacompat spark rollup --bootstrap-server 127.0.0.1:9092 --subscribe orders \\
@@ -84,7 +84,7 @@ kafkacompat spark rollup --bootstrap-server 127.0.0.1:9092 --subscribe orders \\
 @session_options
 def command(session: SessionOptions, source: dict[str, str], stream: StreamOptions, **options: Any) -> Summary:
     """Count JSON events by windows of time, into a compacted topic and a table."""
-    settings = Rollup(**options)
+    settings = RollupSettings(**options)
     settings.check()
     check_before_start(
         session,

@@ -17,7 +17,7 @@ import click
 
 from spark_integration.command_line import checks
 from spark_integration.command_line.options import OTHER_GROUP, PipelineCommand, SessionOptions, option
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.queries.console import say
 from spark_integration.queries.summary import Summary, print_summary
 from spark_integration.runtime.packages import NO_PYSPARK
@@ -113,7 +113,7 @@ def _explained_failures(stacktrace: bool) -> Iterator[None]:
     except Exception as failure:
         if stacktrace or not isinstance(failure, _expected_failures()):
             raise
-        sentence = str(failure) if isinstance(failure, PipelineError) else sentence_of(failure)
+        sentence = str(failure) if isinstance(failure, PipelineError) else explain_failure(failure)
         click.echo(f"Error: {sentence}", err=True)
         sys.exit(EXIT_NOT_DONE)
 

@@ -21,15 +21,15 @@ from spark_integration.command_line.running import check_before_start, pipeline_
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
-from spark_integration.validate.registry import RegistryOptions, registry_options
+from spark_integration.validate.registry import RegistryOptions, make_registry_options
 from spark_integration.validate.settings import (
     CONFLUENT,
     KINDS,
     PLAIN,
     SAMPLE,
     TABLE_FORMATS,
-    Outputs,
     SchemaOptions,
+    ValidateOutputs,
 )
 
 EXAMPLE = """\
@@ -45,7 +45,7 @@ def _registry(url: str | None, config: Path | None) -> RegistryOptions | None:
         if config is not None:
             raise PipelineError(f"{config} has properties of a schema registry: give --schema-registry as well")
         return None
-    return registry_options(url, read_properties(config) if config else {})
+    return make_registry_options(url, read_properties(config) if config else {})
 
 
 def _collect_schemas(values: dict[str, Any]) -> SchemaOptions:
@@ -127,7 +127,7 @@ def command(
     value). A record that does not fit goes into --dead-letter-topic unchanged, with the reason and its origin in headers;
     `kafkacompat spark redrive` puts it back.
     """
-    outputs = Outputs(dead_letter_topic, path, table_format, topic)
+    outputs = ValidateOutputs(dead_letter_topic, path, table_format, topic)
     outputs.check()
     check_before_start(
         session,

@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_integration.demo.consume import Counts, consume
-from spark_integration.demo.delays import Result, run_query
-from spark_integration.demo.flights import EXPECTED, TOPIC, Flight, load
-from spark_integration.demo.produce import create_topic, produce
+from spark_integration.demo.consume import FlightCounts, consume_flights
+from spark_integration.demo.delays import DelaysResult, run_delays_query
+from spark_integration.demo.flights import EXPECTED, Flight, load_flights
+from spark_integration.demo.produce import create_topic, produce_flights
 from spark_integration.errors import PipelineError
 from spark_integration.runtime.local_broker import run_broker
-from spark_integration.runtime.maven import BUILD, MissingProgramError, program
+from spark_integration.runtime.maven import BUILD, MissingProgramError, find_program
 from spark_integration.session import start_session
 
 FOLDER = BUILD / "demo"
@@ -27,8 +27,8 @@ SHOWN_ROWS = 12
 
 
 @contextmanager
-def bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar; what the block calls with a count moves it on."""
+def show_flight_bar(console: Console, words: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar; the block advances it by calling the function with a count."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -70,22 +70,22 @@ def delays_table(rows: list[Any]) -> Table:
     return table
 
 
-def consume_step(console: Console, bootstrap: str) -> Counts:
-    """Consume with the group of three and show who got what."""
-    with bar(console, "Consuming with kafka-python, 3 members", EXPECTED) as advance:
-        counts = consume(bootstrap, EXPECTED, advance)
+def consume_step(console: Console, bootstrap: str) -> FlightCounts:
+    """Consume with a group of three members, and show how many flights each of them got."""
+    with show_flight_bar(console, "Consuming with kafka-python, 3 members", EXPECTED) as advance:
+        counts = consume_flights(bootstrap, EXPECTED, advance)
     console.print(counts_table("By member", "member", counts.by_member))
     console.print(counts_table("By carrier", "carrier", counts.by_carrier))
     return counts
 
 
-def spark_step(console: Console, bootstrap: str) -> Result:
+def spark_step(console: Console, bootstrap: str) -> DelaysResult:
     """Run the streaming query and show its table."""
     with console.status("Starting Spark ..."):
         spark = start_session("kafkacompat-demo", say=lambda line: print_plain(console, line))
     try:
         with console.status("Spark processes the topic ..."):
-            result = run_query(spark, bootstrap, FOLDER)
+            result = run_delays_query(spark, bootstrap, FOLDER)
     finally:
         spark.stop()
     console.print(delays_table(result.rows))
@@ -93,13 +93,13 @@ def spark_step(console: Console, bootstrap: str) -> Result:
     return result
 
 
-def run(console: Console, flights: list[Flight]) -> dict[str, int]:
-    """Take the flights through all three steps; return what each counted."""
+def run_demo(console: Console, flights: list[Flight]) -> dict[str, int]:
+    """Take the flights through all three steps; return the count of each step."""
     with run_broker(FOLDER) as bootstrap:
         print_plain(console, f"The broker serves on {bootstrap}; its log is {FOLDER / 'broker.log'}")
         create_topic(bootstrap)
-        with bar(console, f"Producing to '{TOPIC}' with confluent-kafka", EXPECTED) as advance:
-            produced = produce(bootstrap, flights, advance)
+        with show_flight_bar(console, "Producing with confluent-kafka", EXPECTED) as advance:
+            produced = produce_flights(bootstrap, flights, advance)
         consumed = consume_step(console, bootstrap).total
         processed = spark_step(console, bootstrap).processed
     return {"produced": produced, "consumed": consumed, "processed by Spark": processed}
@@ -109,17 +109,17 @@ def main() -> int:
     """Run the demo; exit code 1 unless all three counts are the number of flights."""
     console = Console()
     try:
-        program("java")
+        find_program("java")
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(parents=True)
         with console.status("Reading the flights ..."):
-            flights = load()
-        counts = run(console, flights)
+            flights = load_flights()
+        counts = run_demo(console, flights)
     except (MissingProgramError, PipelineError) as problem:
         console.print(str(problem), style="red", markup=False, soft_wrap=True)
         return 1
-    for what, count in counts.items():
-        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {what}")
+    for step, count in counts.items():
+        console.print(f"{'[green]' if count == EXPECTED else '[red]'}{count:>9,} {step}")
     return 0 if set(counts.values()) == {EXPECTED} else 1
 
 

@@ -17,13 +17,13 @@ from spark_integration.errors import PipelineError
 
 MEMBERS = 3
 GIVE_UP_SECONDS = 30.0
-# A poll that ends while its member joins drops the join's answer, and with kafka-python 3.0 the member then hangs.
+# With kafka-python 3.0, a poll that ends while its member joins drops the response, and the member then hangs.
 POLL_MS = 2000
 
 
 @dataclass
-class Counts:
-    """What the group has consumed; its members add to it under one lock."""
+class FlightCounts:
+    """The flights that the group has consumed; its members add to it under one lock."""
 
     by_member: Counter[str] = field(default_factory=Counter)
     by_carrier: Counter[str] = field(default_factory=Counter)
@@ -40,11 +40,11 @@ class Counts:
 
 
 @dataclass
-class Group:
-    """What the three members share: they start to read together, count, and end together; one that fails ends all."""
+class DemoGroup:
+    """What the three members share: they begin to read together and end together, and one that fails ends all."""
 
     bootstrap: str
-    counts: Counts
+    counts: FlightCounts
     advance: Callable[[int], None]
     shares: dict[str, int] = field(default_factory=dict)
     done: threading.Event = field(default_factory=threading.Event)
@@ -56,16 +56,16 @@ class Group:
         return len(self.shares) == MEMBERS and sum(self.shares.values()) == PARTITIONS
 
     def fail(self, problem: Exception) -> None:
-        """End all members; those that wait for this one to commit wait no longer."""
+        """End all members, including those that wait for the failed one to commit."""
         self.failures.append(problem)
         self.done.set()
         self.all_committed.abort()
 
 
 class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Pauses what a member is given before all three are there, else the first one would read everything."""
+    """Pauses the assigned partitions until all three members are there; else the first one would read everything."""
 
-    def __init__(self, consumer: Any, group: Group, member: str) -> None:
+    def __init__(self, consumer: Any, group: DemoGroup, member: str) -> None:
         self.consumer = consumer
         self.group = group
         self.member = member
@@ -78,17 +78,17 @@ class HoldUntilBalanced(ConsumerRebalanceListener):  # type: ignore[misc]
         self.consumer.pause(*assigned)
 
 
-def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Counts:
-    """Consume until *expected* flights have come, or none came for half a minute; offsets are committed.
+def consume_flights(bootstrap: str, expected: int, advance: Callable[[int], None]) -> FlightCounts:
+    """Consume until *expected* flights have arrived, or none for half a minute; offsets are committed.
 
-    Raises PipelineError where a member fails.
+    Raises PipelineError if a member fails.
     """
-    group = Group(bootstrap, Counts(), advance)
+    group = DemoGroup(bootstrap, FlightCounts(), advance)
     names = [f"member {number}" for number in range(1, MEMBERS + 1)]
-    members = [threading.Thread(target=_member, args=(group, name)) for name in names]
+    members = [threading.Thread(target=_run_member, args=(group, name)) for name in names]
     for member in members:
         member.start()
-    _wait(group, expected)
+    _wait_for_flights(group, expected)
     group.done.set()
     for member in members:
         member.join()
@@ -99,7 +99,7 @@ def consume(bootstrap: str, expected: int, advance: Callable[[int], None]) -> Co
     return group.counts
 
 
-def _wait(group: Group, expected: int) -> None:
+def _wait_for_flights(group: DemoGroup, expected: int) -> None:
     counts = group.counts
     last, changed_at = 0, time.monotonic()
     while counts.total < expected and time.monotonic() < changed_at + GIVE_UP_SECONDS:
@@ -109,16 +109,16 @@ def _wait(group: Group, expected: int) -> None:
             last, changed_at = counts.total, time.monotonic()
 
 
-def _member(group: Group, name: str) -> None:
+def _run_member(group: DemoGroup, name: str) -> None:
     try:
-        _read(group, name)
+        _read_flights(group, name)
     except threading.BrokenBarrierError:
-        pass  # another member has failed, and is told of
+        pass  # another member has failed, and its failure is reported
     except Exception as problem:
         group.fail(problem)
 
 
-def _read(group: Group, name: str) -> None:
+def _read_flights(group: DemoGroup, name: str) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=group.bootstrap,
         group_id="demo",
@@ -137,4 +137,4 @@ def _read(group: Group, name: str) -> None:
                 group.counts.add(name, [record.key.decode() for record in records])
                 group.advance(len(records))
         consumer.commit()
-        group.all_committed.wait()  # who leaves starts a rebalance, in which the others could not commit
+        group.all_committed.wait()  # a member that leaves starts a rebalance, during which the others could not commit

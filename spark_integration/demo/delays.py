@@ -1,4 +1,4 @@
-"""Step 3: a Structured Streaming query from the topic: delays per carrier and hour, checkpointed, into Parquet."""
+"""Step 3: a Structured Streaming query over the topic: delays by carrier and hour, checkpointed, into Parquet."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from spark_integration.demo.flights import TOPIC
 FIELDS = "carrier string, hour int, dep_delay double, arr_delay double"
 
 
-class Result(NamedTuple):
+class DelaysResult(NamedTuple):
     """What the query read and wrote."""
 
     processed: int
     rows: list[Any]
 
 
-def run_query(spark: Any, bootstrap: str, folder: Path) -> Result:
-    """Process everything that is in the topic once; Parquet goes to ``<folder>/delays.parquet``."""
+def run_delays_query(spark: Any, bootstrap: str, folder: Path) -> DelaysResult:
+    """Process all records of the topic once, into Parquet at ``<folder>/delays.parquet``."""
     out = str(folder / "delays.parquet")
 
     def replace(table: Any, _: int) -> None:
         table.write.mode("overwrite").parquet(out)
 
     query = (
-        _delays(_flights(spark, bootstrap))
+        _average_delays(_read_flights(spark, bootstrap))
         .writeStream.outputMode("complete")
         .foreachBatch(replace)
         .option("checkpointLocation", str(folder / "checkpoint"))
@@ -38,17 +38,17 @@ def run_query(spark: Any, bootstrap: str, folder: Path) -> Result:
     query.awaitTermination()
     processed = sum(json.loads(progress.json)["numInputRows"] for progress in query.recentProgress)
     rows = spark.read.parquet(out).orderBy(sql.desc("average_delay")).collect()
-    return Result(processed, rows)
+    return DelaysResult(processed, rows)
 
 
-def _flights(spark: Any, bootstrap: str) -> Any:
+def _read_flights(spark: Any, bootstrap: str) -> Any:
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
     records = source.option("subscribe", TOPIC).option("startingOffsets", "earliest").load()
     parsed = sql.from_json(sql.col("value").cast("string"), FIELDS).alias("flight")
     return records.select(parsed).select("flight.*")
 
 
-def _delays(flights: Any) -> Any:
+def _average_delays(flights: Any) -> Any:
     return flights.groupBy("carrier", "hour").agg(
         sql.count("*").alias("flights"),
         sql.round(sql.avg("dep_delay"), 1).alias("average_delay"),

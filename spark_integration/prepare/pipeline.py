@@ -15,13 +15,13 @@ from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
 from spark_integration.replay.pipeline import replay
-from spark_integration.runtime.class_data import can_be_kept, class_data_of, keeping_options
-from spark_integration.runtime.fetching import check_java, jar_folders, java_version
+from spark_integration.runtime.class_data import can_keep_classes, class_data_file, class_keeping_options
+from spark_integration.runtime.fetching import check_java, jar_folders, read_java_version
 from spark_integration.runtime.local_broker import run_broker
 from spark_integration.runtime.maven import build_once
-from spark_integration.runtime.packages import installed
+from spark_integration.runtime.packages import find_installation
 from spark_integration.session import end_jvm, start_session
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 TOPIC, COPY = "classes", "copies"
 
@@ -47,18 +47,18 @@ def prepare(packages: Sequence[str] = (), say: Callable[[str], None] = lambda _:
     in this process. Raises PipelineError.
     """
     wanted = list(dict.fromkeys(["kafka", *packages]))
-    installation, version = installed(), java_version()
+    installation, version = find_installation(), read_java_version()
     check_java(installation, version)
     folders = jar_folders(installation, wanted)
     file: Path | None = None
-    if can_be_kept(version):
-        file = class_data_of(version, installation, folders)
+    if can_keep_classes(version):
+        file = class_data_file(version, installation, folders)
         build_once(file.parent, lambda partial: _keep_classes(wanted[1:], partial / file.name, say))
     return PrepareSummary(installation.spark, ", ".join(wanted), None if file is None else str(file))
 
 
 def _keep_classes(packages: Sequence[str], file: Path, say: Callable[[str], None]) -> None:
-    options = {"spark.driver.extraJavaOptions": " ".join(keeping_options(file))}
+    options = {"spark.driver.extraJavaOptions": " ".join(class_keeping_options(file))}
     with tempfile.TemporaryDirectory() as folder, run_broker(Path(folder)) as bootstrap:
         spark = start_session("kafkacompat prepare", packages=packages, configs=options, say=say)
         try:
@@ -80,4 +80,4 @@ def _use_pipelines(spark: SparkSession, bootstrap: str, folder: Path, format: st
     source = {**cluster, "subscribe": TOPIC, "startingOffsets": "earliest"}
     archive(spark, source, str(folder / "archive"), StreamOptions(str(folder / "checkpoint")), format=format)
     read_archive(spark, str(folder / "archive")).collect()
-    replay(spark, str(folder / "archive"), cluster, names=TopicNames(mapped={TOPIC: f"{COPY}-{format}"}))
+    replay(spark, str(folder / "archive"), cluster, names=TargetNames(mapped={TOPIC: f"{COPY}-{format}"}))

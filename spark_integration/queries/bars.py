@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from spark_integration.queries.console import error_console
 from spark_integration.queries.listener import BatchProgress
-from spark_integration.topics.offsets import distance
+from spark_integration.topics.offsets import count_offsets_between
 
 POLL_S = 0.3
 
@@ -26,7 +26,9 @@ class QueryBar:
 
     def __call__(self, batch: BatchProgress) -> None:
         # Spark does not report where a query's first batch began.
-        self._done += distance(batch.start_offsets, batch.end_offsets) if batch.start_offsets else batch.input_rows
+        self._done += (
+            count_offsets_between(batch.start_offsets, batch.end_offsets) if batch.start_offsets else batch.input_rows
+        )
         self._progress.update(self._task, completed=self._done, total=self._done + batch.lag)
 
 

@@ -1,6 +1,6 @@
-"""A query listener that tells how far a streaming query over Kafka has come.
+"""A query listener that reports how far a streaming query over Kafka is.
 
-A user's own job takes it as well::
+It can be added to a job of one's own::
 
     spark.streams.addListener(KafkaListener([JsonLines("progress.jsonl"), Committer(cluster, "my-group")]))
 """
@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from spark_integration.errors import sentence_of
-from spark_integration.topics.offsets import Offsets, distance, json_of_offsets, offsets_of_json
+from spark_integration.errors import explain_failure
+from spark_integration.topics.offsets import Offsets, count_offsets_between, format_offsets, parse_offsets
 
 KAFKA_SOURCE = "KafkaV2["
 
@@ -40,28 +40,28 @@ class BatchProgress:
 
     @property
     def lag(self) -> int:
-        """Offsets between the end of the batch and the end of the topics as the batch was planned."""
-        return distance(self.end_offsets, self.latest_offsets)
+        """Offsets between the end of the batch and the end of the topics when the batch was planned."""
+        return count_offsets_between(self.end_offsets, self.latest_offsets)
 
     def as_json(self) -> str:
-        """Write it on one line; offsets as Spark writes them."""
+        """Return the progress as one line of JSON, with offsets in Spark's form."""
         fields = {key: value for key, value in asdict(self).items() if not key.endswith("_offsets")}
         ends = {"start": self.start_offsets, "end": self.end_offsets, "latest": self.latest_offsets}
-        offsets = {f"{name}_offsets": json.loads(json_of_offsets(value)) for name, value in ends.items()}
+        offsets = {f"{name}_offsets": json.loads(format_offsets(value)) for name, value in ends.items()}
         return json.dumps({**fields, **offsets, "lag": self.lag})
 
 
 class Observer(Protocol):
-    """Takes the progress of each micro-batch that is done; called in the order of the batches."""
+    """Receives the progress of each finished micro-batch, in the order of the batches."""
 
     def __call__(self, progress: BatchProgress, /) -> None: ...
 
 
-def batch_progress(progress: Mapping[str, Any]) -> BatchProgress:
-    """Read Spark's own account of a batch (the JSON of StreamingQueryProgress)."""
+def parse_progress(progress: Mapping[str, Any]) -> BatchProgress:
+    """Parse Spark's own report of a batch (the JSON of StreamingQueryProgress)."""
     kafka = [source for source in progress["sources"] if source["description"].startswith(KAFKA_SOURCE)]
     ends = ("startOffset", "endOffset", "latestOffset")
-    start, end, latest = (_merged(source.get(name) for source in kafka) for name in ends)
+    start, end, latest = (_merge_offsets(source.get(name) for source in kafka) for name in ends)
     return BatchProgress(
         query=progress.get("name") or "",
         query_id=progress["id"],
@@ -78,22 +78,22 @@ def batch_progress(progress: Mapping[str, Any]) -> BatchProgress:
     )
 
 
-def _merged(offsets: Any) -> Offsets:
+def _merge_offsets(offsets: Any) -> Offsets:
     merged: Offsets = {}
-    for one in offsets:
-        # Older releases write the offsets as text within the JSON, newer ones as JSON.
-        if one is not None:
-            merged.update(offsets_of_json(one if isinstance(one, str) else json.dumps(one)))
+    for reported in offsets:
+        # Older releases report offsets as text within the JSON, newer ones as JSON.
+        if reported is not None:
+            merged.update(parse_offsets(reported if isinstance(reported, str) else json.dumps(reported)))
     return merged
 
 
 class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
-    """Gives each finished micro-batch to the observers.
+    """Passes each finished micro-batch to the observers.
 
-    Spark calls a listener from one thread, after the batch is in the checkpoint: what an observer commits is never ahead
-    of what Spark would go on from. It is told of every query of the session; with a *query* it hands on those batches
-    alone that are of the query of that name. Telling must not stop the work: an observer that fails is called again with
-    the next batch, and *say* takes a sentence of the first of its failures.
+    Spark calls a listener from one thread, after it has committed the batch to the checkpoint. So an observer never
+    commits offsets ahead of those from which Spark would continue. A listener receives the batches of all queries of
+    the session; with *query* it passes on those of the query of that name. If an observer fails, the query continues,
+    and the observer is called again with the next batch; *say* receives a sentence about its first failure.
     """
 
     def __init__(
@@ -107,37 +107,39 @@ class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
 
     @property
     def failure(self) -> Exception | None:
-        """What an observer failed with at its last batch, if one did."""
+        """The failure of an observer at its last batch, if one failed."""
         return next(iter(self._failing.values()), None)
 
     def onQueryStarted(self, event: Any) -> None:
-        """Nothing to tell yet."""
+        """Do nothing: there is no batch yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        """Hand the batch on."""
-        told = batch_progress(json.loads(event.progress.json))
-        if self._query in (None, told.query):
+        """Pass the batch on."""
+        batch = parse_progress(json.loads(event.progress.json))
+        if self._query in (None, batch.query):
             for number, observer in enumerate(self._observers):
-                self._tell(number, observer, told)
+                self._notify(number, observer, batch)
 
-    def _tell(self, number: int, observer: Observer, told: BatchProgress) -> None:
+    def _notify(self, number: int, observer: Observer, batch: BatchProgress) -> None:
         try:
-            observer(told)
+            observer(batch)
             self._failing.pop(number, None)
         except Exception as problem:
             if number not in self._failing:
-                self._say(f"the query goes on, but telling of batch {told.batch_id} failed: {sentence_of(problem)}")
+                self._say(
+                    f"the query continues, but reporting batch {batch.batch_id} failed: {explain_failure(problem)}"
+                )
             self._failing[number] = problem
 
     def onQueryIdle(self, event: Any) -> None:
-        """No new data: where the query stands has been told."""
+        """Do nothing: the observers know where the query stands."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """All batches of that run have been told of."""
+        """Note that the run has ended, and that all its batches were passed on."""
         self._ended_event(str(event.runId)).set()
 
     def wait_until_ended(self, run_id: str, timeout_s: float = 30.0) -> bool:
-        """Wait until everything of a run that has ended was handed on; False if that took too long."""
+        """Wait until all batches of an ended run were passed on; return False if that took too long."""
         return self._ended_event(run_id).wait(timeout_s)
 
     def _ended_event(self, run_id: str) -> threading.Event:

@@ -1,4 +1,4 @@
-"""Those who are told of each micro-batch: a file of JSON lines, Prometheus text, a consumer group."""
+"""Observers of micro-batches: a file of JSON lines, a file in Prometheus' format, a consumer group's offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JsonLines:
 
 
 class PrometheusText:
-    """Keeps a file in Prometheus' text format, put in place whole, as node_exporter's textfile collector reads it."""
+    """Keeps a file in Prometheus' text format, replaced as a whole, as node_exporter's textfile collector reads it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -52,18 +52,18 @@ class PrometheusText:
         self._updated.labels(query).set(time.time())
         for part, duration_ms in progress.durations_ms.items():
             self._seconds.labels(query, part).set(duration_ms / 1000)
-        for one, offset in progress.end_offsets.items():
-            latest = progress.latest_offsets.get(one, offset)
-            self._offset.labels(query, one.topic, str(one.partition)).set(offset)
-            self._lag.labels(query, one.topic, str(one.partition)).set(max(0, latest - offset))
+        for partition, offset in progress.end_offsets.items():
+            latest = progress.latest_offsets.get(partition, offset)
+            self._offset.labels(query, partition.topic, str(partition.partition)).set(offset)
+            self._lag.labels(query, partition.topic, str(partition.partition)).set(max(0, latest - offset))
         write_to_textfile(str(self.path), self._registry)
 
 
 class Committer:
-    """Commits where each batch ended as a consumer group's offsets, so that lag tools see the query.
+    """Commits the end of each batch as a consumer group's offsets, so that tools that show lag see the query.
 
-    Spark itself never commits, nor does it read what is committed here: the checkpoint alone says where it goes on. The
-    group must have no members of its own.
+    Spark itself neither commits offsets nor reads these: it continues from the checkpoint alone. The group must have no
+    members.
     """
 
     def __init__(self, cluster: Cluster, group: str) -> None:
@@ -72,10 +72,11 @@ class Committer:
         self._committed: Offsets = {}
 
     def check(self) -> None:
-        """Refuse a group that has members: the broker takes commits from them alone; raises PipelineError."""
+        """Raise PipelineError if the group has members: the broker then accepts commits from them alone."""
         if members := self._cluster.members(self._group):
             raise PipelineError(
-                f"the consumer group {self._group} has members of its own ({members}), whose offsets they commit: "
+                f"the consumer group {self._group} has members of its own ({members}), "
+                "and only they may commit its offsets: "
                 "end them, or give another --commit-group"
             )
 
@@ -83,8 +84,8 @@ class Committer:
         self.commit(progress.end_offsets)
 
     def commit(self, offsets: Offsets) -> None:
-        """Commit those of *offsets* that have moved."""
-        moved = {one: offset for one, offset in offsets.items() if self._committed.get(one) != offset}
+        """Commit those of *offsets* that have changed."""
+        moved = {partition: offset for partition, offset in offsets.items() if self._committed.get(partition) != offset}
         if moved:
             self._commit(moved)
             self._committed.update(moved)
@@ -93,21 +94,21 @@ class Committer:
         try:
             self._cluster.commit(self._group, offsets)
         except PipelineError:
-            # A checkpoint goes on naming partitions of topics that were deleted.
-            topics = self._cluster.topics({one.topic for one in offsets})
-            there = {
-                one: offset
-                for one, offset in offsets.items()
-                if one.topic in topics and one.partition < topics[one.topic].partitions
+            # A checkpoint still names partitions of topics that were deleted.
+            topics = self._cluster.topics({partition.topic for partition in offsets})
+            existing = {
+                partition: offset
+                for partition, offset in offsets.items()
+                if partition.topic in topics and partition.partition < topics[partition.topic].partitions
             }
-            if len(there) == len(offsets):
+            if len(existing) == len(offsets):
                 raise
-            if there:
-                self._cluster.commit(self._group, there)
+            if existing:
+                self._cluster.commit(self._group, existing)
 
 
-class Tally:
-    """Adds up what a run has read."""
+class ReadTally:
+    """Counts the rows and batches that a run has read."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -1,4 +1,4 @@
-"""A streaming query from its start to its end, with those who are told of its batches."""
+"""A streaming query from its start to its end, and the observers of its batches."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from spark_integration.errors import PipelineError
 from spark_integration.queries.bars import show_query_bar
 from spark_integration.queries.console import say
 from spark_integration.queries.listener import KafkaListener, Observer
-from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, Tally
+from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, ReadTally
 from spark_integration.queries.settings import StreamOptions, trigger_arguments
-from spark_integration.state.checkpoint import finished_offsets
+from spark_integration.state.checkpoint import read_finished_offsets
 from spark_integration.topics.cluster import Cluster
 
 POLL_S = 0.5
-# What Spark says where a batch and the offsets that AvailableNow looked up at its start have not the same partitions.
+# Spark's words if a batch lacks partitions that AvailableNow found at the query's start.
 LACKS_PARTITIONS = "should provide the same topic partitions in pre-fetched offset"
 
 
@@ -34,77 +34,77 @@ def run_query(
     name: str,
     cluster: Cluster | None = None,
     observers: Sequence[Observer] = (),
-) -> Tally:
-    """Start what *writer* describes and wait until it has ended; return what was read.
+) -> ReadTally:
+    """Start the query that *writer* describes, and wait until it has ended; return the numbers of rows and batches.
 
-    A query that runs on ends by SIGINT or SIGTERM, between two batches where Spark lets it. *cluster*, where the offsets
-    of `commit_group` go, is the one that is read. Raises whatever made the query fail, and PipelineError.
+    SIGINT or SIGTERM ends a query that runs on, between two batches if Spark lets it. *cluster* is the one that is
+    read, and gets the offsets of `commit_group`. Raises the query's failure, and PipelineError.
     """
-    tally = Tally()
-    committer = _committer(cluster, options)
+    tally = ReadTally()
+    committer = _make_committer(cluster, options)
     if committer is not None:
         committer.check()
-        # A run that was killed between a batch and its commit, and finds nothing new to read, commits all the same.
-        committer.commit(finished_offsets(spark, options.checkpoint_location) or {})
-    files = [made for made in (_json_lines(options), _prometheus(options), committer) if made is not None]
+        # An earlier run may have been killed between a batch and its commit, and this run may have nothing to read.
+        committer.commit(read_finished_offsets(spark, options.checkpoint_location) or {})
+    files = [made for made in (_make_json_lines(options), _make_prometheus(options), committer) if made is not None]
     query_name = options.query_name or name
     configured = writer.queryName(query_name).option("checkpointLocation", options.checkpoint_location)
     with ExitStack() as stack:
         shown = stack.enter_context(show_query_bar(name))
         listener = KafkaListener([tally, shown, *files, *observers], query_name, say)
-        stack.enter_context(_listening(spark, listener))
-        stopped = stack.enter_context(stop_signals())
-        _run_to_the_end(configured, trigger_arguments(options.trigger), listener, stopped)
+        stack.enter_context(_added_listener(spark, listener))
+        stopped = stack.enter_context(catch_stop_signals())
+        _run_until_planned_end(configured, trigger_arguments(options.trigger), listener, stopped)
     if listener.failure is not None:
-        raise PipelineError(f"the query went well, but telling of it failed: {listener.failure}") from listener.failure
+        raise PipelineError(f"the query succeeded, but reporting it failed: {listener.failure}") from listener.failure
     return tally
 
 
-def _run_to_the_end(
+def _run_until_planned_end(
     writer: DataStreamWriter, trigger: dict[str, Any], listener: KafkaListener, stopped: threading.Event
 ) -> None:
     try:
-        _run(writer.trigger(**trigger), listener, stopped)
+        _run_once(writer.trigger(**trigger), listener, stopped)
     except StreamingQueryException as failure:
         if LACKS_PARTITIONS not in str(failure):
             raise
-        # AvailableNow would fail for ever: a kill left a batch, planned before partitions came, which it wants to have
-        # them. So that batch runs by itself first.
-        _run(writer.trigger(once=True), listener, stopped)
-        _run(writer.trigger(**trigger), listener, stopped)
+        # A killed run left a batch that was planned before partitions were added, and AvailableNow requires them in it.
+        # It would fail for ever, so that batch runs by itself first.
+        _run_once(writer.trigger(once=True), listener, stopped)
+        _run_once(writer.trigger(**trigger), listener, stopped)
 
 
-def _run(writer: DataStreamWriter, listener: KafkaListener, stopped: threading.Event) -> None:
+def _run_once(writer: DataStreamWriter, listener: KafkaListener, stopped: threading.Event) -> None:
     query = writer.start()
     try:
-        _wait(query, stopped)
+        _wait_for_end(query, stopped)
     finally:
         query.stop()
         listener.wait_until_ended(str(query.runId))
 
 
-def _wait(query: StreamingQuery, stopped: threading.Event) -> None:
+def _wait_for_end(query: StreamingQuery, stopped: threading.Event) -> None:
     while not stopped.is_set():
         if query.awaitTermination(POLL_S):
             return
 
 
-def _committer(cluster: Cluster | None, options: StreamOptions) -> Committer | None:
+def _make_committer(cluster: Cluster | None, options: StreamOptions) -> Committer | None:
     if options.commit_group is None or cluster is None:
         return None
     return Committer(cluster, options.commit_group)
 
 
-def _json_lines(options: StreamOptions) -> Observer | None:
+def _make_json_lines(options: StreamOptions) -> Observer | None:
     return JsonLines(options.progress_json) if options.progress_json else None
 
 
-def _prometheus(options: StreamOptions) -> Observer | None:
+def _make_prometheus(options: StreamOptions) -> Observer | None:
     return PrometheusText(options.prometheus) if options.prometheus else None
 
 
 @contextmanager
-def _listening(spark: SparkSession, listener: KafkaListener) -> Iterator[None]:
+def _added_listener(spark: SparkSession, listener: KafkaListener) -> Iterator[None]:
     spark.streams.addListener(listener)
     try:
         yield
@@ -113,8 +113,8 @@ def _listening(spark: SparkSession, listener: KafkaListener) -> Iterator[None]:
 
 
 @contextmanager
-def stop_signals() -> Iterator[threading.Event]:
-    """Set the event upon SIGINT and SIGTERM instead of ending at once; outside the main thread there are no signals."""
+def catch_stop_signals() -> Iterator[threading.Event]:
+    """Set the event upon SIGINT and SIGTERM instead of ending the process; only the main thread receives signals."""
     stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopped

@@ -8,22 +8,22 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_integration.errors import PipelineError
 from spark_integration.redrive.letters import LETTER_TYPE, find_redriven
-from spark_integration.state.files import Files
-from spark_integration.topics.cluster import Topic
-from spark_integration.topics.offsets import Offsets, json_of_offsets, offsets_of_json
+from spark_integration.state.files import HadoopFiles
+from spark_integration.topics.cluster import TopicDescription
+from spark_integration.topics.offsets import Offsets, format_offsets, parse_offsets
 
 
 class RedriveLedger:
-    """Which dead letters were redriven: ``done/N`` (Parquet) holds those of run N, ``begun/N`` says that it has begun.
+    """Which dead letters were redriven: ``done/N`` (Parquet) lists those of run N.
 
-    The records of a run that was killed are found in the topics, from the ends that ``begun/N`` names on.
-    ``topics/NAME`` holds the id of the dead letters' topic, since another topic of that name has other letters at the
-    same offsets.
+    ``begun/N`` says that run N has begun. The letters of a killed run are found in the topics, from the offsets in
+    ``begun/N`` on. ``topics/NAME`` holds the id of the dead letters' topic, since another topic of that name has other
+    letters at the same offsets.
     """
 
-    def __init__(self, spark: SparkSession, path: str, letters: Topic) -> None:
+    def __init__(self, spark: SparkSession, path: str, letters: TopicDescription) -> None:
         self._spark = spark
-        self._files = Files(spark, path)
+        self._files = HadoopFiles(spark, path)
         self._letters = letters
         self._topic_file = f"topics/{letters.name}"
 
@@ -31,7 +31,8 @@ class RedriveLedger:
         """Raise PipelineError if the ledger is of another topic of that name."""
         if self._files.exists(self._topic_file) and self._files.read(self._topic_file) != self._letters.topic_id:
             raise PipelineError(
-                f"the ledger {self._files.uri} is of another topic {self._letters.name} than the one on {bootstrap}, which "
+                f"the ledger {self._files.uri} is of another topic {self._letters.name} "
+                f"than the one on {bootstrap}, which "
                 "was recreated or belongs to another cluster: give another --ledger"
             )
 
@@ -48,7 +49,7 @@ class RedriveLedger:
         """Return the end of each partition at the time when the first unfinished run began."""
         begin: Offsets = {}
         for number in self._files.numbers("begun"):
-            for partition, offset in offsets_of_json(self._files.read(f"begun/{number}")).items():
+            for partition, offset in parse_offsets(self._files.read(f"begun/{number}")).items():
                 begin[partition] = min(offset, begin.get(partition, offset))
         return begin
 
@@ -57,7 +58,7 @@ class RedriveLedger:
         if not self._files.exists(self._topic_file):
             self._files.write_new(self._topic_file, self._letters.topic_id)
         numbers = self._files.numbers("begun")
-        self._files.write_new(f"begun/{numbers[-1] + 1 if numbers else 0}", json_of_offsets(ends))
+        self._files.write_new(f"begun/{numbers[-1] + 1 if numbers else 0}", format_offsets(ends))
 
     def finish(self, done: DataFrame) -> None:
         """Record all letters that were ever redriven, in place of everything that the ledger held."""

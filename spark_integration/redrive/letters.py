@@ -9,17 +9,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.redrive.settings import COLUMNS
 from spark_integration.topics.casts import try_cast
-from spark_integration.topics.cluster import Cluster, Spec, Topic
+from spark_integration.topics.cluster import Cluster, OffsetSpec, TopicDescription
 from spark_integration.topics.offsets import Offsets
-from spark_integration.topics.origin import HEADERS_TYPE, TOPIC, origin_columns
+from spark_integration.topics.origin import HEADERS_TYPE, TOPIC, add_origin_columns
 from spark_integration.topics.origin import PREFIX as ORIGIN
-from spark_integration.topics.written import between
+from spark_integration.topics.written import read_between
 from spark_integration.validate.outputs import DETAIL, REASON
 
-# Headers after a record's own and those of its origin: which dead letter it was. A letter that died and was redriven
+# Headers after a record's own ones and those of its origin: the dead letter that it was. A letter that was redriven
 # several times has them several times.
 PREFIX = "kafkacompat-redriven-"
 PLACE = ("topic", "partition", "offset")
@@ -30,7 +30,7 @@ LETTER_TYPE = "letter_topic string, letter_partition int, letter_offset bigint"
 def split_letters(records: DataFrame) -> DataFrame:
     """Split records of a dead-letter topic into `COLUMNS`, `LETTER` and `origin`; `reason` is null if one is no letter."""
     headers = sql.coalesce("headers", sql.array().cast(HEADERS_TYPE))
-    named = origin_columns(records).withColumns({"headers": headers, "own": _own_headers()})
+    named = add_origin_columns(records).withColumns({"headers": headers, "own": _own_headers()})
     added = sql.slice("headers", sql.size("own") + 1, sql.size("headers"))
     split = named.withColumn("added", sql.when(sql.size("own") < sql.size("headers"), added))
     is_letter = sql.col("added").isNotNull() & sql.col("origin_offset").isNotNull()
@@ -77,11 +77,11 @@ def _explained_sql(option: str, expression: str) -> Iterator[None]:
         yield
     except PySparkException as problem:
         raise PipelineError(
-            f"{option} {expression!r} is no SQL over {', '.join(COLUMNS)} ({sentence_of(problem)}): correct it"
+            f"{option} {expression!r} is no SQL over {', '.join(COLUMNS)} ({explain_failure(problem)}): correct it"
         ) from problem
 
 
-def redriven_records(letters: DataFrame, topics: Mapping[str, Topic], to: str | None) -> DataFrame:
+def redriven_records(letters: DataFrame, topics: Mapping[str, TopicDescription], to: str | None) -> DataFrame:
     """Return the records to write: own headers, origin, and which dead letter each was.
 
     Each goes into its origin's partition if its topic still has it; otherwise, and in the topic *to*, by its key.
@@ -104,8 +104,8 @@ def _header(name: str, value: Column) -> Column:
 def find_redriven(spark: SparkSession, target: Mapping[str, str], begin: Offsets) -> DataFrame:
     """Return which dead letters (`LETTER`) are in the topics of *target* from the offsets *begin* on."""
     with Cluster(spark, target) as cluster:
-        end = cluster.offsets(begin, Spec.LATEST)
-    records = between(spark, target, begin, end).select("headers")
+        end = cluster.offsets(begin, OffsetSpec.LATEST)
+    records = read_between(spark, target, begin, end).select("headers")
     columns = {name: _last_text(PREFIX + name.removeprefix("letter_")) for name in LETTER}
     typed = [
         try_cast(columns[name], kind).alias(name)

@@ -11,15 +11,15 @@ from spark_integration.queries.bars import show_job_bar
 from spark_integration.queries.summary import Summary
 from spark_integration.redrive.ledger import RedriveLedger
 from spark_integration.redrive.letters import LETTER, choose_letters, redriven_records, split_letters
-from spark_integration.topics.cluster import Cluster, Spec
-from spark_integration.topics.frames import persisted
-from spark_integration.topics.sink import in_order, write_batch
-from spark_integration.topics.written import between
+from spark_integration.topics.cluster import Cluster, OffsetSpec
+from spark_integration.topics.frames import persist_frame
+from spark_integration.topics.sink import sort_partitions, write_batch
+from spark_integration.topics.written import read_between
 
 
 @dataclass(frozen=True)
 class RedriveSummary(Summary):
-    """Dead letters written back, those that --where leaves out, those of earlier runs, and records that are no letters."""
+    """Letters that were redriven, left out by --where, or redriven by earlier runs, and records that are no letters."""
 
     redriven: int
     left_out: int
@@ -45,8 +45,8 @@ def redrive(
         book = RedriveLedger(spark, ledger, cluster.require([dead_letter_topic])[dead_letter_topic])
         book.check(cluster.bootstrap)
         partitions = cluster.partitions([dead_letter_topic])
-        begin, end = cluster.offsets(partitions, Spec.EARLIEST), cluster.offsets(partitions, Spec.LATEST)
-        letters = split_letters(between(spark, cluster_options, begin, end))
+        begin, end = cluster.offsets(partitions, OffsetSpec.EARLIEST), cluster.offsets(partitions, OffsetSpec.LATEST)
+        letters = split_letters(read_between(spark, cluster_options, begin, end))
         return _write_letters(spark, cluster, cluster_options, choose_letters(letters, where, repair), book, to)
 
 
@@ -63,10 +63,10 @@ def _write_letters(
     topics = cluster.require([to] if to and origins else origins)
     rows_written = 0
     if topics:
-        with show_job_bar(spark, "redrive"), persisted(ledger.redriven(target)) as done:
-            ledger.begin(cluster.offsets(cluster.partitions(topics), Spec.LATEST))
+        with show_job_bar(spark, "redrive"), persist_frame(ledger.redriven(target)) as done:
+            ledger.begin(cluster.offsets(cluster.partitions(topics), OffsetSpec.LATEST))
             left = letters.where("chosen").join(done, list(LETTER), "left_anti")
-            rows = in_order(left, sum(topic.partitions for topic in topics.values())).localCheckpoint()
+            rows = sort_partitions(left, sum(topic.partitions for topic in topics.values())).localCheckpoint()
             write_batch(redriven_records(rows, topics, to), target)
             ledger.finish(rows.select(*LETTER).unionByName(done))
             rows_written = rows.count()

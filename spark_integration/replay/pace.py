@@ -1,4 +1,4 @@
-"""No more than so many records a second: slices of one second each, every one a job of Spark."""
+"""A limit on the records a second: slices of one second each, every one a job of Spark."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.frames import persisted
+from spark_integration.topics.frames import persist_frame
 from spark_integration.topics.sink import PARTITION
 
 NUMBER = "number"
-# Spark's monotonically_increasing_id: the task above these bits, the row within it below.
+# Spark's monotonically_increasing_id has the task above these bits, and the row within it below.
 ROW_BITS = 33
-# A slice looks at the blocks that are kept; one that holds none of it is left out by what is known of its numbers.
+# A slice scans the blocks that are kept; Spark skips those whose numbers lie outside of it.
 BLOCK_RECORDS = 500_000
 
 
-class Span(NamedTuple):
-    """Rows *first* to *last*, both within, of one block."""
+class BlockSpan(NamedTuple):
+    """Rows *first* to *last*, both included, of one block."""
 
     block: int
     first: int
@@ -36,22 +36,26 @@ def write_paced(
 ) -> int:
     """Write the *count* records of *frame* in the order of time, *rate* a second at most, until *stopped*.
 
-    Returns how many were written. It is sorted once and kept by the executors meanwhile, in memory as far as they go.
+    Returns the number of written records. The frame is sorted once, and the executors keep it meanwhile, in memory as
+    far as it fits.
     """
-    blocks = by_time(frame, math.ceil(count / BLOCK_RECORDS))
+    blocks = sort_by_time(frame, math.ceil(count / BLOCK_RECORDS))
     done = 0
-    with persisted(blocks.withColumn(NUMBER, sql.monotonically_increasing_id())) as numbered:
+    with persist_frame(blocks.withColumn(NUMBER, sql.monotonically_increasing_id())) as numbered:
         counts = _block_counts(numbered)
-        for first, end in paced(sum(counts), rate, stopped.wait):
-            piece = numbered.where(_within(spans(counts, first, end)))
-            # From several blocks it would be several tasks, which know no order of each other.
+        for first, end in paced_slices(sum(counts), rate, stopped.wait):
+            piece = numbered.where(_is_within(block_spans(counts, first, end)))
+            # Rows of several blocks would be several tasks, which run in no order.
             write(piece.repartition(1).sortWithinPartitions(NUMBER))
             done = end
     return done
 
 
-def by_time(frame: DataFrame, blocks: int) -> DataFrame:
-    """Sort by time into *blocks* tasks, and a partition's records by offset where their times run backwards."""
+def sort_by_time(frame: DataFrame, blocks: int) -> DataFrame:
+    """Sort by time into *blocks* tasks.
+
+    Where times run backwards, a partition's records keep the order of their offsets.
+    """
     until_here = Window.partitionBy(*PARTITION).orderBy("offset")
     timed = frame.withColumn("at", sql.max("timestamp").over(until_here))
     order = ("at", *PARTITION, "offset")
@@ -59,33 +63,35 @@ def by_time(frame: DataFrame, blocks: int) -> DataFrame:
 
 
 def _block_counts(numbered: DataFrame) -> list[int]:
-    """Return how many rows each block has."""
+    """Return the number of rows of each block."""
     rows = numbered.groupBy(sql.shiftright(NUMBER, ROW_BITS).alias("block")).count().collect()
     counts = {row.block: row["count"] for row in rows}
     return [counts.get(block, 0) for block in range(max(counts, default=-1) + 1)]
 
 
-def spans(counts: Sequence[int], first: int, end: int) -> list[Span]:
-    """Return where rows *first* to *end* (not within) of all lie in blocks of *counts* rows."""
-    found, begin = [], 0
+def block_spans(counts: Sequence[int], first: int, end: int) -> list[BlockSpan]:
+    """Return the spans of rows *first* to *end* (excluded) of all rows, in blocks of *counts* rows."""
+    spans, begin = [], 0
     for block, count in enumerate(counts):
         low, high = max(first - begin, 0), min(end - begin, count)
         if low < high:
-            found.append(Span(block, low, high - 1))
+            spans.append(BlockSpan(block, low, high - 1))
         begin += count
-    return found
+    return spans
 
 
-def _within(wanted: Sequence[Span]) -> Column:
+def _is_within(wanted: Sequence[BlockSpan]) -> Column:
     number = sql.col(NUMBER)
-    ranges = [number.between((one.block << ROW_BITS) + one.first, (one.block << ROW_BITS) + one.last) for one in wanted]
+    ranges = [
+        number.between((span.block << ROW_BITS) + span.first, (span.block << ROW_BITS) + span.last) for span in wanted
+    ]
     return reduce(or_, ranges)
 
 
-def paced(
+def paced_slices(
     count: int, rate: int, wait: Callable[[float], bool], now: Callable[[], float] = time.monotonic
 ) -> Iterator[tuple[int, int]]:
-    """Yield slices of 0…*count*, each a second after the one before it at the earliest; end where *wait* says so."""
+    """Yield slices of 0…*count*, each at least a second after the one before it; end when *wait* returns True."""
     due = now()
     for first in range(0, count, rate):
         if wait(max(0.0, due - now())):

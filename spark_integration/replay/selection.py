@@ -7,21 +7,21 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.replay.settings import Selection
+from spark_integration.replay.settings import ReplaySelection
 from spark_integration.topics.offsets import TopicPartition
 
 
-def select_records(archive: DataFrame, selection: Selection) -> DataFrame:
+def select_records(archive: DataFrame, selection: ReplaySelection) -> DataFrame:
     """Return the records of *archive* that *selection* means."""
     conditions = [*_topic_conditions(selection), *_offset_conditions(selection), *_time_conditions(selection)]
     return archive.where(reduce(Column.__and__, conditions)) if conditions else archive
 
 
-def _topic_conditions(selection: Selection) -> list[Column]:
+def _topic_conditions(selection: ReplaySelection) -> list[Column]:
     return [sql.col("topic").isin(*selection.topics)] if selection.topics else []
 
 
-def _offset_conditions(selection: Selection) -> list[Column]:
+def _offset_conditions(selection: ReplaySelection) -> list[Column]:
     offset = sql.col("offset")
     starting, ending = selection.starting_offsets.items(), selection.ending_offsets.items()
     begins = [~_is_in(partition) | (offset >= first) for partition, first in starting if first >= 0]
@@ -29,7 +29,7 @@ def _offset_conditions(selection: Selection) -> list[Column]:
     return begins + ends
 
 
-def _time_conditions(selection: Selection) -> list[Column]:
+def _time_conditions(selection: ReplaySelection) -> list[Column]:
     time = sql.col("timestamp")
     start_ms, end_ms = selection.starting_timestamp_ms, selection.ending_timestamp_ms
     begins = [time >= _timestamp(start_ms)] if start_ms is not None else []

@@ -14,7 +14,7 @@ KEEP, BY_KEY = "keep", "key"
 
 
 @dataclass(frozen=True)
-class Selection:
+class ReplaySelection:
     """The records of *topics* (None: all) within ranges; the end of a range is not part of it.
 
     Offsets bound the partitions that they name; negative offsets bound nothing, as in Spark. Times are the records' own,

@@ -1,4 +1,4 @@
-"""Lengths of time in Spark's words, and the windows that they make."""
+"""Lengths of time as Spark writes them, and the windows that they make."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ UNITS_MS = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-# As Spark reads it: a space behind the number, and behind the unit.
+# Like Spark, require a space after the number and an end after the unit.
 _PART = re.compile(rf"(\d+)\s+({'|'.join(UNITS_MS)})s?\b")
 
 
-def duration_ms(text: str, option: str) -> int:
-    """Read ``1 minute`` or ``1 hour 30 minutes``; raises PipelineError that names *option*."""
+def parse_duration_ms(text: str, option: str) -> int:
+    """Parse ``1 minute`` or ``1 hour 30 minutes``; raises PipelineError that names *option*."""
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
         raise PipelineError(
@@ -29,26 +29,26 @@ def duration_ms(text: str, option: str) -> int:
     return sum(int(count) * UNITS_MS[unit] for count, unit in parts)
 
 
-class Windows(NamedTuple):
+class WindowLengths(NamedTuple):
     """Windows of *length_ms* that begin every *slide_ms*, counted from 1970-01-01T00:00:00Z."""
 
     length_ms: int
     slide_ms: int
 
     @property
-    def overlap(self) -> bool:
-        """Whether an event can be in several."""
+    def overlaps(self) -> bool:
+        """Whether an event can be in several windows."""
         return self.slide_ms < self.length_ms
 
 
-def windows_of(window: str, slide: str | None) -> Windows:
-    """Read the two options; raises PipelineError where they make no windows."""
-    length_ms = duration_ms(window, "window")
-    slide_ms = length_ms if slide is None else duration_ms(slide, "slide")
+def parse_windows(window: str, slide: str | None) -> WindowLengths:
+    """Parse the two options; raises PipelineError if they make no windows."""
+    length_ms = parse_duration_ms(window, "window")
+    slide_ms = length_ms if slide is None else parse_duration_ms(slide, "slide")
     if length_ms == 0 or slide_ms == 0:
-        raise PipelineError("a window of no length holds nothing: give --window and --slide longer than 0")
+        raise PipelineError("windows need a length: give --window and --slide longer than 0")
     if slide_ms > length_ms:
         raise PipelineError(
             f"--slide {slide!r} is longer than --window {window!r}: events between windows would be lost"
         )
-    return Windows(length_ms, slide_ms)
+    return WindowLengths(length_ms, slide_ms)

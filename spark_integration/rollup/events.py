@@ -1,4 +1,4 @@
-"""Records as events: what is read of their JSON, which of them do not parse, and which come too late."""
+"""Records as events: their fields, those that cannot be parsed, and those that are late."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.rollup.durations import Windows
+from spark_integration.rollup.durations import WindowLengths
 from spark_integration.rollup.measures import AGGREGATES, Measure
 from spark_integration.rollup.paths import Path
 from spark_integration.rollup.schema import CORRUPT, schema_of_paths
-from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.settings import RollupSettings
 from spark_integration.topics.casts import try_cast
 
 TIME = "event_time"
 REASON = "dead_reason"
 PARSED = "parsed"
-# What is wrong with a dead letter: its value is no JSON object; it has no time, or none that can be read.
+# Why a record is a dead letter: its value is no JSON object, or it has no time that can be read.
 MALFORMED, NO_TIME = "malformed", "no-time"
 MAX_DOUBLE = 1.7976931348623157e308
-# Years of four digits: what lies beyond has no date in most programs.
+# Years of four digits: times beyond them have no date in most programs.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
-def events(records: DataFrame, rollup: Rollup) -> DataFrame:
+def parse_events(records: DataFrame, rollup: RollupSettings) -> DataFrame:
     """Add `event_time`, `parsed` and `dead_reason`, which is null for a record that is an event."""
-    parsed = records.withColumn(PARSED, _parsed(rollup.paths))
-    time = parsed.withColumn(TIME, _time(rollup.time_path))
-    return time.withColumn(REASON, _reason())
+    parsed = records.withColumn(PARSED, _parse_value(rollup.paths))
+    time = parsed.withColumn(TIME, _event_time(rollup.time_path))
+    return time.withColumn(REASON, _dead_reason())
 
 
 def value_at(path: Path) -> Column:
@@ -37,9 +37,9 @@ def value_at(path: Path) -> Column:
     return reduce(lambda column, name: column.getField(name), path, sql.col(PARSED))
 
 
-def rolled_up(records: DataFrame, rollup: Rollup) -> DataFrame:
+def roll_up_events(records: DataFrame, rollup: RollupSettings) -> DataFrame:
     """Return the results of a stream of records: windows, dimensions, measures."""
-    alive = events(records, rollup).where(sql.col(REASON).isNull()).withWatermark(TIME, rollup.watermark)
+    alive = parse_events(records, rollup).where(sql.col(REASON).isNull()).withWatermark(TIME, rollup.watermark)
     names = zip(rollup.dimension_names, rollup.dimension_paths, strict=True)
     dimensions = [value_at(path).alias(name) for name, path in names]
     grouped = alive.groupBy(sql.window(TIME, rollup.window, rollup.slide).alias("window"), *dimensions)
@@ -48,14 +48,14 @@ def rolled_up(records: DataFrame, rollup: Rollup) -> DataFrame:
     return results.withColumns(ends).select(*rollup.value_columns)
 
 
-def counts(records: DataFrame, rollup: Rollup, late_until_ms: int) -> DataFrame:
-    """Return one row: `rows`, `dead_rows`, and events all (`late_rows`) or only some of whose windows were over.
+def count_events(records: DataFrame, rollup: RollupSettings, late_until_ms: int) -> DataFrame:
+    """Return one row: `rows`, `dead_rows`, and the events of whose windows all (`late_rows`) or some were over.
 
-    Spark's own figure (numRowsDroppedByWatermark) counts groups of events, after those of a batch are put together.
+    Spark's own figure (numRowsDroppedByWatermark) counts groups, after the events of a batch were grouped.
     """
     alive = sql.col(REASON).isNull()
-    first_end, last_end = _ends(rollup.windows)
-    return events(records, rollup).agg(
+    first_end, last_end = _window_ends(rollup.windows)
+    return parse_events(records, rollup).agg(
         sql.count("*").alias("rows"),
         sql.count_if(~alive).alias("dead_rows"),
         sql.count_if(alive & (last_end <= late_until_ms)).alias("late_rows"),
@@ -79,40 +79,40 @@ def _finite_number(text: Column) -> Column:
     return sql.when(number.between(-MAX_DOUBLE, MAX_DOUBLE), number)
 
 
-def _parsed(paths: Iterable[Path]) -> Column:
-    # With an option given Spark reads the whole of a value and not just the fields asked for, and so sees where it is broken.
+def _parse_value(paths: Iterable[Path]) -> Column:
+    # With an option given, Spark parses the whole value and not only the fields, and so finds broken ones.
     return sql.from_json(sql.col("value").cast("string"), schema_of_paths(paths), {"mode": "PERMISSIVE"})
 
 
-def _time(path: Path | None) -> Column:
-    """Return the time of an event; null where there is none, or one of another year than those of four digits."""
-    time = sql.col("timestamp") if path is None else _told(path)
+def _event_time(path: Path | None) -> Column:
+    """Return the time of an event; null if it has none, or one whose year has not four digits."""
+    time = sql.col("timestamp") if path is None else _parse_time(path)
     return sql.when(sql.unix_millis(time).between(FIRST_MS, LAST_MS), time)
 
 
-def _told(path: Path) -> Column:
+def _parse_time(path: Path) -> Column:
     text = value_at(path)
     number = try_cast(try_cast(text, "double"), "bigint")
-    told = sql.when(number.isNotNull(), sql.timestamp_millis(_within_bounds(number)))
-    # A time without a date would be that of the day on which it is read.
-    return told.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
+    time = sql.when(number.isNotNull(), sql.timestamp_millis(_null_out_of_bounds(number)))
+    # A time without a date would be read as one of today.
+    return time.when(text.rlike(r"^\s*\d{4}-"), try_cast(text, "timestamp"))
 
 
-def _within_bounds(milliseconds: Column) -> Column:
+def _null_out_of_bounds(milliseconds: Column) -> Column:
     return sql.when(milliseconds.between(FIRST_MS, LAST_MS), milliseconds)
 
 
-def _reason() -> Column:
+def _dead_reason() -> Column:
     broken = sql.col(PARSED).isNull() | sql.col(PARSED).getField(CORRUPT).isNotNull()
     return sql.when(broken, sql.lit(MALFORMED)).when(sql.col(TIME).isNull(), sql.lit(NO_TIME))
 
 
-def _ends(windows: Windows) -> tuple[Column, Column]:
-    """Return when the first and the last window of an event end, in milliseconds; they hold its time but for their end."""
+def _window_ends(windows: WindowLengths) -> tuple[Column, Column]:
+    """Return the ends of an event's first and last window in milliseconds; a window's end is not part of it."""
     slide = sql.lit(windows.slide_ms)
     time_ms = sql.unix_millis(TIME)
     last_end = time_ms - sql.pmod(time_ms, slide) + windows.length_ms
-    # The first window is the first one to begin after the event's time less a window's length.
+    # The first window is the first that begins after the event's time less a window's length.
     before = time_ms - windows.length_ms
     first_end = before - sql.pmod(before, slide) + windows.slide_ms + windows.length_ms
     return first_end, last_end

@@ -1,7 +1,7 @@
-"""What a rollup keeps beside Spark's checkpoint: which options it is of, and for each batch what it came to.
+"""The ledger of a rollup, beside Spark's checkpoint: its options, and the totals after each batch.
 
-In the checkpoint's folder ``rollup``: ``options.json``, and ``N``, written once batch N is in the topic and in the
-table. A batch that is run again, as Spark did not get to note that it was done, finds it and writes nothing.
+The checkpoint's folder ``rollup`` holds ``options.json``, and ``N`` once batch N is in the topic and in the table. If
+Spark repeats a batch because it was killed before it noted its end, the batch finds its file and writes nothing.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import asdict, dataclass
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.settings import Rollup
-from spark_integration.state.files import Files
+from spark_integration.rollup.settings import RollupSettings
+from spark_integration.state.files import HadoopFiles
 
 FOLDER = "rollup"
 OPTIONS = f"{FOLDER}/options.json"
-# In the table's folder; readers of Parquet and Delta leave out what begins with an underscore.
+# It lies in the table's folder; readers of Parquet and Delta skip names that begin with an underscore.
 MARKER = "_rollup.json"
 
 Description = dict[str, str | None]
 
 
 @dataclass(frozen=True)
-class Account:
-    """What all batches up to one came to.
+class RollupAccount:
+    """The totals of all batches up to one.
 
-    *horizon_ms*: windows that end there or before are past their retention, tombstones are written for them.
+    *horizon_ms*: windows that end there or before are past their retention, and have tombstones.
     """
 
     rows: int = 0
@@ -41,71 +41,77 @@ class Account:
     horizon_ms: int | None = None
 
 
-class Ledger:
+class RollupLedger:
     """The accounts of a checkpoint."""
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
-        self._files = Files(spark, checkpoint)
+        self._files = HadoopFiles(spark, checkpoint)
 
-    def read(self, number: int) -> Account | None:
+    def read(self, number: int) -> RollupAccount | None:
         """Return the account of a batch; None before it is done."""
         name = f"{FOLDER}/{number}"
-        return Account(**json.loads(self._files.read(name))) if self._files.exists(name) else None
+        return RollupAccount(**json.loads(self._files.read(name))) if self._files.exists(name) else None
 
-    def before(self, number: int) -> Account:
-        """Return the account of the batch before; raises PipelineError where it is lost."""
-        account = Account() if number == 0 else self.read(number - 1)
+    def before(self, number: int) -> RollupAccount:
+        """Return the account of the batch before; raises PipelineError if it is lost."""
+        account = RollupAccount() if number == 0 else self.read(number - 1)
         if account is None:
             raise PipelineError(
-                f"{self._files.path(FOLDER)} lacks batch {number - 1}: restore it, or begin anew with another "
+                f"{self._files.path(FOLDER)} lacks batch {number - 1}: restore it, or start over with another "
                 "--checkpointLocation and --path"
             )
         return account
 
-    def latest(self) -> Account:
-        """Return the account of the last batch that is done."""
+    def latest(self) -> RollupAccount:
+        """Return the account of the last finished batch."""
         numbers = self._files.numbers(FOLDER)
-        return (self.read(numbers[-1]) if numbers else None) or Account()
+        return (self.read(numbers[-1]) if numbers else None) or RollupAccount()
 
-    def write(self, number: int, account: Account) -> None:
-        """Note that a batch is done; the one before it stays, in case it is run again, those before that go."""
+    def write(self, number: int, account: RollupAccount) -> None:
+        """Write the account of a finished batch.
+
+        The account before it is kept, in case that batch is repeated; older ones are removed.
+        """
         self._files.write_new(f"{FOLDER}/{number}", json.dumps(asdict(account)))
         for old in self._files.numbers(FOLDER):
             if old < number - 1:
                 self._files.remove(f"{FOLDER}/{old}")
 
     @property
-    def begun(self) -> bool:
+    def has_finished_batch(self) -> bool:
         """Whether a batch is done."""
         return bool(self._files.numbers(FOLDER))
 
-    def claim(self, rollup: Rollup, table: Files) -> None:
-        """Make checkpoint and table those of this rollup, or refuse: they belong together, and to the same options."""
-        mine = self.check(rollup, table)
+    def claim(self, rollup: RollupSettings, table: HadoopFiles) -> None:
+        """Bind checkpoint and table to each other and to these options; raises PipelineError if they are of others."""
+        own = self.check(rollup, table)
         if not self._files.exists(OPTIONS):
-            self._files.write_new(OPTIONS, json.dumps(mine))
+            self._files.write_new(OPTIONS, json.dumps(own))
         if not table.exists(MARKER):
-            table.write_new(MARKER, json.dumps({"id": mine["id"]}))
+            table.write_new(MARKER, json.dumps({"id": own["id"]}))
 
-    def check(self, rollup: Rollup, table: Files) -> Description:
-        """Refuse a checkpoint or a table of another rollup; return what the checkpoint is of. Nothing is written."""
-        # The same words mean another folder where they are said in another one.
-        wanted = {**rollup.fixed(), "path": table.uri}
-        mine = self._description(wanted)
-        self._refuse_other_options(wanted, mine)
-        self._refuse_other_table(table, mine)
-        return mine
+    def check(self, rollup: RollupSettings, table: HadoopFiles) -> Description:
+        """Raise PipelineError for a checkpoint or table of another rollup; return the checkpoint's options.
 
-    def _refuse_other_table(self, table: Files, mine: Description) -> None:
+        Writes nothing.
+        """
+        # A relative path means another folder in another working directory, so the full one is compared.
+        wanted = {**rollup.fixed_options(), "path": table.uri}
+        own = self._description(wanted)
+        self._refuse_other_options(wanted, own)
+        self._refuse_other_table(table, own)
+        return own
+
+    def _refuse_other_table(self, table: HadoopFiles, own: Description) -> None:
         if not table.exists(MARKER):
             if any(not name.startswith((".", MARKER, f"_{MARKER}")) for name in table.names()):
                 raise PipelineError(f"--path {table.uri} holds something that is no rollup: give an empty or a new one")
-            if self.begun:
+            if self.has_finished_batch:
                 raise PipelineError(
-                    f"--path {table.uri} is gone, and with it what was rolled up before: restore it, or begin anew with "
+                    f"--path {table.uri} is gone, and with it all earlier results: restore it, or start over with "
                     "another --checkpointLocation"
                 )
-        elif json.loads(table.read(MARKER))["id"] != mine["id"]:
+        elif json.loads(table.read(MARKER))["id"] != own["id"]:
             raise PipelineError(
                 f"--path {table.uri} holds the rollup of another checkpoint: give that one's --checkpointLocation, "
                 "or another --path"
@@ -113,23 +119,24 @@ class Ledger:
 
     def _description(self, wanted: Description) -> Description:
         if self._files.exists(OPTIONS):
-            found: Description = json.loads(self._files.read(OPTIONS))
-            return found
+            description: Description = json.loads(self._files.read(OPTIONS))
+            return description
         if self._files.exists("metadata"):
             raise PipelineError(
                 f"the checkpoint {self._files.uri} is not a rollup's: give a --checkpointLocation of its own"
             )
         return {"id": str(uuid.uuid4()), **wanted}
 
-    def _refuse_other_options(self, wanted: Description, mine: Description) -> None:
+    def _refuse_other_options(self, wanted: Description, own: Description) -> None:
         for name, value in wanted.items():
-            if mine[name] != value:
+            if own[name] != value:
                 raise PipelineError(
-                    f"the checkpoint {self._files.uri} was made with {_option(name, mine[name])}, not with "
-                    f"{_option(name, value)}: give that, or begin anew with another --checkpointLocation and --path"
+                    f"the checkpoint {self._files.uri} was made with {_format_option(name, own[name])}, not with "
+                    f"{_format_option(name, value)}: "
+                    "give that, or start over with another --checkpointLocation and --path"
                 )
 
 
-def _option(name: str, value: str | None) -> str:
+def _format_option(name: str, value: str | None) -> str:
     option = f"--{name.replace('_', '-')}"
     return f"no {option}" if value is None else f"{option} {value!r}"

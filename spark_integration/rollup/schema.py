@@ -8,7 +8,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_integration.rollup.paths import Path
 
-# Where Spark puts a value that is no JSON object.
+# The column of values that are no JSON objects.
 CORRUPT = "_corrupt_record"
 
 

@@ -1,4 +1,4 @@
-"""What a rollup is: the options that say what it counts and where that goes."""
+"""The settings of a rollup: what it counts, and where the results go. Imports no pyspark."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.durations import WindowLengths, parse_duration_ms, parse_windows
 from spark_integration.rollup.measures import Measure, parse_measures
 from spark_integration.rollup.paths import Path, check_paths, column_name, parse_path
 from spark_integration.topics.names import is_legal_name
 
-# Columns that every rollup has, in this order; `date` is that of `window_start` in UTC and is in the table alone.
+# Columns that every rollup has, in this order. `date` is that of `window_start` in UTC; it is in the table alone.
 WINDOW_COLUMNS = ("window_start", "window_end")
 TABLE_COLUMNS = ("date", "batch")
-# What Spark calls the window while it counts.
+# Spark calls the window so while it counts.
 RESERVED = (*WINDOW_COLUMNS, *TABLE_COLUMNS, "window")
 MODES = ("append", "update")
 FORMATS = ("parquet", "delta")
-# The options that a checkpoint stands for: with others, what it has kept would be wrong.
+# Options that a checkpoint is bound to: with other ones its state would be wrong.
 FIXED = (
     "time_field",
     "window",
@@ -36,12 +36,13 @@ FIXED = (
 
 
 @dataclass(frozen=True)
-class Rollup:
+class RollupSettings:
     """Events by windows and dimensions, into a compacted topic and a table.
 
-    Lengths of time are in Spark's words (``5 minutes``). *time_field* and *dimensions* are paths in the JSON value; no
-    *time_field*: a record's own timestamp counts. *measures*: see `rollup.measures`. *mode*: ``append`` tells a window
-    once it is over, ``update`` with every batch that changes it. *dead_topic* takes what does not parse.
+    Lengths of time are in Spark's words (``5 minutes``). *time_field* and *dimensions* are paths in the JSON value;
+    without *time_field* a record's own timestamp counts. *measures*: see `rollup.measures`. *mode* ``append`` writes a
+    window once it is over, ``update`` with every batch that changes it. *dead_topic* receives records that cannot be
+    parsed.
     """
 
     topic: str
@@ -60,7 +61,7 @@ class Rollup:
     any_cleanup_policy: bool = False
 
     def check(self) -> None:
-        """Refuse what cannot be, before anything is asked or written; raises PipelineError."""
+        """Raise PipelineError for settings that contradict themselves or Kafka; asks and writes nothing."""
         _ = self.windows, self.watermark_ms, self.retention_ms, self.time_path
         if self.mode not in MODES or self.format not in FORMATS:
             raise PipelineError(
@@ -76,37 +77,37 @@ class Rollup:
             if not is_legal_name(topic):
                 raise PipelineError(f"{topic!r} is no topic's name: give letters, digits, . _ and -")
         check_paths(self.paths)
-        if twice := _twice([*RESERVED, *self.dimension_names, *(one.name for one in self.columns)]):
+        if twice := _find_duplicate([*RESERVED, *self.dimension_names, *(measure.name for measure in self.columns)]):
             raise PipelineError(f"two columns would be called {twice}: name one of them, like sum(amount) as total")
 
     @cached_property
-    def windows(self) -> Windows:
-        """The windows."""
-        return windows_of(self.window, self.slide)
+    def windows(self) -> WindowLengths:
+        """Length and interval of the windows."""
+        return parse_windows(self.window, self.slide)
 
     @cached_property
     def watermark_ms(self) -> int:
-        """How much later than the latest event another one may come and still count."""
-        return duration_ms(self.watermark, "watermark")
+        """How much later than the latest event another one may arrive and still count."""
+        return parse_duration_ms(self.watermark, "watermark")
 
     @cached_property
     def retention_ms(self) -> int | None:
-        """For how long behind the watermark a window is kept; None: for ever."""
-        return None if self.retention is None else duration_ms(self.retention, "retention")
+        """How long after the watermark a window is kept; None: for ever."""
+        return None if self.retention is None else parse_duration_ms(self.retention, "retention")
 
     @cached_property
     def time_path(self) -> Path | None:
-        """Where an event's time is in its value."""
+        """The path of an event's time in its value."""
         return None if self.time_field is None else parse_path(self.time_field)
 
     @cached_property
     def dimension_paths(self) -> list[Path]:
-        """Where the dimensions are in an event's value."""
+        """The paths of the dimensions in an event's value."""
         return [parse_path(text) for text in self.dimensions.split(",") if text.strip()]
 
     @property
     def dimension_names(self) -> list[str]:
-        """The dimensions' columns."""
+        """The names of the dimensions' columns."""
         return [column_name(path) for path in self.dimension_paths]
 
     @cached_property
@@ -116,25 +117,25 @@ class Rollup:
 
     @property
     def paths(self) -> list[Path]:
-        """All that is read of an event's value."""
-        measured = [one.path for one in self.columns if one.path is not None]
+        """The paths of all fields that are read of an event's value."""
+        measured = [measure.path for measure in self.columns if measure.path is not None]
         return [*([self.time_path] if self.time_path else []), *self.dimension_paths, *measured]
 
     @property
     def key_columns(self) -> list[str]:
-        """What tells one result from another."""
+        """The columns that identify a result."""
         return ["window_start", *self.dimension_names]
 
     @property
     def value_columns(self) -> list[str]:
         """All columns of a result."""
-        return [*WINDOW_COLUMNS, *self.dimension_names, *(one.name for one in self.columns)]
+        return [*WINDOW_COLUMNS, *self.dimension_names, *(measure.name for measure in self.columns)]
 
-    def fixed(self) -> dict[str, str | None]:
-        """Return the options that a checkpoint stands for."""
+    def fixed_options(self) -> dict[str, str | None]:
+        """Return the options that a checkpoint is bound to."""
         return {name: getattr(self, name) for name in FIXED}
 
 
-def _twice(names: Iterable[str]) -> str | None:
-    # Spark's names do not tell capital letters from small ones.
+def _find_duplicate(names: Iterable[str]) -> str | None:
+    # Spark's names ignore case.
     return next((name for name, count in Counter(name.lower() for name in names).items() if count > 1), None)

@@ -1,4 +1,4 @@
-"""The table of a rollup's results: a row for each window and dimensions, in Parquet or Delta."""
+"""The table of a rollup's results, in Parquet or Delta: a row for each window and combination of dimensions."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from spark_integration.rollup.settings import Rollup
-from spark_integration.state.files import Files
+from spark_integration.rollup.settings import RollupSettings
+from spark_integration.state.files import HadoopFiles
 
 WRITING = "_writing"
 BATCH_VIEW = "rollup_batch"
 DAY_MS = 86_400_000
 
 
-class Table(Protocol):
-    """Where results go; all of it can be done again, and then changes nothing."""
+class RollupTable(Protocol):
+    """The table of results; each operation can be repeated, and then changes nothing."""
 
     def put(self, number: int, rows: DataFrame) -> None:
-        """Put the results of a batch into the table, in place of what it has of the same window and dimensions."""
+        """Put the results of a batch into the table, in place of rows with the same window and dimensions."""
 
     def read(self) -> DataFrame | None:
-        """Return the table; None as long as it has no row."""
+        """Return the table; None while it has no row."""
 
     def drop(self, horizon_ms: int) -> None:
         """Drop windows that end at the horizon or before."""
 
 
-def over(horizon_ms: int) -> Column:
+def is_window_over(horizon_ms: int) -> Column:
     """Whether a row's window ends at the horizon or before."""
     return sql.col("window_end") <= sql.timestamp_millis(sql.lit(horizon_ms))
 
 
-def with_date(rows: DataFrame) -> DataFrame:
+def add_window_date(rows: DataFrame) -> DataFrame:
     """Add the date on which a window begins, in UTC whatever the session's time zone is."""
     days = sql.floor(sql.unix_millis("window_start") / sql.lit(DAY_MS)).cast("int")
     return rows.withColumn("date", sql.date_from_unix_date(days))
 
 
 class ParquetTable:
-    """Folders ``batch=N/date=D``: a batch is put in place whole, and goes day by day once its windows are too old."""
+    """Folders ``batch=N/date=D``: a batch is put in place whole, and old windows are dropped day by day."""
 
-    def __init__(self, spark: SparkSession, rollup: Rollup) -> None:
+    def __init__(self, spark: SparkSession, rollup: RollupSettings) -> None:
         self._spark = spark
         self._length_ms = rollup.windows.length_ms
-        self._files = Files(spark, rollup.path)
+        self._files = HadoopFiles(spark, rollup.path)
 
     def put(self, number: int, rows: DataFrame) -> None:
-        with_date(rows).write.partitionBy("date").mode("overwrite").parquet(self._files.path(WRITING))
+        add_window_date(rows).write.partitionBy("date").mode("overwrite").parquet(self._files.path(WRITING))
         self._files.remove(f"batch={number}")
         self._files.rename(WRITING, f"batch={number}")
 
@@ -67,8 +67,8 @@ class ParquetTable:
                 self._files.remove(batch)
 
     def _end_ms(self, folder: str) -> int:
-        """Return when the last window that begins on the day of *folder* can end."""
-        return (_day(folder.removeprefix("date=")) + 1) * DAY_MS - 1 + self._length_ms
+        """Return the latest time at which a window that begins on the day of *folder* can end."""
+        return (_day_number(folder.removeprefix("date=")) + 1) * DAY_MS - 1 + self._length_ms
 
     def _batches(self) -> list[str]:
         return [name for name in self._files.names() if name.startswith("batch=")]
@@ -77,21 +77,21 @@ class ParquetTable:
         return [name for name in self._files.names(batch) if name.startswith("date=")]
 
 
-def _day(text: str) -> int:
+def _day_number(text: str) -> int:
     return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
 
 
 class DeltaTable:
-    """A Delta table, split by date: results are merged into it by window and dimensions."""
+    """A Delta table, partitioned by date; results are merged into it by window and dimensions."""
 
-    def __init__(self, spark: SparkSession, rollup: Rollup) -> None:
+    def __init__(self, spark: SparkSession, rollup: RollupSettings) -> None:
         self._spark = spark
         self._keys = rollup.key_columns
-        self._files = Files(spark, rollup.path)
+        self._files = HadoopFiles(spark, rollup.path)
         self._name = f"delta.`{self._files.uri.replace('`', '``')}`"
 
     def put(self, number: int, rows: DataFrame) -> None:
-        dated = with_date(rows)
+        dated = add_window_date(rows)
         if not self._is_there():
             dated.limit(0).write.format("delta").partitionBy("date").mode("ignore").save(self._files.uri)
         dated.createOrReplaceTempView(BATCH_VIEW)
@@ -112,4 +112,7 @@ class DeltaTable:
         return self._files.exists("_delta_log")
 
 
-TABLES: Mapping[str, Callable[[SparkSession, Rollup], Table]] = {"parquet": ParquetTable, "delta": DeltaTable}
+TABLES: Mapping[str, Callable[[SparkSession, RollupSettings], RollupTable]] = {
+    "parquet": ParquetTable,
+    "delta": DeltaTable,
+}

@@ -1,7 +1,7 @@
-"""Brings jars from Maven Central: by Maven where it is installed, else by the Ivy that is among Spark's own jars.
+"""Fetches jars from Maven Central: with Maven if it is installed, else with the Ivy among Spark's own jars.
 
-Maven obeys the user's settings.xml (mirrors, proxies). Ivy needs nothing but Java; what JAVA_TOOL_OPTIONS holds
-(``-Dhttps.proxyHost=...``) reaches both. Every coordinate is fetched by itself: Spark brings what these jars need.
+Maven obeys the user's settings.xml (mirrors, proxies). Ivy needs nothing but Java. Both obey JAVA_TOOL_OPTIONS
+(``-Dhttps.proxyHost=...``). Dependencies are not fetched, since Spark has them all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from xml.sax.saxutils import quoteattr
 
 from spark_integration.errors import PipelineError
 from spark_integration.runtime.maven import build_once
-from spark_integration.runtime.packages import RELEASES, Installation, coordinates, folder_of, minor
+from spark_integration.runtime.packages import (
+    RELEASES,
+    SparkInstallation,
+    jar_cache_folder,
+    minor_release,
+    package_coordinates,
+)
 
 FETCH_SECONDS = 600
 
@@ -44,49 +50,49 @@ _IVY = """<ivy-module version="2.0">
 _IVY_DEPENDENCY = '    <dependency org={} name={} rev={} transitive="false" conf="default->master"/>'
 
 
-def java() -> str:
+def find_java() -> str:
     """Return the java that Spark will start: that of JAVA_HOME, else that of the PATH; raises PipelineError."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found is None:
+    path = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if path is None:
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "java is not on the PATH and JAVA_HOME is not set"
         raise PipelineError(f"{where}: install a JDK 17, which Spark runs on")
-    return found
+    return path
 
 
-def java_release(text: str) -> int:
-    """Return the release that ``java -version`` tells: 17 for "17.0.15", 8 for "1.8.0_402"."""
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    if found is None:
+def parse_java_release(text: str) -> int:
+    """Return the release in the output of ``java -version``: 17 for "17.0.15", 8 for "1.8.0_402"."""
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    if match is None:
         raise PipelineError(f"java -version answers {text.strip()[:200]!r}: install a JDK 17, which Spark runs on")
-    return int(found.group(1))
+    return int(match.group(1))
 
 
-def java_version() -> str:
-    """Return what Spark's java says of itself; raises PipelineError when there is none."""
-    return subprocess.run([java(), "-version"], capture_output=True, text=True, timeout=60).stderr
+def read_java_version() -> str:
+    """Return the output of ``java -version`` of Spark's Java; raises PipelineError if there is none."""
+    return subprocess.run([find_java(), "-version"], capture_output=True, text=True, timeout=60).stderr
 
 
-def check_java(installation: Installation, version: str) -> int:
-    """Return the release of a Java that says *version* of itself; raises PipelineError when this Spark cannot run on it."""
-    release = java_release(version)
-    fitting = RELEASES[minor(installation.spark)].java
+def check_java(installation: SparkInstallation, version: str) -> int:
+    """Return the release of a Java whose version is *version*; raises PipelineError if this Spark cannot run on it."""
+    release = parse_java_release(version)
+    fitting = RELEASES[minor_release(installation.spark)].java
     if release not in fitting:
         raise PipelineError(
-            f"Spark {installation.spark} runs on Java {fitting.start} to {fitting.stop - 1}, and {java()} is "
+            f"Spark {installation.spark} runs on Java {fitting.start} to {fitting.stop - 1}, and {find_java()} is "
             f"Java {release}: install a JDK 17 and set JAVA_HOME to it"
         )
     return release
 
 
-def jar_folders(installation: Installation, packages: Sequence[str]) -> list[Path]:
-    """Return a folder of jars for each package, fetched the first time; raises PipelineError when they cannot be had."""
-    return [_jar_folder(installation, coordinates(installation, package)) for package in packages]
+def jar_folders(installation: SparkInstallation, packages: Sequence[str]) -> list[Path]:
+    """Return a folder of jars for each package, fetched the first time; raises PipelineError if they cannot be fetched."""
+    return [_jar_folder(installation, package_coordinates(installation, package)) for package in packages]
 
 
-def _jar_folder(installation: Installation, wanted: Sequence[str]) -> Path:
-    target = folder_of(installation, wanted)
-    fetch = _with_maven if shutil.which("mvn") else _with_ivy
+def _jar_folder(installation: SparkInstallation, wanted: Sequence[str]) -> Path:
+    target = jar_cache_folder(installation, wanted)
+    fetch = _fetch_with_maven if shutil.which("mvn") else _fetch_with_ivy
     try:
         build_once(target, lambda partial: fetch(installation, wanted, partial))
     except OSError as problem:
@@ -96,44 +102,44 @@ def _jar_folder(installation: Installation, wanted: Sequence[str]) -> Path:
     return target
 
 
-def pom(wanted: Sequence[str]) -> str:
-    """Return a pom that names these coordinates and nothing that they need in turn."""
+def render_pom(wanted: Sequence[str]) -> str:
+    """Return a pom that names these coordinates without their dependencies."""
     return _POM.format("\n".join(_POM_DEPENDENCY.format(*coordinate.split(":")) for coordinate in wanted))
 
 
-def ivy_file(wanted: Sequence[str]) -> str:
-    """Return an ivy.xml that names these coordinates and nothing that they need in turn."""
+def render_ivy_file(wanted: Sequence[str]) -> str:
+    """Return an ivy.xml that names these coordinates without their dependencies."""
     lines = (_IVY_DEPENDENCY.format(*map(quoteattr, coordinate.split(":"))) for coordinate in wanted)
     return _IVY.format("\n".join(lines))
 
 
-def _with_maven(installation: Installation, wanted: Sequence[str], folder: Path) -> None:
+def _fetch_with_maven(installation: SparkInstallation, wanted: Sequence[str], folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "pom.xml"
-        path.write_text(pom(wanted))
+        path.write_text(render_pom(wanted))
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-        _run("mvn", ["mvn", "-q", "-B", "-f", str(path), *goal], wanted)
+        _run_tool("mvn", ["mvn", "-q", "-B", "-f", str(path), *goal], wanted)
 
 
-def _with_ivy(installation: Installation, wanted: Sequence[str], folder: Path) -> None:
+def _fetch_with_ivy(installation: SparkInstallation, wanted: Sequence[str], folder: Path) -> None:
     ivy = next(iter(sorted(installation.jars.glob("ivy-*.jar"))))
     with tempfile.TemporaryDirectory() as scratch:  # Ivy's own cache is not safe between processes
         path = Path(scratch) / "ivy.xml"
-        path.write_text(ivy_file(wanted))
+        path.write_text(render_ivy_file(wanted))
         retrieve = ["-retrieve", f"{folder}/[artifact]-[revision].[ext]", "-types", "jar", "bundle"]
-        command = [java(), "-jar", str(ivy), "-cache", f"{scratch}/cache", "-ivy", str(path), *retrieve]
-        _run("Ivy", command, wanted)
-    _check_whole(folder, wanted)
+        command = [find_java(), "-jar", str(ivy), "-cache", f"{scratch}/cache", "-ivy", str(path), *retrieve]
+        _run_tool("Ivy", command, wanted)
+    _check_complete(folder, wanted)
 
 
-def _check_whole(folder: Path, wanted: Sequence[str]) -> None:
+def _check_complete(folder: Path, wanted: Sequence[str]) -> None:
     for coordinate in wanted:
         _, artifact, release = coordinate.split(":")
         if not (folder / f"{artifact}-{release}.jar").is_file():
             raise PipelineError(f"Ivy did not bring {coordinate} from Maven Central: is this machine online?")
 
 
-def _run(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
+def _run_tool(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=FETCH_SECONDS)
     except subprocess.TimeoutExpired as problem:
@@ -143,12 +149,12 @@ def _run(tool: str, command: Sequence[str], wanted: Sequence[str]) -> None:
     except subprocess.CalledProcessError as problem:
         raise PipelineError(
             f"{tool} could not fetch {wanted[0]} and what goes with it from Maven Central "
-            f"({complaint(problem.stdout + problem.stderr)}): is this machine online?"
+            f"({first_complaint(problem.stdout + problem.stderr)}): is this machine online?"
         ) from None
 
 
-def complaint(output: str) -> str:
-    """Return the first line with which Maven or Ivy complains, without its colours and marks."""
+def first_complaint(output: str) -> str:
+    """Return the first line of Maven's or Ivy's output that names a problem, without colours and marks."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
     bad = re.compile(r"\[ERROR\]|not found|unresolved|exception", re.IGNORECASE)
     line = next(filter(bad.search, plain.splitlines()), "it gives no reason")

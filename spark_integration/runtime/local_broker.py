@@ -1,4 +1,4 @@
-"""A broker for a while: a process of its own on a free port, its data in a folder of the caller's."""
+"""A temporary broker: a process of its own on a free port, with its data in a folder of the caller's."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from spark_integration.errors import PipelineError
 
 @contextmanager
 def run_broker(folder: Path) -> Iterator[str]:
-    """Serve until the block ends; gives the address for clients. The broker's log is ``<folder>/broker.log``.
+    """Run a broker for the block; yields its address for clients. Its log is ``<folder>/broker.log``.
 
-    Raises PipelineError with the last words of that log when it ends instead of serving.
+    If the broker ends instead of serving, raises PipelineError with the last line of that log.
     """
     listener, data = "listeners=PLAINTEXT://127.0.0.1:0", f"log.dirs={folder / 'data'}"
     command = [sys.executable, "-m", "kafkacompat", "serve", "--override", listener, "--override", data]

@@ -1,4 +1,4 @@
-"""Jars by Maven, fetched once for each pom.xml and kept under ``build/jars``."""
+"""Jars fetched by Maven once for each pom.xml, and kept under ``build/jars``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 class MissingProgramError(Exception):
-    """A program of the machine (java, javac, mvn) is not on the PATH; the text says how to get it."""
+    """A program (java, javac, mvn) is not on the PATH; the text says how to install it."""
 
 
 PACKAGES = {"java": "a JDK 17", "javac": "a JDK 17", "mvn": "Apache Maven"}
 
 
-def program(name: str) -> str:
-    """Return the path of *name*; raises MissingProgramError, never skips: they are set-up requirements."""
+def find_program(name: str) -> str:
+    """Return the path of *name*; raises MissingProgramError."""
     path = shutil.which(name)
     if path is None:
         raise MissingProgramError(f"{name} is not on the PATH: install {PACKAGES.get(name, name)}")
@@ -43,7 +43,7 @@ def jar_folder(pom: Path) -> Path:
 
 
 def build_once(target: Path, build: Callable[[Path], None]) -> None:
-    """Fill the folder *target* by *build* unless it is there; whole or not at all, also between processes."""
+    """Fill the folder *target* with *build* unless it exists: completely or not at all, even if processes compete."""
     if target.is_dir():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def build_once(target: Path, build: Callable[[Path], None]) -> None:
 
 def _copy_dependencies(pom: Path, folder: Path) -> None:
     options = ["-q", "-B", "-f", str(pom), f"-DoutputDirectory={folder}", "-DincludeScope=runtime"]
-    command = [program("mvn"), *options, "dependency:copy-dependencies"]
+    command = [find_program("mvn"), *options, "dependency:copy-dependencies"]
     try:
         # Captured, since Maven prints control sequences even where it is told to be quiet.
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_integration.errors import PipelineError
-from spark_integration.runtime.packages import cache, configs_of
+from spark_integration.runtime.packages import cache_folder, package_configs
 
 LOOPBACK = "127.0.0.1"
 LOG_SETTINGS = Path(__file__).resolve().parent / "log4j2.properties"
@@ -48,7 +48,7 @@ def session_settings(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        **configs_of(packages),
+        **package_configs(packages),
     }
     if importlib.util.find_spec("pyarrow"):
         settings["spark.sql.execution.arrow.pyspark.enabled"] = "true"
@@ -65,7 +65,7 @@ def _local_settings() -> dict[str, str]:
     return {
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
-        "spark.sql.warehouse.dir": str(cache() / "warehouse"),
+        "spark.sql.warehouse.dir": str(cache_folder() / "warehouse"),
         # By default Delta reads its own log with 50 tasks.
         "spark.databricks.delta.snapshotPartitions": "2",
     }

@@ -7,41 +7,41 @@ import json
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
-from spark_integration.state.files import Files
+from spark_integration.state.files import HadoopFiles
 from spark_integration.state.manifest import (
     COMMITS,
     DESCRIPTION,
-    Commit,
-    Description,
-    Manifest,
-    commit_of_json,
-    commits_in_order,
+    ArchiveCommit,
+    ArchiveDescription,
+    ArchiveManifest,
+    order_commits,
+    parse_commit,
 )
 
 
 def is_archive(spark: SparkSession, path: str) -> bool:
     """Return whether an archive lies at *path*."""
-    return Files(spark, path).exists(DESCRIPTION)
+    return HadoopFiles(spark, path).exists(DESCRIPTION)
 
 
-def read_manifest(spark: SparkSession, path: str) -> Manifest:
-    """Read the manifest of the archive at *path* (any Hadoop path); raises PipelineError where there is none."""
-    files = Files(spark, path)
+def read_manifest(spark: SparkSession, path: str) -> ArchiveManifest:
+    """Read the manifest of the archive at *path* (any Hadoop path); raises PipelineError if there is none."""
+    files = HadoopFiles(spark, path)
     if not files.exists(DESCRIPTION):
         raise PipelineError(f"there is no archive in {path}: give the --path that `kafkacompat spark archive` wrote to")
     fields = json.loads(files.read(DESCRIPTION))
-    description = Description(fields["format"], tuple(fields["partition_by"]), fields["archive_id"])
+    description = ArchiveDescription(fields["format"], tuple(fields["partition_by"]), fields["archive_id"])
     try:
-        return Manifest(description, commits_in_order(_read_commits(spark, files), path))
+        return ArchiveManifest(description, order_commits(_read_commits(spark, files), path))
     except PipelineError:
-        # A run that writes may just have put one commit in the place of those that were to be read.
-        return Manifest(description, commits_in_order(_read_commits(spark, files), path))
+        # A running archive may just have replaced the commits that were being read by one.
+        return ArchiveManifest(description, order_commits(_read_commits(spark, files), path))
 
 
-def _read_commits(spark: SparkSession, files: Files) -> list[Commit]:
+def _read_commits(spark: SparkSession, files: HadoopFiles) -> list[ArchiveCommit]:
     if not files.names(COMMITS):
         return []
-    # By Spark, in parallel: there may be a file for each micro-batch of years.
+    # Spark reads them in parallel: there may be a file for each micro-batch of years.
     reader = spark.read.option("ignoreMissingFiles", "true")
     lines = reader.text(files.path(COMMITS), wholetext=True).select("value").collect()
-    return [commit_of_json(line.value) for line in lines]
+    return [parse_commit(line.value) for line in lines]

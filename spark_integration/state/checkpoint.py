@@ -1,4 +1,4 @@
-"""What a streaming query's checkpoint says it has planned and finished (Spark's offset log and commit log)."""
+"""The batches that a streaming query has planned and finished, as its checkpoint says (Spark's offset and commit log)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError
-from spark_integration.state.files import Files
-from spark_integration.topics.offsets import Offsets, offsets_of_json
+from spark_integration.state.files import HadoopFiles
+from spark_integration.topics.offsets import Offsets, parse_offsets
 
-# Spark's sources take it for the earliest offset.
+# Spark's sources read it as the earliest offset.
 EARLIEST = -2
-# Not set anywhere but in tests of Spark's own, yet it decides which watermark makes a row late.
+# Only Spark's own tests set it, but it decides which watermark makes a row late.
 TWO_WATERMARKS = "spark.sql.streaming.statefulOperator.allowMultiple"
 
 
-class Planned(NamedTuple):
+class PlannedBatch(NamedTuple):
     """A micro-batch as it was planned, before it ran.
 
-    Windows that end at *watermark_ms* or before are closed by the batch. Its rows are late where their windows end at
-    *late_until_ms* or before: that is the watermark of the batch before it (milliseconds since 1970; 0: none yet).
+    The batch closes windows that end at *watermark_ms* or before. Its rows are late if their windows end at
+    *late_until_ms* or before, which is the watermark of the batch before (milliseconds since 1970; 0: none yet).
     """
 
     start: Offsets
@@ -30,51 +30,53 @@ class Planned(NamedTuple):
     late_until_ms: int
 
 
-def finished_offsets(spark: SparkSession, checkpoint: str, source: int = 0) -> Offsets | None:
-    """Return where the last committed batch ended for the source of that number; None before the first one.
+def read_finished_offsets(spark: SparkSession, checkpoint: str, source: int = 0) -> Offsets | None:
+    """Return the end of the last committed batch for the source of that number; None before the first one.
 
-    A batch counts once it is in ``commits``: one that is only in ``offsets`` was planned, and Spark runs it again.
+    A batch is finished once it is in ``commits``. One that is only in ``offsets`` was planned, and Spark repeats it.
     """
-    files = Files(spark, checkpoint)
+    files = HadoopFiles(spark, checkpoint)
     batches = files.numbers("commits")
-    return _end(_logged(files, batches[-1]), source) if batches else None
+    return _end_offsets(_read_log_lines(files, batches[-1]), source) if batches else None
 
 
-def planned_offsets(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Offsets:
-    """Return where the batch of that number is to end for the source of that number; known once the batch runs."""
-    return _end(_logged(Files(spark, checkpoint), number), source)
+def read_planned_offsets(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Offsets:
+    """Return the planned end of a batch for the source of that number; it is known once the batch runs."""
+    return _end_offsets(_read_log_lines(HadoopFiles(spark, checkpoint), number), source)
 
 
-def planned_batch(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> Planned:
-    """Return what the batch of that number reads from the source of that number; known once the batch runs."""
-    files = Files(spark, checkpoint)
-    planned = _logged(files, number)
-    before = _logged(files, number - 1) if number > 0 else None
-    begun = _end(before, source) if before else _initial(files, source)
-    end = _end(planned, source)
+def read_planned_batch(spark: SparkSession, checkpoint: str, number: int, source: int = 0) -> PlannedBatch:
+    """Return what a batch reads from the source of that number; it is known once the batch runs."""
+    files = HadoopFiles(spark, checkpoint)
+    planned = _read_log_lines(files, number)
+    before = _read_log_lines(files, number - 1) if number > 0 else None
+    begun = _end_offsets(before, source) if before else _read_initial_offsets(files, source)
+    end = _end_offsets(planned, source)
     watermark_ms = _watermark_ms(planned)
     late_until_ms = _watermark_ms(before) if before else 0
     if spark.conf.get(TWO_WATERMARKS, "true") != "true":
         late_until_ms = watermark_ms
-    # A partition that came later is read from its beginning.
-    return Planned({one: begun.get(one, EARLIEST) for one in end}, end, watermark_ms, late_until_ms)
+    # A partition that was added later is read from its beginning.
+    return PlannedBatch(
+        {partition: begun.get(partition, EARLIEST) for partition in end}, end, watermark_ms, late_until_ms
+    )
 
 
-def _logged(files: Files, number: int) -> list[str]:
-    """Return the lines of a batch in the offset log: the version, one of metadata, then one for each source."""
+def _read_log_lines(files: HadoopFiles, number: int) -> list[str]:
+    """Return the lines of a batch in the offset log: the version, the metadata, then one for each source."""
     if not files.exists(f"offsets/{number}"):
         raise PipelineError(f"the checkpoint {files.uri} lacks batch {number}: give one that is whole, or a new one")
     return files.read(f"offsets/{number}").splitlines()
 
 
-def _end(lines: list[str], source: int) -> Offsets:
-    return offsets_of_json(lines[2 + source])
+def _end_offsets(lines: list[str], source: int) -> Offsets:
+    return parse_offsets(lines[2 + source])
 
 
 def _watermark_ms(lines: list[str]) -> int:
     return int(json.loads(lines[1])["batchWatermarkMs"])
 
 
-def _initial(files: Files, source: int) -> Offsets:
-    """Read where the Kafka source began: a zero byte, a line for the version, the offsets."""
-    return offsets_of_json(files.read(f"sources/{source}/0").partition("\n")[2])
+def _read_initial_offsets(files: HadoopFiles, source: int) -> Offsets:
+    """Read the offsets at which the Kafka source began; they follow a zero byte and a line with the version."""
+    return parse_offsets(files.read(f"sources/{source}/0").partition("\n")[2])

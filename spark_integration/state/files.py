@@ -8,10 +8,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 
-class Files:
-    """What lies below *path*, a Hadoop path that may not be there yet; names are relative to it.
+class HadoopFiles:
+    """The files below *path*, a Hadoop path that need not exist yet; names are relative to it.
 
-    Failures are Py4JJavaError, and OSError where a file system refuses without a reason.
+    Failures are Py4JJavaError, or OSError if a file system gives no reason.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -34,17 +34,17 @@ class Files:
         return str(self._at(name).toString())
 
     def exists(self, name: str = "") -> bool:
-        """Return whether there is a file or a folder of that name."""
+        """Return whether a file or folder of that name exists."""
         return bool(self._files.exists(self._at(name)))
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the names in a folder, sorted; nothing when it is not there."""
+        """Return the names in a folder, sorted; none if the folder does not exist."""
         if not self.exists(folder):
             return []
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._at(folder)))
 
     def numbers(self, folder: str) -> list[int]:
-        """Return the names in a folder that are numbers, in order, as Spark's logs have them."""
+        """Return the names in a folder that are numbers, in order, as in Spark's logs."""
         return sorted(int(name) for name in self.names(folder) if name.isdecimal())
 
     def read(self, name: str) -> str:
@@ -56,7 +56,7 @@ class Files:
             stream.close()
 
     def write_new(self, name: str, text: str) -> None:
-        """Put a file there whole or not at all; none of that name may be there."""
+        """Write a file that must not exist yet; readers see it completely or not at all."""
         folder, slash, last = name.rpartition("/")
         partial = f"{folder}{slash}_{last}.partial"
         stream = self._files.create(self._at(partial), True)
@@ -67,7 +67,7 @@ class Files:
         self.rename(partial, name)
 
     def rename(self, name: str, to: str) -> None:
-        """Give a file or folder another name, at once; raises FileExistsError where something has that name."""
+        """Rename a file or folder atomically; raises FileExistsError if the new name exists."""
         options = getattr(self._hadoop, "Options$Rename")
         keep = self._gateway.new_array(options, 1)
         keep[0] = options.NONE
@@ -80,16 +80,16 @@ class Files:
             raise FileExistsError(f"{self.path(to)} is there already") from failure
 
     def is_folder(self, name: str = "") -> bool:
-        """Return whether there is a folder of that name."""
+        """Return whether a folder of that name exists."""
         return self.exists(name) and bool(self._files.getFileStatus(self._at(name)).isDirectory())
 
     def make_folder(self, name: str = "") -> None:
-        """Make a folder, and those above it, if they are not there."""
+        """Create a folder and those above it, unless they exist."""
         if not self._files.mkdirs(self._at(name)):
             raise OSError(f"{self.path(name)} could not be made")
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
+        """Remove a file, or a folder with its contents, if it exists."""
         self._files.delete(self._at(name), True)
 
     def _at(self, name: str) -> Any:

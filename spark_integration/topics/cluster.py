@@ -1,4 +1,4 @@
-"""A Kafka cluster as a pipeline asks it, by the same Java client and with the same options as Spark's source.
+"""A Kafka cluster, asked through the same Java client and with the same options as Spark's source.
 
 The Admin client comes with Spark's Kafka package; it is called through py4j in the driver (decision 007).
 """
@@ -14,21 +14,21 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from spark_integration.errors import PipelineError, sentence_of
+from spark_integration.errors import PipelineError, explain_failure
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 TIMEOUT_MS = 15_000
 KAFKA = "kafka."
 
 
-class Spec(Enum):
-    """Which end of a partition is asked for (Kafka's OffsetSpec)."""
+class OffsetSpec(Enum):
+    """An end of a partition (Kafka's OffsetSpec)."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
 
 
-class Topic(NamedTuple):
+class TopicDescription(NamedTuple):
     """A topic as the cluster describes it."""
 
     name: str
@@ -38,12 +38,12 @@ class Topic(NamedTuple):
 
 
 def client_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """Take the properties of the Kafka client out of Spark's options: those that begin with ``kafka.``."""
+    """Return the properties of the Kafka client among Spark's options: those that begin with ``kafka.``."""
     return {name.removeprefix(KAFKA): value for name, value in options.items() if name.startswith(KAFKA)}
 
 
 def admin_properties(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of the Admin client; the user's own go before ours, and one request fits into a call."""
+    """Return the properties of the Admin client; the user's override ours, and a request takes no longer than a call."""
     given = {"default.api.timeout.ms": str(TIMEOUT_MS), **client_properties(options)}
     return {"request.timeout.ms": min("10000", given["default.api.timeout.ms"], key=int), **given}
 
@@ -51,7 +51,7 @@ def admin_properties(options: Mapping[str, str]) -> dict[str, str]:
 class Cluster:
     """The Admin client of one cluster; every failure is a PipelineError.
 
-    *options* are Spark's: ``kafka.bootstrap.servers`` and whatever else begins with ``kafka.``.
+    *options* are Spark's: ``kafka.bootstrap.servers`` and all others that begin with ``kafka.``.
     """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class Cluster:
             self._admin: Any = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
 
     def close(self) -> None:
-        """Let the client go; it waits for nothing."""
+        """Close the client without waiting."""
         self._admin.close(self._jvm.java.time.Duration.ZERO)
 
     def __enter__(self) -> Cluster:
@@ -81,27 +81,27 @@ class Cluster:
         """Return the names of all topics but the internal ones, sorted."""
         return sorted(str(name) for name in self._wait(self._admin.listTopics().names()))
 
-    def matching(self, pattern: str) -> list[str]:
-        """Return the topics whose whole name fits *pattern*, a regular expression of Java's (subscribePattern)."""
-        return self.fitting(pattern, self.topic_names())
+    def topics_matching(self, pattern: str) -> list[str]:
+        """Return the topics whose whole name matches *pattern*, a Java regular expression (subscribePattern)."""
+        return self.names_matching(pattern, self.topic_names())
 
-    def fitting(self, pattern: str, names: Iterable[str]) -> list[str]:
-        """Return those of *names*, which need not be there, that *pattern* fits as a whole."""
+    def names_matching(self, pattern: str, names: Iterable[str]) -> list[str]:
+        """Return those of *names*, which need not exist, that *pattern* matches as a whole."""
         try:
             compiled = self._jvm.java.util.regex.Pattern.compile(pattern)
         except IllegalArgumentException as failure:
-            problem = sentence_of(failure)
+            problem = explain_failure(failure)
             raise PipelineError(f"{pattern!r} is no regular expression of Java's ({problem}): correct it") from failure
         return [name for name in names if compiled.matcher(name).matches()]
 
-    def topics(self, names: Iterable[str]) -> dict[str, Topic]:
+    def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         """Describe those of *names* that exist."""
         futures = self._admin.describeTopics(self._list(names)).topicNameValues()
-        found = (self._described(futures.get(name)) for name in list(futures.keySet()))
-        return {topic.name: topic for topic in found if topic is not None}
+        descriptions = (self._describe(futures.get(name)) for name in list(futures.keySet()))
+        return {topic.name: topic for topic in descriptions if topic is not None}
 
-    def require(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Describe *names*; one that does not exist is an error that names it."""
+    def require(self, names: Iterable[str]) -> dict[str, TopicDescription]:
+        """Describe *names*; raises PipelineError that names a missing topic."""
         wanted = list(names)
         topics = self.topics(wanted)
         if missing := [name for name in wanted if name not in topics]:
@@ -116,33 +116,40 @@ class Cluster:
         return [TopicPartition(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
 
     def leaders(self, names: Iterable[str]) -> dict[TopicPartition, tuple[Any, Any]]:
-        """Return of each partition of *names* the leader (Kafka's Node) and the topic's id (Kafka's Uuid)."""
-        found = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
+        """Return for each partition of *names* its leader (Kafka's Node) and its topic's id (Kafka's Uuid)."""
+        descriptions = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
         return {
-            TopicPartition(str(name), int(partition.partition())): (partition.leader(), found.get(name).topicId())
-            for name in list(found.keySet())
-            for partition in found.get(name).partitions()
+            TopicPartition(str(name), int(partition.partition())): (
+                partition.leader(),
+                descriptions.get(name).topicId(),
+            )
+            for name in list(descriptions.keySet())
+            for partition in descriptions.get(name).partitions()
         }
 
     def offsets(
-        self, partitions: Iterable[TopicPartition], spec: Spec | int, *, read_committed: bool = False
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec | int, *, read_committed: bool = False
     ) -> Offsets:
-        """Ask for the offset at *spec* of each: an end, or the first at or after a timestamp in milliseconds.
+        """Return the offset of each partition at *spec*: an end, or the first offset at or after a time in ms.
 
-        A partition that has no record so late is not in the answer. With *read_committed* LATEST is the last stable
-        offset (KIP-98).
+        A partition without a record that late is left out. With *read_committed* LATEST is the last stable offset
+        (KIP-98).
         """
         asked = self._jvm.java.util.HashMap()
-        for one in partitions:
-            asked.put(self._partition(one), self._offset_spec(spec))
+        for partition in partitions:
+            asked.put(self._partition(partition), self._offset_spec(spec))
         levels = self._jvm.org.apache.kafka.common.IsolationLevel
         level = levels.READ_COMMITTED if read_committed else levels.READ_UNCOMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
         answers = self._wait(self._admin.listOffsets(asked, options).all())
-        return {one: offset for one, offset in self._each(answers, lambda value: int(value.offset())) if offset >= 0}
+        return {
+            partition: offset
+            for partition, offset in self._by_partition(answers, lambda value: int(value.offset()))
+            if offset >= 0
+        }
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> bool:
-        """Create a topic with the broker's replication factor; return False if it is there already."""
+        """Create a topic with the broker's replication factor; return False if it exists already."""
         optional = self._jvm.java.util.Optional
         topic = self._jvm.org.apache.kafka.clients.admin.NewTopic(name, optional.of(partitions), optional.empty())
         topic.configs(self._map(configs or {}))
@@ -155,40 +162,40 @@ class Cluster:
         return True
 
     def create_partitions(self, name: str, total: int) -> None:
-        """Let the topic have *total* partitions."""
+        """Extend the topic to *total* partitions."""
         new = self._jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(total)
         wanted = self._jvm.java.util.HashMap()
         wanted.put(name, new)
         self._wait(self._admin.createPartitions(wanted).all())
 
     def topic_configs(self, name: str, *, with_defaults: bool = False) -> dict[str, str]:
-        """Return the configs that were set for this topic, its defaults left out unless asked for."""
+        """Return the configs that were set for this topic, and its defaults if asked for."""
         types = getattr(self._jvm.org.apache.kafka.common.config, "ConfigResource$Type")
         resource = self._jvm.org.apache.kafka.common.config.ConfigResource(types.TOPIC, name)
-        found = self._wait(self._admin.describeConfigs(self._list([resource])).all()).get(resource)
-        # py4j lets Python go through arrays, lists and sets, but not through any other Collection.
+        config = self._wait(self._admin.describeConfigs(self._list([resource])).all()).get(resource)
+        # py4j iterates over arrays, lists and sets, but not over any other Collection.
         entries = [
             entry
-            for entry in found.entries().toArray()
+            for entry in config.entries().toArray()
             if with_defaults or str(entry.source()) == "DYNAMIC_TOPIC_CONFIG"
         ]
         return {str(entry.name()): str(entry.value()) for entry in entries}
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit *offsets* for a group that has no members (what lag tools read)."""
+        """Commit *offsets* for a group that has no members, for tools that show lag."""
         wanted = self._jvm.java.util.HashMap()
-        for one, offset in offsets.items():
+        for partition, offset in offsets.items():
             metadata = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset)
-            wanted.put(self._partition(one), metadata)
+            wanted.put(self._partition(partition), metadata)
         self._wait(self._admin.alterConsumerGroupOffsets(group, wanted).all())
 
     def committed(self, group: str) -> Offsets:
-        """Return what the group has committed."""
+        """Return the offsets that the group has committed."""
         answers = self._wait(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
-        return dict(self._each(answers, lambda value: int(value.offset())))
+        return dict(self._by_partition(answers, lambda value: int(value.offset())))
 
     def members(self, group: str) -> int:
-        """Count a group's members; one that does not exist has none."""
+        """Return the number of the group's members, 0 if it does not exist."""
         described = self._admin.describeConsumerGroups(self._list([group])).describedGroups()
         try:
             return int(self._wait(described.get(group)).members().size())
@@ -197,23 +204,25 @@ class Cluster:
                 return 0
             raise
 
-    def _described(self, future: Any) -> Topic | None:
+    def _describe(self, future: Any) -> TopicDescription | None:
         try:
-            found = self._wait(future)
+            description = self._wait(future)
         except PipelineError as problem:
             if _cause_is(problem, "UnknownTopicOrPartitionException", "InvalidTopicException"):
                 return None
             raise
-        return Topic(found.name(), str(found.topicId()), found.partitions().size(), found.isInternal())
+        return TopicDescription(
+            description.name(), str(description.topicId()), description.partitions().size(), description.isInternal()
+        )
 
-    def _offset_spec(self, spec: Spec | int) -> Any:
+    def _offset_spec(self, spec: OffsetSpec | int) -> Any:
         specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         if isinstance(spec, int):
             return specs.forTimestamp(spec)
         return getattr(specs, spec.value)()
 
-    def _partition(self, one: TopicPartition) -> Any:
-        return self._jvm.org.apache.kafka.common.TopicPartition(one.topic, one.partition)
+    def _partition(self, partition: TopicPartition) -> Any:
+        return self._jvm.org.apache.kafka.common.TopicPartition(partition.topic, partition.partition)
 
     def _list(self, values: Iterable[Any]) -> Any:
         wanted = self._jvm.java.util.ArrayList()
@@ -227,7 +236,7 @@ class Cluster:
             wanted.put(name, value)
         return wanted
 
-    def _each(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
+    def _by_partition(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
         for key in list(answers.keySet()):
             value = answers.get(key)
             if value is not None:
@@ -242,7 +251,7 @@ class Cluster:
         try:
             yield
         except Py4JJavaError as failure:
-            raise PipelineError(f"{self.bootstrap}: {sentence_of(failure)}") from failure
+            raise PipelineError(f"{self.bootstrap}: {explain_failure(failure)}") from failure
 
 
 def _cause_is(problem: PipelineError, *names: str) -> bool:

@@ -1,4 +1,4 @@
-"""Frames that are read more than once."""
+"""Frames that are read several times."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 
 
 @contextmanager
-def persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Have the executors keep a frame while the block goes on, in memory as far as they go."""
+def persist_frame(frame: DataFrame) -> Iterator[DataFrame]:
+    """Let the executors keep a frame for the block, in memory as far as it fits."""
     frame.persist()
     try:
         yield frame

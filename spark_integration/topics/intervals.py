@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.offsets import Interval, Span, TopicPartition
+from spark_integration.topics.offsets import Interval, RecordSpan, TopicPartition
 
 Intervals = Mapping[TopicPartition, Sequence[Interval]]
 
@@ -31,11 +31,15 @@ def spans_of(frame: DataFrame, intervals: Intervals, *by: str) -> list[tuple[Any
     numbers = (sql.min("offset"), sql.max("offset"), sql.count("offset"))
     groups = _join_intervals(frame, intervals, "inner").groupBy(*by, "topic", "partition", "from_offset")
     rows = groups.agg(*numbers).drop("from_offset").collect()
-    return [(*row[: len(by)], Span(*row[len(by) :])) for row in rows]
+    return [(*row[: len(by)], RecordSpan(*row[len(by) :])) for row in rows]
 
 
 def _join_intervals(frame: DataFrame, intervals: Intervals, how: str) -> DataFrame:
-    rows = [(*partition, first, until) for partition, several in intervals.items() for first, until in several]
+    rows = [
+        (*partition, first, until)
+        for partition, partition_intervals in intervals.items()
+        for first, until in partition_intervals
+    ]
     return frame.join(sql.broadcast(frame.sparkSession.createDataFrame(rows, ROWS)), sql.expr(IS_IN), how)
 
 
@@ -45,8 +49,8 @@ def covering_condition(intervals: Intervals) -> str:
     Table formats skip files by such a condition.
     """
     topics: dict[str, list[tuple[int, Interval]]] = {}
-    for (topic, partition), several in intervals.items():
-        topics.setdefault(topic, []).extend((partition, interval) for interval in several)
+    for (topic, partition), partition_intervals in intervals.items():
+        topics.setdefault(topic, []).extend((partition, interval) for interval in partition_intervals)
     # Spark makes a balanced tree of text, but not of columns joined by |. Names of topics need no quoting.
     return " OR ".join(_topic_condition(topic, parts) for topic, parts in topics.items() if parts) or "false"
 

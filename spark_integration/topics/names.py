@@ -18,7 +18,7 @@ def is_legal_name(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TopicNames:
+class TargetNames:
     """The name that each topic has in the target: *mapped* gives it, all other topics get *prefix* in front."""
 
     prefix: str = ""
@@ -45,4 +45,4 @@ class TopicNames:
     def check_mapped(self, topics: Iterable[str], where: str) -> None:
         """Raise PipelineError if a mapped topic is not among *topics*; *where* begins the sentence ("the archive has")."""
         if missing := sorted(self.mapped.keys() - set(topics)):
-            raise PipelineError(f"{where} no topic {missing[0]}, which --map names: correct it, or leave it away")
+            raise PipelineError(f"{where} no topic {missing[0]}, which --map names: correct it, or leave it out")

@@ -23,7 +23,7 @@ Interval = tuple[int, int]
 MAX_OFFSET = 2**63 - 1
 
 
-class Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """Records of one partition, from the first offset to the last one, which is part of it."""
 
     topic: str
@@ -33,7 +33,7 @@ class Span(NamedTuple):
     records: int
 
 
-def offsets_of_json(text: str) -> Offsets:
+def parse_offsets(text: str) -> Offsets:
     """Read ``{"topic":{"0":23}}`` (Spark guide, startingOffsets); raises PipelineError."""
     try:
         return {
@@ -45,7 +45,7 @@ def offsets_of_json(text: str) -> Offsets:
         raise PipelineError(f'{text!r} are no offsets: give them as {{"topic":{{"0":23}}}}') from problem
 
 
-def json_of_offsets(offsets: Mapping[TopicPartition, int]) -> str:
+def format_offsets(offsets: Mapping[TopicPartition, int]) -> str:
     """Write offsets as Spark's ``startingOffsets`` and ``endingOffsets`` take them."""
     topics: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
@@ -53,7 +53,7 @@ def json_of_offsets(offsets: Mapping[TopicPartition, int]) -> str:
     return json.dumps(topics)
 
 
-def distance(behind: Mapping[TopicPartition, int], ahead: Mapping[TopicPartition, int]) -> int:
+def count_offsets_between(behind: Mapping[TopicPartition, int], ahead: Mapping[TopicPartition, int]) -> int:
     """Count the offsets from *behind* to *ahead* over all partitions; one that *behind* lacks counts from 0."""
     return sum(max(0, offset - behind.get(partition, 0)) for partition, offset in ahead.items())
 

@@ -1,4 +1,4 @@
-"""Avro: values decoded by fastavro under Avro's schema resolution."""
+"""Avro: values decoded by fastavro, with Avro's schema resolution."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from pyspark.sql.types import DataType
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.avro_resolution import drop_logical_types, fill_defaults
-from spark_integration.validate.avro_types import Shapes, has_named_unions
-from spark_integration.validate.dead import DeadLetterError, shown
+from spark_integration.validate.avro_types import AvroShapes, has_named_unions
+from spark_integration.validate.dead import DeadLetterError, shorten_value
 from spark_integration.validate.registry import Schema
 
-# A record of one field is written as that field: fastavro reads names and unions anew for each value, unless in a record.
+# The name of a record with one field, which holds the value. Outside of records fastavro parses names and unions again
+# for each value.
 VALUE = "kafkacompat_value"
 LOGICAL = '"logicalType"'
 
 
-class Parsed:
-    """A schema that fastavro has read, and all types that it names."""
+class ParsedAvroSchema:
+    """A schema that fastavro has parsed, and all types that it names."""
 
     def __init__(self, schema: Schema) -> None:
         self.named: dict[str, Any] = {}
@@ -39,44 +40,47 @@ class Parsed:
         whole: Any = fastavro.parse_schema(record, named_schemas=self.named)
         self.schema, self.value = whole, whole["fields"][0]["type"]
         fill_defaults(self.named)
-        self.tells_names = any(has_named_unions(one) for one in self.named.values())
-        shapes = Shapes(self.named, self.tells_names)
+        self.tells_names = any(has_named_unions(named_type) for named_type in self.named.values())
+        shapes = AvroShapes(self.named, self.tells_names)
         self.shape = shapes.of(self.value)
-        # The compiled reader ends the process where values go too deep, the other one raises RecursionError.
+        # If values are nested too deeply, the compiled reader ends the process, and the other one raises
+        # RecursionError.
         self.read: Callable[..., Any] = deep_reader if shapes.is_deep else fastavro.schemaless_reader
 
 
 @lru_cache(maxsize=1024)
-def parsed(schema: Schema) -> Parsed:
-    """Read a schema, once in a process; raises PipelineError."""
+def parse_schema(schema: Schema) -> ParsedAvroSchema:
+    """Parse a schema, once in a process; raises PipelineError."""
     try:
-        return Parsed(schema)
+        return ParsedAvroSchema(schema)
     except (SchemaParseException, ValueError, KeyError, TypeError, RecursionError) as problem:
-        told = f"{type(problem).__name__}: {problem}"
-        raise PipelineError(f"the Avro schema {shown(schema.text)} cannot be read ({told}): correct it") from problem
+        description = f"{type(problem).__name__}: {problem}"
+        raise PipelineError(
+            f"the Avro schema {shorten_value(schema.text)} cannot be read ({description}): correct it"
+        ) from problem
 
 
 @lru_cache(maxsize=1024)
-def _written(writer: Schema, reader: Schema) -> Parsed:
-    """Return what *writer* is to values that are read by *reader*."""
+def _parse_writer(writer: Schema, reader: Schema) -> ParsedAvroSchema:
+    """Parse the schema that values were written with, for values that are read with *reader*."""
     if writer == reader or not any(LOGICAL in text for text in (writer.text, *dict(writer.references).values())):
-        return parsed(writer)
-    found, wanted = Parsed(writer), parsed(reader)
-    drop_logical_types(found.value, wanted.value, (found.named, wanted.named))
-    return found
+        return parse_schema(writer)
+    parsed, wanted = ParsedAvroSchema(writer), parse_schema(reader)
+    drop_logical_types(parsed.value, wanted.value, (parsed.named, wanted.named))
+    return parsed
 
 
-class Avro:
-    """Decodes values by *reader*, whatever version of it they were written by."""
+class AvroDecoder:
+    """Decodes values with the schema *reader*, whatever version of it they were written with."""
 
     def __init__(self, reader: Schema) -> None:
         self._schema = reader
-        self._reader = parsed(reader)
+        self._reader = parse_schema(reader)
         self.type: DataType = self._reader.shape.type
 
     def type_of(self, writer: Schema) -> DataType:
-        """Return the type of what *writer* writes; raises PipelineError."""
-        return parsed(writer).shape.type
+        """Return the type of values written with *writer*; raises PipelineError."""
+        return parse_schema(writer).shape.type
 
     def decode(self, payload: bytes, writer: Schema | None) -> Any:
         """Decode a value; raises DeadLetterError."""
@@ -85,23 +89,23 @@ class Avro:
             result = self._read(stream, writer)
         except fastavro.read.SchemaResolutionError as problem:
             raise DeadLetterError(
-                "does-not-fit", f"its schema cannot be read by the one asked for: {problem}"
+                "does-not-fit", f"its schema cannot be resolved with the reader's: {problem}"
             ) from None
         except Exception as problem:
-            # Whatever bytes do to a decoder: they end early, are no UTF-8, name no branch of a union.
-            raise DeadLetterError("malformed", f"is no Avro of its schema: {_told(problem)}") from None
+            # Damaged bytes make a decoder fail in many ways: early ends, invalid UTF-8, branches that a union lacks.
+            raise DeadLetterError("malformed", f"is no Avro of its schema: {_describe_problem(problem)}") from None
         if left := len(payload) - stream.tell():
-            raise DeadLetterError("malformed", f"goes on for {left} bytes behind the value of its schema")
+            raise DeadLetterError("malformed", f"continues for {left} bytes after the value of its schema")
         return result
 
     def _read(self, stream: io.BytesIO, writer: Schema | None) -> Any:
         reader = self._reader
-        written = _written(writer, self._schema) if writer is not None else reader
+        written = _parse_writer(writer, self._schema) if writer is not None else reader
         wanted = reader.schema if written is not reader else None
         value = written.read(stream, written.schema, wanted, return_named_type=reader.tells_names)[VALUE]
         convert = reader.shape.convert
         return convert(value) if convert is not None and value is not None else value
 
 
-def _told(problem: Exception) -> str:
+def _describe_problem(problem: Exception) -> str:
     return f"{type(problem).__name__} {problem}".strip()

@@ -1,4 +1,4 @@
-"""What fastavro's schema resolution does not do: defaults that are no JSON, and logical types that the reader does not have."""
+"""Schema resolution that fastavro lacks: defaults that JSON cannot hold, and logical types that the reader lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Named = Mapping[str, Any]
-# What JSON's types are in Avro, for the default of a union.
+# The types of Avro that a JSON value can be a default of, for unions.
 JSON_TYPES: Mapping[type, tuple[str, ...]] = {
     type(None): ("null",),
     bool: ("boolean",),
@@ -19,37 +19,39 @@ JSON_TYPES: Mapping[type, tuple[str, ...]] = {
 
 
 def fill_defaults(named: Named) -> None:
-    """Make of all defaults in parsed schemas what their types hold: bytes of text, and records whole."""
+    """Convert all defaults in parsed schemas to values of their types: text to bytes, and records with all fields."""
     for schema in named.values():
         for field in schema.get("fields", ()):
             if "default" in field:
-                field["default"] = _filled(field["type"], field["default"], named)
+                field["default"] = _fill_default(field["type"], field["default"], named)
 
 
-def _filled(schema: Any, value: Any, named: Named) -> Any:
+def _fill_default(schema: Any, value: Any, named: Named) -> Any:
     branches = list(_branches(schema, named))
-    kind = next((one for one in branches if one["type"] in JSON_TYPES.get(type(value), ())), branches[0])
+    kind = next((branch for branch in branches if branch["type"] in JSON_TYPES.get(type(value), ())), branches[0])
     if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
         return value.encode("latin-1")
     if kind["type"] == "array":
-        return [_filled(kind["items"], one, named) for one in value]
+        return [_fill_default(kind["items"], item, named) for item in value]
     if kind["type"] == "map":
-        return {key: _filled(kind["values"], one, named) for key, one in value.items()}
+        return {key: _fill_default(kind["values"], content, named) for key, content in value.items()}
     if "fields" in kind:
-        return {one["name"]: _filled(one["type"], _given(value, one), named) for one in kind["fields"]}
+        return {
+            field["name"]: _fill_default(field["type"], _field_default(value, field), named) for field in kind["fields"]
+        }
     return value
 
 
-def _given(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
+def _field_default(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
     return value[field["name"]] if field["name"] in value else field.get("default")
 
 
 def drop_logical_types(writer: Any, reader: Any, named: tuple[Named, Named]) -> None:
-    """Take out of a writer's schema the logical types where the reader has none; *named* are the types of both."""
-    _Drop(named).at(writer, reader)
+    """Remove logical types from a writer's schema where the reader has none; *named* are the named types of both."""
+    _LogicalTypeDropper(named).at(writer, reader)
 
 
-class _Drop:
+class _LogicalTypeDropper:
     def __init__(self, named: tuple[Named, Named]) -> None:
         self._named = named
         self._seen: set[tuple[int, int]] = set()
@@ -57,25 +59,27 @@ class _Drop:
     def at(self, writer: Any, reader: Any) -> None:
         wanted = list(_branches(reader, self._named[1]))
         for written in _branches(writer, self._named[0]):
-            if not any("logicalType" in one for one in wanted):
+            if not any("logicalType" in branch for branch in wanted):
                 written.pop("logicalType", None)
-            for one in wanted:
-                if (id(written), id(one)) not in self._seen:
-                    self._seen.add((id(written), id(one)))
-                    self._within(written, one)
+            for branch in wanted:
+                if (id(written), id(branch)) not in self._seen:
+                    self._seen.add((id(written), id(branch)))
+                    self._within(written, branch)
 
     def _within(self, written: Any, wanted: Any) -> None:
         for name in ("items", "values"):
             if name in written and name in wanted:
                 self.at(written[name], wanted[name])
-        fields = {name: one for one in wanted.get("fields", ()) for name in (one["name"], *one.get("aliases", ()))}
+        fields = {
+            name: field for field in wanted.get("fields", ()) for name in (field["name"], *field.get("aliases", ()))
+        }
         for field in written.get("fields", ()):
             if field["name"] in fields:
                 self.at(field["type"], fields[field["name"]]["type"])
 
 
 def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
-    """Go through the branches of a union, or what else a parsed schema stands for, as mappings with a `type`."""
+    """Yield the branches of a union, or the type that another parsed schema stands for, as mappings with a `type`."""
     for branch in schema if isinstance(schema, list) else [schema]:
         if isinstance(branch, str):
             yield named.get(branch) or {"type": branch}

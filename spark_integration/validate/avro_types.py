@@ -1,4 +1,4 @@
-"""Avro's types as Spark's: one table, and what fastavro's values become for them."""
+"""Avro's types as Spark's types, and conversions of fastavro's values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_integration.validate.dead import shown
+from spark_integration.validate.dead import shorten_value
 from spark_integration.validate.shapes import Shape, array_of, json_text, map_of, struct_of
 
 MOST_DIGITS = 38
@@ -34,16 +34,16 @@ EPOCH_UTC = EPOCH.replace(tzinfo=timezone.utc)
 
 
 def _instant(unit: timedelta, epoch: datetime) -> Any:
-    """Read what the writer called a time, or a number where only the reader does."""
+    """Return a converter of points in time; the writer's type may be a plain number."""
     return lambda value: epoch + value * unit if isinstance(value, int) else value
 
 
 def _clock(unit: timedelta) -> Any:
-    """Write a time of day as ISO 8601, for Spark has no type for it."""
+    """Return a converter of times of day to ISO 8601, since Spark has no type for them."""
 
     def convert(value: Any) -> str:
-        told: time = (EPOCH + value * unit).time() if isinstance(value, int) else value
-        return told.isoformat("microseconds")
+        clock: time = (EPOCH + value * unit).time() if isinstance(value, int) else value
+        return clock.isoformat("microseconds")
 
     return convert
 
@@ -73,7 +73,7 @@ PRIMITIVE: Mapping[str, Shape] = {
     "string": Shape(StringType()),
     "enum": Shape(StringType()),
 }
-# Other logical types, timestamp-nanos among them, are what lies under them; decimals are in _decimal.
+# Other logical types, such as timestamp-nanos, keep their underlying type. Decimals are in _decimal.
 LOGICAL: Mapping[tuple[str, str], Shape] = {
     ("int", "date"): Shape(DateType()),
     ("int", "time-millis"): Shape(StringType(), _clock(MILLIS)),
@@ -86,7 +86,7 @@ LOGICAL: Mapping[tuple[str, str], Shape] = {
     ("fixed", "uuid"): Shape(StringType(), _uuid),
     ("fixed", "duration"): Shape(TIME_SPAN, _time_span),
 }
-# What fastavro makes of a branch of a union that has no name.
+# The Python types that fastavro returns for branches of a union without a name.
 PYTHON: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "int": (int,),
@@ -112,15 +112,15 @@ Fits = Callable[[Any], bool]
 
 
 def has_named_unions(schema: Any) -> bool:
-    """Whether somewhere a type with a name is one of several in a union, so that fastavro has to say which one it met."""
+    """Return whether a union with several branches has a named type, so that fastavro must report the branch it read."""
     if isinstance(schema, list):
-        branches = [one for one in schema if one != "null"]
-        named = [one for one in branches if _kind(one) in NAMED or _kind(one) not in PYTHON]
-        return (len(branches) > 1 and bool(named)) or any(has_named_unions(one) for one in branches)
+        branches = [branch for branch in schema if branch != "null"]
+        named = [branch for branch in branches if _kind(branch) in NAMED or _kind(branch) not in PYTHON]
+        return (len(branches) > 1 and bool(named)) or any(has_named_unions(branch) for branch in branches)
     if isinstance(schema, dict):
         inner = [field["type"] for field in schema.get("fields", ())]
         inner += [schema[name] for name in ("items", "values", "type") if isinstance(schema.get(name), (dict, list))]
-        return any(has_named_unions(one) for one in inner)
+        return any(has_named_unions(part) for part in inner)
     return False
 
 
@@ -128,10 +128,10 @@ def _kind(schema: Any) -> str:
     return str(schema["type"]) if isinstance(schema, dict) else str(schema)
 
 
-class Shapes:
-    """Makes shapes of schemas; a type that is met within itself becomes JSON text, for Spark's types end somewhere.
+class AvroShapes:
+    """Makes shapes of schemas. A type within itself becomes JSON text, since Spark's types cannot be recursive.
 
-    *is_deep* says that there was one: its values may go to any depth.
+    *is_deep* says that there was one, so that values may be nested to any depth.
     """
 
     def __init__(self, named: Mapping[str, Any], tells_names: bool) -> None:
@@ -150,14 +150,14 @@ class Shapes:
         if not isinstance(kind, str):
             return self.of(kind)
         shape = self._typed(kind, schema)
-        return _unwrapped(shape) if self._tells_names and kind in NAMED else shape
+        return _unwrap_name(shape) if self._tells_names and kind in NAMED else shape
 
     def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
         if kind in RECORDS:
             return self._record(schema)
         if kind == "array":
             if not self._takes_bytes(schema["items"]):
-                # A count of them is all there is to read, and fastavro would make a list of as many.
+                # Such an array is nothing but a count, and fastavro would make a list of that length.
                 raise ValueError("it has an array whose items take no bytes")
             return array_of(self.of(schema["items"]))
         if kind == "map":
@@ -190,8 +190,8 @@ class Shapes:
         return kind != "null" if isinstance(kind, str) and kind not in self._named else self._takes_bytes(kind)
 
     def _union(self, schema: list[Any]) -> Shape:
-        branches = [one for one in schema if one != "null"]
-        kinds = {_kind(one) for one in branches if not (isinstance(one, dict) and "logicalType" in one)}
+        branches = [branch for branch in schema if branch != "null"]
+        kinds = {_kind(branch) for branch in branches if not (isinstance(branch, dict) and "logicalType" in branch)}
         if len(branches) == 1:
             return self.of(branches[0])
         if len(kinds) == len(branches):
@@ -201,10 +201,10 @@ class Shapes:
         return self._members(branches)
 
     def _members(self, branches: list[Any]) -> Shape:
-        """Return a struct with a field for each branch, of which one is not null (as Spark's own from_avro has it)."""
+        """Return a struct with a field for each branch, one of which is not null (as in Spark's own from_avro)."""
         shapes = [self.of(branch) for branch in branches]
-        # Python has one type for int and long, and for float and double: the wider one holds both.
-        order = sorted(enumerate(branches), key=lambda one: _kind(one[1]) in ("int", "float"))
+        # Python has one type for int and long, and one for float and double: the wider one holds both.
+        order = sorted(enumerate(branches), key=lambda entry: _kind(entry[1]) in ("int", "float"))
         tests = [(fits(self._whole(branch)), number) for fits in FITS for number, branch in order]
         kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
 
@@ -213,7 +213,7 @@ class Shapes:
                 if fit(value):
                     made = shapes[number].convert
                     return {f"member{number}": value if made is None else made(value)}
-            raise ValueError(f"{shown(value)} is no branch of the union")
+            raise ValueError(f"{shorten_value(value)} is no branch of the union")
 
         return Shape(kind, convert)
 
@@ -225,7 +225,7 @@ class Shapes:
 
 
 def _is_named(schema: Mapping[str, Any]) -> Fits:
-    """Whether fastavro says that it met this type in a union."""
+    """Return a test for values that fastavro marks with this type's name."""
     name = schema.get("name")
     return lambda value: type(value) is tuple and value[0] == name
 
@@ -241,23 +241,23 @@ def _is_plain(schema: Mapping[str, Any]) -> Fits:
 
 
 def _is_bare(schema: Mapping[str, Any]) -> Fits:
-    """Whether it may be of a type with a name, where the writer knew no union and fastavro says none."""
+    """Return a test for values of a named type that fastavro does not mark, because the writer knew no union."""
     if schema["type"] == "enum":
         return lambda value: value in schema["symbols"]
     return lambda value: schema["type"] == "fixed" and isinstance(value, (bytes, Decimal))
 
 
 def _is_raw(schema: Mapping[str, Any]) -> Fits:
-    """Whether it may be of a logical type that its writer did not know."""
+    """Return a test for values of a logical type that the writer did not know."""
     return lambda value: type(value) in PYTHON.get(schema["type"], ())
 
 
-# In this order a value is tried on the branches of a union.
+# The order in which the branches of a union are tried on a value.
 FITS = (_is_named, _is_record, _is_plain, _is_bare, _is_raw)
 
 
-def _unwrapped(shape: Shape) -> Shape:
-    """Take the name off a value, where fastavro says it."""
+def _unwrap_name(shape: Shape) -> Shape:
+    """Remove fastavro's mark of the type's name from values."""
     convert = shape.convert
 
     def bare(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One micro-batch of `validate`, which may be killed at any moment and run again."""
+"""Micro-batches of `validate`, which may be killed at any moment and repeated."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ from pyspark.sql import DataFrame
 from spark_integration.errors import PipelineError
 from spark_integration.topics.cluster import Cluster
 from spark_integration.topics.offsets import Offsets
-from spark_integration.validate.decoding import Known, decode
-from spark_integration.validate.formats import Plan
-from spark_integration.validate.outputs import COLUMNS, dead_letters, ends, good_records, write_files, write_topic
-from spark_integration.validate.settings import Outputs
-from spark_integration.validate.state import Begun, State
-from spark_integration.validate.tally import Counts, count
+from spark_integration.validate.decoding import Known, decode_records
+from spark_integration.validate.formats import DecodingPlan
+from spark_integration.validate.outputs import (
+    COLUMNS,
+    dead_letter_records,
+    good_records,
+    read_output_ends,
+    write_files,
+    write_topic,
+)
+from spark_integration.validate.settings import ValidateOutputs
+from spark_integration.validate.state import BegunBatch, ValidateState
+from spark_integration.validate.tally import BatchCounts, sum_tallies
 
 
-class Batches:
-    """What the query calls for each micro-batch; *total* adds up what they came to.
+class ValidateBatchWriter:
+    """Writes micro-batches (a foreachBatch function); *total* is the sum of their counts.
 
-    A batch says in the state how it reads and where its topics end before it writes. If it is run again, it reads in the
-    same way, so every record goes where it went; files it writes anew, and to topics only what they lack.
+    Before a batch writes, it records how it reads values and where its topics end. A repeated batch reads in the same
+    way, so every record goes where it went before. It replaces its files, and adds to the topics only the records that
+    they lack.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: DecodingPlan,
         known: Broadcast[Known],
-        outputs: Outputs,
+        outputs: ValidateOutputs,
         cluster: Cluster,
         target: Mapping[str, str],
-        state: State,
+        state: ValidateState,
         fail_on_drift: bool,
         say: Callable[[str], None],
     ) -> None:
@@ -45,7 +53,7 @@ class Batches:
         self._state = state
         self._fail_on_drift = fail_on_drift
         self._say = say
-        self.total = Counts()
+        self.total = BatchCounts()
         self.failure: PipelineError | None = None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
@@ -58,23 +66,25 @@ class Batches:
     def _run(self, frame: DataFrame, number: int) -> None:
         before = self._state.begun(number, self._plan.registry)
         plan = before.plan if before else self._plan
-        # Decoded once: were it done again for the second output, a schema that came meanwhile could move a record.
+        # Decoding twice, once for each output, could put a record into both: a schema may be registered meanwhile.
         refused = before.refused if before else None
-        decoded = decode(frame.select(*COLUMNS), plan, self._known, refused).localCheckpoint()
+        decoded = decode_records(frame.select(*COLUMNS), plan, self._known, refused).localCheckpoint()
         try:
-            counts = count(decoded)
-            for what in self.total.add(counts):
-                self._say(f"the records differ from the schema: {what}")
+            counts = sum_tallies(decoded)
+            for difference in self.total.add(counts):
+                self._say(f"the records differ from the schema: {difference}")
             if before is None:
                 self._refuse_drift(counts)
-            now = ends(self._cluster, self._outputs)
+            now = read_output_ends(self._cluster, self._outputs)
             if before is None:
-                self._state.begin(number, Begun(plan, now, counts.refused))
+                self._state.begin(number, BegunBatch(plan, now, counts.refused))
             self._write(decoded, counts, number, before.ends if before else None, now)
         finally:
             _release(decoded)
 
-    def _write(self, decoded: DataFrame, counts: Counts, number: int, before: Offsets | None, now: Offsets) -> None:
+    def _write(
+        self, decoded: DataFrame, counts: BatchCounts, number: int, before: Offsets | None, now: Offsets
+    ) -> None:
         query_id = self._state.query_id
         good, dead = decoded.where("reason is null"), decoded.where("reason is not null")
         if counts.good:
@@ -84,7 +94,7 @@ class Batches:
                 write_topic(records, self._outputs.topic, self._target, before, now, query_id)
         if counts.dead:
             topic = self._outputs.dead_letter_topic
-            write_topic(dead_letters(dead, query_id), topic, self._target, before, now, query_id)
+            write_topic(dead_letter_records(dead, query_id), topic, self._target, before, now, query_id)
 
     def _write_files(self, good: DataFrame, query_id: str, number: int, before: Offsets | None) -> None:
         try:
@@ -94,15 +104,15 @@ class Batches:
                 self._state.forget(number)
             raise
 
-    def _refuse_drift(self, counts: Counts) -> None:
+    def _refuse_drift(self, counts: BatchCounts) -> None:
         if self._fail_on_drift and counts.drift:
-            told = ", ".join(f"{what} ({number})" for what, number in counts.drift.most_common(10))
+            differences = ", ".join(f"{difference} ({number})" for difference, number in counts.drift.most_common(10))
             raise PipelineError(
-                f"the records differ from the schema: {told}: change the schema, or give --on-drift warn"
+                f"the records differ from the schema: {differences}: change the schema, or give --on-drift warn"
             )
 
 
 def _release(decoded: DataFrame) -> None:
-    """Give back what a batch kept; Spark itself does so when the JVM's garbage collector comes by."""
+    """Release the frame of a batch; Spark itself does so only when the JVM collects garbage."""
     java: Any = decoded._jdf
     java.queryExecution().logical().rdd().unpersist(False)

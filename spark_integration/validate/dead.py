@@ -1,11 +1,11 @@
-"""Why a record cannot be what the schema says: the reasons of dead letters."""
+"""The reasons of dead letters: why a record does not fit the schema."""
 
 from __future__ import annotations
 
 SHOWN_CHARACTERS = 80
 DETAIL_CHARACTERS = 500
 
-# The word that a dead letter carries, and what it means (docs/SPARK.md has the same list).
+# The word in a dead letter's header, and its meaning (docs/SPARK.md has the same list).
 REASONS = {
     "no-schema-id": "the value does not begin with the header of a schema registry's serializers",
     "unknown-schema": "the registry has no schema of that id",
@@ -17,7 +17,7 @@ REASONS = {
 
 
 class DeadLetterError(Exception):
-    """A record is not what the schema says; *reason* is one of REASONS, *detail* a sentence about this record."""
+    """A record does not fit the schema; *reason* is one of REASONS, *detail* a sentence about this record."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -25,7 +25,7 @@ class DeadLetterError(Exception):
         self.detail = detail[:DETAIL_CHARACTERS]
 
 
-def shown(value: object) -> str:
-    """Return the beginning of a value as it is told in a detail."""
+def shorten_value(value: object) -> str:
+    """Return the beginning of a value, for a detail."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."

@@ -1,4 +1,4 @@
-"""What a value can be written in: the decoders of one interface, made of what the driver sends to the executors."""
+"""The formats of values: decoders with one interface, made from the plan that the driver sends to the executors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, Protocol
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_string
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.avro import Avro
-from spark_integration.validate.drift import CHANGED, NEW, Drift
-from spark_integration.validate.json_schema import Judge
-from spark_integration.validate.json_values import loads, needs_digits, reader_of
-from spark_integration.validate.protobuf import Protobuf
+from spark_integration.validate.avro import AvroDecoder
+from spark_integration.validate.drift import CHANGED, NEW, RecordDrift
+from spark_integration.validate.json_schema import JsonSchemaValidator
+from spark_integration.validate.json_values import make_reader, needs_digits, parse_json
+from spark_integration.validate.protobuf import ProtobufDecoder
 from spark_integration.validate.registry import RegistryOptions, Schema
 from spark_integration.validate.settings import CONFLUENT
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How values are decoded: by which *reader* schema, and whether they have the header of *wire_format* confluent.
+class DecodingPlan:
+    """How values are decoded: with the *reader* schema, and with or without the header of the *wire_format* confluent.
 
-    *registry* knows the schemas of ids; without one, whatever has a header was written by the reader's own schema.
-    *message* is the Protobuf message.
+    *registry* knows the schemas of ids; without one, all values count as written with the reader's schema. *message* is
+    the Protobuf message.
     """
 
     value_format: str
@@ -33,39 +33,39 @@ class Plan:
     registry: RegistryOptions | None = None
 
 
-class Format(Protocol):
-    """Decodes values; *type* is what they become."""
+class ValueFormat(Protocol):
+    """Decodes values; *type* is the type of the results."""
 
     type: DataType
 
     def type_of(self, writer: Schema) -> DataType | None:
-        """Return the type of what another schema writes; None where that cannot be told."""
+        """Return the type of values written with another schema; None if that is unknown."""
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
-        """Return a value as pyarrow takes it for the type; tell *drift* what differs. Raises DeadLetterError."""
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
+        """Return a value as pyarrow takes it for the type; add its differences to *drift*. Raises DeadLetterError."""
 
 
 class AvroFormat:
-    """Avro; what differs, the writer's schema says."""
+    """Avro; the writer's schema tells the differences."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._avro = Avro(plan.reader)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._avro = AvroDecoder(plan.reader)
         self.type = self._avro.type
         self.type_of: Callable[[Schema], DataType | None] = self._avro.type_of
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         return self._avro.decode(payload, writer)
 
 
 class ProtobufFormat:
-    """Protobuf; what differs, the writer's schema says, and without one the numbers that the reader does not know."""
+    """Protobuf; the writer's schema tells the differences, or else the field numbers that the reader does not know."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._protobuf = Protobuf(plan.reader, plan.message, plan.wire_format == CONFLUENT)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._protobuf = ProtobufDecoder(plan.reader, plan.message, plan.wire_format == CONFLUENT)
         self.type = self._protobuf.type
         self.type_of: Callable[[Schema], DataType | None] = self._protobuf.type_of
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
         value, unknown = self._protobuf.decode(payload, writer)
         if writer is None:
             drift.differs.update(f"{NEW} value.#{number}" for number in unknown)
@@ -73,40 +73,44 @@ class ProtobufFormat:
 
 
 class JsonFormat:
-    """JSON by a type of Spark's or by a JSON Schema; what differs, each value says."""
+    """JSON by a type of Spark's or by a JSON Schema; each value tells its differences."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._judge = Judge(plan.reader) if plan.reader.kind == "JSON" else None
-        self.type = self._judge.type if self._judge else spark_type(plan.reader.text)
-        self._read = reader_of(self.type)
+    def __init__(self, plan: DecodingPlan) -> None:
+        self._judge = JsonSchemaValidator(plan.reader) if plan.reader.kind == "JSON" else None
+        self.type = self._judge.type if self._judge else parse_spark_type(plan.reader.text)
+        self._read = make_reader(self.type)
         self._exact = needs_digits(self.type)
 
     def type_of(self, writer: Schema) -> DataType | None:
         return None
 
-    def decode(self, payload: bytes, writer: Schema | None, drift: Drift) -> Any:
-        value = loads(payload, self._exact)
+    def decode(self, payload: bytes, writer: Schema | None, drift: RecordDrift) -> Any:
+        value = parse_json(payload, self._exact)
         if self._judge is None:
             return self._read(value, drift)
         self._judge.check(value)
         read = self._read(value, drift)
-        # A column of text may stand for several types, all of which the schema allows.
-        drift.differs = {what for what in drift.differs if not what.startswith(CHANGED)}
+        # A column of text may stand for several types that the schema allows.
+        drift.differs = {difference for difference in drift.differs if not difference.startswith(CHANGED)}
         return read
 
 
-FORMATS: Mapping[str, Callable[[Plan], Format]] = {"json": JsonFormat, "avro": AvroFormat, "protobuf": ProtobufFormat}
+FORMATS: Mapping[str, Callable[[DecodingPlan], ValueFormat]] = {
+    "json": JsonFormat,
+    "avro": AvroFormat,
+    "protobuf": ProtobufFormat,
+}
 
 
-def format_of(plan: Plan) -> Format:
-    """Make the decoder; raises PipelineError where the schema cannot be used."""
+def make_format(plan: DecodingPlan) -> ValueFormat:
+    """Make the decoder; raises PipelineError if the schema cannot be used."""
     made = FORMATS[plan.value_format](plan)
     _refuse_twins(made.type, "value")
     return made
 
 
-def spark_type(text: str) -> DataType:
-    """Read the JSON of a DataType; raises PipelineError."""
+def parse_spark_type(text: str) -> DataType:
+    """Parse the JSON of a DataType; raises PipelineError."""
     try:
         return _parse_datatype_json_string(text)
     except Exception as problem:
@@ -117,9 +121,9 @@ def _refuse_twins(kind: DataType, path: str) -> None:
     if isinstance(kind, StructType):
         seen: dict[str, str] = {}
         for field in kind.fields:
-            if (other := seen.setdefault(field.name.lower(), field.name)) is not field.name:
+            if (first := seen.setdefault(field.name.lower(), field.name)) is not field.name:
                 raise PipelineError(
-                    f"{path} has {other} and {field.name}, which Spark takes for one: rename one of them"
+                    f"{path} has {first} and {field.name}, which Spark takes for one: rename one of them"
                 )
             _refuse_twins(field.dataType, f"{path}.{field.name}")
     elif isinstance(kind, ArrayType):

@@ -1,4 +1,4 @@
-"""JSON Schema: what its types are as Spark's, and values judged by it."""
+"""JSON Schema: its types as Spark's types, and values checked against it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.dead import DeadLetterError, shown
+from spark_integration.validate.dead import DeadLetterError, shorten_value
 from spark_integration.validate.registry import Schema
 
 SCALAR: Mapping[str, DataType] = {
@@ -37,48 +37,48 @@ TYPE_WORDS = frozenset(("type", "properties", "additionalProperties", "$ref", "a
 FORMATS: Mapping[str, DataType] = {"date-time": TimestampType(), "date": DateType()}
 
 
-class Judge:
-    """Says what of a value is against a schema; *type* is what Spark calls what it describes."""
+class JsonSchemaValidator:
+    """Checks values against a schema; *type* is Spark's type of the values that it describes."""
 
     def __init__(self, schema: Schema) -> None:
         try:
             document = json.loads(schema.text)
             references = {name: json.loads(text) for name, text in schema.references}
-            self._validator = jsonschema_rs.validator_for(document, retriever=_local(references))
+            self._validator = jsonschema_rs.validator_for(document, retriever=_local_retriever(references))
         except (ValueError, jsonschema_rs.ValidationError) as problem:
-            told = str(problem).splitlines()[0]
+            reason = str(problem).splitlines()[0]
             raise PipelineError(
-                f"the JSON Schema {shown(schema.text)} cannot be used ({told}): correct it"
+                f"the JSON Schema {shorten_value(schema.text)} cannot be used ({reason}): correct it"
             ) from problem
-        self.type = _Types(document, references).of(document)
+        self.type = _JsonSchemaTypes(document, references).of(document)
 
     def check(self, value: Any) -> None:
-        """Raise DeadLetterError with the first thing that is against the schema."""
+        """Raise DeadLetterError with the first violation of the schema."""
         for problem in self._validator.iter_errors(value):
             path = ".".join(["value", *map(str, problem.instance_path)])
             raise DeadLetterError("does-not-fit", f"{path}: {problem.message}")
 
 
-def _local(references: Mapping[str, Any]) -> Any:
-    """Resolve what the registry told of; nothing that a schema names is fetched from elsewhere."""
+def _local_retriever(references: Mapping[str, Any]) -> Any:
+    """Return a function that resolves the registry's references; nothing is fetched from elsewhere."""
 
     def retrieve(uri: str) -> Any:
-        if (found := _named(references, uri)) is None:
+        if (document := _find_reference(references, uri)) is None:
             raise ValueError(f"{uri} is not among the schema's references")
-        return found
+        return document
 
     return retrieve
 
 
-def _named(references: Mapping[str, Any], uri: str) -> Any:
-    found = (document for name, document in references.items() if uri == name or uri.endswith(f"/{name}"))
-    return next(found, None)
+def _find_reference(references: Mapping[str, Any], uri: str) -> Any:
+    matching = (document for name, document in references.items() if uri == name or uri.endswith(f"/{name}"))
+    return next(matching, None)
 
 
-class _Types:
-    """Finds types; what has none in Spark (several at once, or within itself) stays JSON text.
+class _JsonSchemaTypes:
+    """Finds types. A schema without a type in Spark (several types at once, or itself within itself) becomes JSON text.
 
-    *within* are the places that lead to *document*: which document, and where in it.
+    *within* are the places on the way to *document*: a document's id and a pointer into it.
     """
 
     def __init__(self, document: Any, references: Mapping[str, Any], within: Sequence[tuple[int, str]] = ()) -> None:
@@ -93,16 +93,16 @@ class _Types:
             return self._alone(schema)
         own = {word: value for word, value in schema.items() if word not in ("$ref", "allOf")}
         referred = [self._referred(schema["$ref"])] if "$ref" in schema else []
-        return _merged(referred + [self.of(one) for one in [*schema.get("allOf", ()), own] if _says_type(one)])
+        return _merge_types(referred + [self.of(part) for part in [*schema.get("allOf", ()), own] if _says_type(part)])
 
     def _alone(self, schema: Mapping[str, Any]) -> DataType:
-        choices = [one for word in CHOICES for one in schema.get(word, ()) if _says_type(one)]
+        choices = [choice for word in CHOICES for choice in schema.get(word, ()) if _says_type(choice)]
         properties = schema.get("properties", {})
         if choices and not properties:
             return self._one_of(choices)
         choices += [schema[word] for word in ("then", "else") if _says_type(schema.get(word))]
         # A column for each property of each branch would say less than the object as it is.
-        return StringType() if any(_adds(one, properties) for one in choices) else self._typed(schema)
+        return StringType() if any(_adds_fields(choice, properties) for choice in choices) else self._typed(schema)
 
     def _typed(self, schema: Mapping[str, Any]) -> DataType:
         kinds = schema.get("type", "object" if "properties" in schema else [])
@@ -125,7 +125,7 @@ class _Types:
         return StringType()
 
     def _one_of(self, branches: list[Any]) -> DataType:
-        inner = [one for one in branches if not (isinstance(one, dict) and one.get("type") == "null")]
+        inner = [branch for branch in branches if not (isinstance(branch, dict) and branch.get("type") == "null")]
         return self.of(inner[0]) if len(inner) == 1 else StringType()
 
     def _referred(self, reference: str) -> DataType:
@@ -134,57 +134,59 @@ class _Types:
         place = id(document), pointer.strip("/")
         if place in self._within or document is None:
             return StringType()
-        found = _at(document, unquote(place[1]))
-        return _Types(document, self._references, [*self._within, place]).of(found)
+        target = _resolve_pointer(document, unquote(place[1]))
+        return _JsonSchemaTypes(document, self._references, [*self._within, place]).of(target)
 
     def _called(self, name: str) -> Any:
-        """Return the document of a name: this one, a part of it that has an id of its own, or another."""
+        """Return the document of a name: this one, a part of it that has an id of its own, or another one."""
         own = str(self._document.get("$id", "")) if isinstance(self._document, dict) else ""
         uri = urljoin(own, name)
-        found = (one for one in _parts(self._document) if urljoin(own, str(one.get("$id", ""))).rstrip("#") == uri)
-        mine = next(found, None) if own else None
-        return mine if mine is not None else _named(self._references, uri)
+        matching = (
+            part for part in _walk_objects(self._document) if urljoin(own, str(part.get("$id", ""))).rstrip("#") == uri
+        )
+        local = next(matching, None) if own else None
+        return local if local is not None else _find_reference(self._references, uri)
 
 
-def _at(document: Any, pointer: str) -> Any:
-    """Return what a JSON pointer or an anchor leads to; None where there is nothing."""
-    anchored = next((one for one in _parts(document) if pointer and one.get("$anchor") == pointer), None)
-    found = document if anchored is None else anchored
+def _resolve_pointer(document: Any, pointer: str) -> Any:
+    """Return the target of a JSON pointer or an anchor; None if there is none."""
+    anchored = next((part for part in _walk_objects(document) if pointer and part.get("$anchor") == pointer), None)
+    target = document if anchored is None else anchored
     for step in pointer.split("/") if pointer and anchored is None else ():
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            found = found[int(name)] if name.isdecimal() and int(name) < len(found) else None
+        if isinstance(target, list):
+            target = target[int(name)] if name.isdecimal() and int(name) < len(target) else None
         else:
-            found = found.get(name) if isinstance(found, dict) else None
-    return found
+            target = target.get(name) if isinstance(target, dict) else None
+    return target
 
 
-def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Go through all objects of a schema."""
+def _walk_objects(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield all objects of a schema."""
     if isinstance(schema, dict):
         yield schema
     if isinstance(schema, (dict, list)):
         for inner in schema.values() if isinstance(schema, dict) else schema:
-            yield from _parts(inner)
+            yield from _walk_objects(inner)
 
 
 def _says_type(schema: Any) -> bool:
     return isinstance(schema, dict) and not TYPE_WORDS.isdisjoint(schema)
 
 
-def _adds(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> bool:
-    """Whether a branch may have fields that are not among those properties."""
+def _adds_fields(schema: Mapping[str, Any], properties: Mapping[str, Any]) -> bool:
+    """Return whether a branch may have fields that are not among these properties."""
     more = TYPE_WORDS - {"type", "properties"}
     return not more.isdisjoint(schema) or not schema.get("properties", {}).keys() <= properties.keys()
 
 
-def _merged(kinds: Sequence[DataType]) -> DataType:
-    """Return the type of what is of all these types at once."""
+def _merge_types(kinds: Sequence[DataType]) -> DataType:
+    """Return the type of values that have all these types at once."""
     structs = [kind for kind in kinds if isinstance(kind, StructType)]
     if len(structs) != len(kinds) or not structs:
         return kinds[0] if kinds and all(kind == kinds[0] for kind in kinds) else StringType()
     fields: dict[str, DataType] = {}
     for field in (field for kind in structs for field in kind.fields):
         known = fields.setdefault(field.name, field.dataType)
-        fields[field.name] = _merged([known, field.dataType])
+        fields[field.name] = _merge_types([known, field.dataType])
     return StructType([StructField(name, kind) for name, kind in fields.items()])

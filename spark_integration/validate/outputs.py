@@ -1,4 +1,4 @@
-"""Where validated records go: good ones into files and a topic, the others into a topic of dead letters."""
+"""The outputs of `validate`: good records go into files and a topic, all others into a topic of dead letters."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark_integration.topics.cluster import Cluster, Spec
+from spark_integration.topics.cluster import Cluster, OffsetSpec
 from spark_integration.topics.offsets import Offsets
-from spark_integration.topics.origin import HEADERS_TYPE, origin_columns, with_origin
-from spark_integration.topics.sink import in_order, json_options, write_batch
-from spark_integration.topics.written import between
-from spark_integration.validate.settings import Outputs
+from spark_integration.topics.origin import HEADERS_TYPE, add_origin, add_origin_columns
+from spark_integration.topics.sink import json_options, sort_partitions, write_batch
+from spark_integration.topics.written import read_between
+from spark_integration.validate.settings import ValidateOutputs
 
-# Headers beside those of the origin. The query's id tells whose record it is where several queries write to a topic.
+# Headers beside those of the origin. Several queries may write to one topic, so the query's id tells whose record it
+# is.
 QUERY = "kafkacompat-validate-query"
 REASON = "kafkacompat-dead-letter-reason"
 DETAIL = "kafkacompat-dead-letter-detail"
@@ -27,19 +28,19 @@ PLACE = ("topic", "partition", "offset")
 
 
 def producer_options(source: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a source's options is a producer's too: those of the Kafka client."""
+    """Return those of a source's options that a producer needs: the properties of the Kafka client."""
     return {
         name: value for name, value in source.items() if name.startswith("kafka.") and name != "kafka.isolation.level"
     }
 
 
-def ends(cluster: Cluster, outputs: Outputs) -> Offsets:
-    """Return where the topics end that are written to."""
-    return cluster.offsets(cluster.partitions(outputs.topics), Spec.LATEST)
+def read_output_ends(cluster: Cluster, outputs: ValidateOutputs) -> Offsets:
+    """Return the ends of the topics that are written to."""
+    return cluster.offsets(cluster.partitions(outputs.topics), OffsetSpec.LATEST)
 
 
-def write_files(good: DataFrame, outputs: Outputs, query_id: str, number: int) -> None:
-    """Write a batch into files; one that is run again takes the place of what it wrote before."""
+def write_files(good: DataFrame, outputs: ValidateOutputs, query_id: str, number: int) -> None:
+    """Write a batch into files; a repeated batch replaces its earlier files."""
     if outputs.path is None:
         return
     writer = good.selectExpr(*TABLE).write.format(outputs.format)
@@ -51,57 +52,60 @@ def write_files(good: DataFrame, outputs: Outputs, query_id: str, number: int) -
 
 
 def good_records(good: DataFrame, query_id: str) -> DataFrame:
-    """Return records with the decoded value as JSON, key and headers as they were, and their origin."""
-    # JSON of an array without its brackets: to_json takes no single number or text.
+    """Return records with the decoded value as JSON, their own key and headers, and their origin."""
+    # to_json takes no single number or text, so an array is formatted and its brackets are removed.
     json = sql.to_json(sql.array("decoded"), JSON)
     # pyspark 3.5 takes no columns in sql.substring.
     value = sql.when(sql.col("decoded").isNotNull(), json.substr(sql.lit(2), sql.length(json) - 2))
-    return _marked(with_origin(good), {QUERY: sql.lit(query_id)}).withColumn("value", value.cast("binary"))
+    return _add_headers(add_origin(good), {QUERY: sql.lit(query_id)}).withColumn("value", value.cast("binary"))
 
 
-def dead_letters(dead: DataFrame, query_id: str) -> DataFrame:
-    """Return the records as they were, with their origin and the reason in further headers."""
-    return _marked(with_origin(dead), {QUERY: sql.lit(query_id), REASON: sql.col("reason"), DETAIL: sql.col("detail")})
+def dead_letter_records(dead: DataFrame, query_id: str) -> DataFrame:
+    """Return the records unchanged, with their origin and the reason in further headers."""
+    return _add_headers(
+        add_origin(dead), {QUERY: sql.lit(query_id), REASON: sql.col("reason"), DETAIL: sql.col("detail")}
+    )
 
 
 def write_topic(
     records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets | None, now: Offsets, query_id: str
 ) -> None:
-    """Append to a topic; *before* is where it ended when the same batch was begun once before, None if it never was."""
+    """Append records to a topic; *before* is its end when the batch first began, None if it never did."""
     if before is not None:
-        records = lacking(records, _there(records, topic, target, before, now, query_id))
+        records = select_lacking(records, _find_written_places(records, topic, target, before, now, query_id))
     write_batch(records.select("key", "value", "headers", sql.lit(topic).alias("topic")), target)
 
 
-def lacking(records: DataFrame, there: DataFrame) -> DataFrame:
-    """Return the records whose place is not in *there*, and of a key all behind the first of those, in order.
+def select_lacking(records: DataFrame, written: DataFrame) -> DataFrame:
+    """Return the records whose place is not in *written*, and all later ones of their keys, in order.
 
-    A producer that gives a record up may have written the key's next ones: who keeps the last value must find it last.
+    A producer that gives up on a record may have written the key's next ones. A reader that keeps the last value must
+    find those after it.
     """
-    marked = records.join(there.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
+    marked = records.join(written.distinct().withColumn("there", sql.lit(True)), list(PLACE), "left")
     key = Window.partitionBy("topic", "partition", "key").orderBy("offset")
     behind = sql.max(sql.col("there").isNull()).over(key) & sql.col("key").isNotNull()
     kept = marked.withColumn("behind", behind).where("there is null or behind").drop("there", "behind")
-    return in_order(kept, records.sparkSession.sparkContext.defaultParallelism)
+    return sort_partitions(kept, records.sparkSession.sparkContext.defaultParallelism)
 
 
-def _there(
+def _find_written_places(
     records: DataFrame, topic: str, target: Mapping[str, str], before: Offsets, now: Offsets, query_id: str
 ) -> DataFrame:
     """Return the places of the records that this query has written to the topic from *before* on."""
-    end = {one: offset for one, offset in now.items() if one.topic == topic}
-    begin = {one: before.get(one, 0) for one in end}
-    found = origin_columns(between(records.sparkSession, target, begin, end).select("headers"))
-    ours = sql.exists("headers", _is(QUERY, query_id))
-    return found.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
+    end = {partition: offset for partition, offset in now.items() if partition.topic == topic}
+    begin = {partition: before.get(partition, 0) for partition in end}
+    records_written = add_origin_columns(read_between(records.sparkSession, target, begin, end).select("headers"))
+    ours = sql.exists("headers", _is_header(QUERY, query_id))
+    return records_written.where(ours).select(*(sql.col(f"origin_{name}").alias(name) for name in PLACE))
 
 
-def _is(name: str, text: str) -> Callable[[Column], Column]:
+def _is_header(name: str, text: str) -> Callable[[Column], Column]:
     value = sql.lit(text).cast("binary")
     return lambda header: (header["key"] == name) & header["value"].eqNullSafe(value)
 
 
-def _marked(frame: DataFrame, marks: Mapping[str, Column]) -> DataFrame:
+def _add_headers(frame: DataFrame, marks: Mapping[str, Column]) -> DataFrame:
     added = [
         sql.struct(sql.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
         for name, value in marks.items()

@@ -1,4 +1,4 @@
-"""Protobuf: its types as Spark's, and values decoded by the protobuf package."""
+"""Protobuf: its types as Spark's types, and values decoded by the protobuf package."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from pyspark.sql.types import (
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError
-from spark_integration.validate.framing import message_indexes
-from spark_integration.validate.protoc import at, compiled, described, messages
+from spark_integration.validate.framing import split_message_indexes
+from spark_integration.validate.protoc import compile_schema, messages_at, parse_descriptors, top_level_messages
 from spark_integration.validate.registry import Schema
 from spark_integration.validate.settings import DESCRIPTORS
 from spark_integration.validate.shapes import Shape
@@ -59,12 +59,12 @@ SCALAR: Mapping[int, Shape] = {
 }
 
 
-def _micros(value: Any) -> int:
+def _to_micros(value: Any) -> int:
     return int(value.seconds) * 1_000_000 + int(value.nanos) // 1_000
 
 
-def _json_by(pool: DescriptorPool) -> Read:
-    """Return what writes a message as JSON; *pool* has the messages that an Any may hold."""
+def _make_json_converter(pool: DescriptorPool) -> Read:
+    """Return a converter of messages to JSON; *pool* has the messages that an Any may hold."""
 
     def convert(value: Any) -> str:
         if str(value.DESCRIPTOR.full_name) == ANY and not _is_known(value, pool):
@@ -84,61 +84,61 @@ def _is_known(value: Any, pool: DescriptorPool) -> bool:
     return True
 
 
-def _wrapped(shape: Shape) -> Shape:
+def _wrapper_shape(shape: Shape) -> Shape:
     convert = shape.convert or (lambda value: value)
     return Shape(shape.type, lambda message: convert(message.value))
 
 
 WELL_KNOWN: Mapping[str, Shape] = {
-    "google.protobuf.Timestamp": Shape(TimestampType(), _micros),
-    "google.protobuf.Duration": Shape(DayTimeIntervalType(), _micros),
-    "google.protobuf.DoubleValue": _wrapped(SCALAR[FieldDescriptor.TYPE_DOUBLE]),
-    "google.protobuf.FloatValue": _wrapped(SCALAR[FieldDescriptor.TYPE_FLOAT]),
-    "google.protobuf.Int64Value": _wrapped(SCALAR[FieldDescriptor.TYPE_INT64]),
-    "google.protobuf.UInt64Value": _wrapped(SCALAR[FieldDescriptor.TYPE_UINT64]),
-    "google.protobuf.Int32Value": _wrapped(SCALAR[FieldDescriptor.TYPE_INT32]),
-    "google.protobuf.UInt32Value": _wrapped(SCALAR[FieldDescriptor.TYPE_UINT32]),
-    "google.protobuf.BoolValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BOOL]),
-    "google.protobuf.StringValue": _wrapped(SCALAR[FieldDescriptor.TYPE_STRING]),
-    "google.protobuf.BytesValue": _wrapped(SCALAR[FieldDescriptor.TYPE_BYTES]),
+    "google.protobuf.Timestamp": Shape(TimestampType(), _to_micros),
+    "google.protobuf.Duration": Shape(DayTimeIntervalType(), _to_micros),
+    "google.protobuf.DoubleValue": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_DOUBLE]),
+    "google.protobuf.FloatValue": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_FLOAT]),
+    "google.protobuf.Int64Value": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_INT64]),
+    "google.protobuf.UInt64Value": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_UINT64]),
+    "google.protobuf.Int32Value": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_INT32]),
+    "google.protobuf.UInt32Value": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_UINT32]),
+    "google.protobuf.BoolValue": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_BOOL]),
+    "google.protobuf.StringValue": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_STRING]),
+    "google.protobuf.BytesValue": _wrapper_shape(SCALAR[FieldDescriptor.TYPE_BYTES]),
 }
 ANY = "google.protobuf.Any"
 AS_JSON = (ANY, "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 
 
-def file_of(schema: Schema) -> FileDescriptor:
-    """Return the file that a schema is; of *kind* DESCRIPTORS its text is a FileDescriptorSet as Latin-1."""
-    return described(schema.text.encode("latin-1")) if schema.kind == DESCRIPTORS else compiled(schema)
+def schema_descriptors(schema: Schema) -> FileDescriptor:
+    """Return the file of a schema; of *kind* DESCRIPTORS the text is a FileDescriptorSet as Latin-1."""
+    return parse_descriptors(schema.text.encode("latin-1")) if schema.kind == DESCRIPTORS else compile_schema(schema)
 
 
-class Protobuf:
+class ProtobufDecoder:
     """Decodes values as the message *name* of *reader*, by default its first one.
 
-    Protobuf resolves versions by field numbers: what the reader does not know is left out. *framed*: the payload begins
-    with message indexes, which name a message of the schema that it was written by.
+    Protobuf resolves versions by field numbers: fields that the reader does not know are left out. *framed*: the
+    payload begins with message indexes, which name a message of the schema that it was written with.
     """
 
     def __init__(self, reader: Schema, name: str | None, framed: bool) -> None:
-        self._file = file_of(reader)
-        self._message = _message(self._file, name)
+        self._file = schema_descriptors(reader)
+        self._message = _find_message(self._file, name)
         self._class: Any = message_factory.GetMessageClass(self._message)
         self._framed = framed
-        shape = _Shapes(self._file.pool).message(self._message)
+        shape = _ProtobufShapes(self._file.pool).message(self._message)
         self._read: Read = shape.convert or (lambda value: value)
         self.type: DataType = shape.type
 
     def type_of(self, writer: Schema) -> DataType | None:
-        """Return the type of this message as *writer* has it, None where it has not; raises PipelineError."""
-        pool = file_of(writer).pool
+        """Return the type of this message in *writer*, None if it lacks the message; raises PipelineError."""
+        pool = schema_descriptors(writer).pool
         try:
-            return _Shapes(pool).message(pool.FindMessageTypeByName(self._message.full_name)).type
+            return _ProtobufShapes(pool).message(pool.FindMessageTypeByName(self._message.full_name)).type
         except KeyError:
             return None
 
     def decode(self, payload: bytes, writer: Schema | None) -> tuple[Any, list[int]]:
-        """Decode a value, and tell the numbers of its fields that the reader does not know; raises DeadLetterError."""
+        """Decode a value; return it and the numbers of fields that the reader does not know; raises DeadLetterError."""
         if self._framed:
-            indexes, payload = message_indexes(payload)
+            indexes, payload = split_message_indexes(payload)
             self._check_message(writer, indexes)
         try:
             message = self._class.FromString(payload)
@@ -148,35 +148,35 @@ class Protobuf:
         except DeadLetterError:
             raise
         except Exception as problem:
-            # What a message holds may have no JSON: a number that is none, a time before the year 1.
+            # A message may hold values without JSON: a number that is not finite, a time before the year 1.
             raise DeadLetterError("malformed", f"is no {self._message.full_name}: {problem}") from None
 
     def _check_message(self, writer: Schema | None, indexes: tuple[int, ...]) -> None:
-        file = file_of(writer) if writer is not None else self._file
-        names = [str(one.full_name) for one in at(file, indexes)]
+        file = schema_descriptors(writer) if writer is not None else self._file
+        names = [str(message.full_name) for message in messages_at(file, indexes)]
         if not names:
             raise DeadLetterError("malformed", f"names message {list(indexes)}, which its schema lacks")
         if self._message.full_name not in names:
             raise DeadLetterError("other-message", f"holds {names[0]}, not {self._message.full_name}")
 
 
-def _message(file: FileDescriptor, name: str | None) -> Descriptor:
-    known = messages(file)
+def _find_message(file: FileDescriptor, name: str | None) -> Descriptor:
+    known = top_level_messages(file)
     if name is None and known:
         return known[0]
     try:
         return file.pool.FindMessageTypeByName(name or "")
     except KeyError:
-        names = ", ".join(str(one.full_name) for one in known) or "none"
+        names = ", ".join(str(message.full_name) for message in known) or "none"
         raise PipelineError(f"the Protobuf schema has no message {name}: choose from {names}") from None
 
 
-class _Shapes:
-    """Makes shapes of messages; one that is met within itself becomes JSON text, for Spark's types end somewhere."""
+class _ProtobufShapes:
+    """Makes shapes of messages. A message within itself becomes JSON text, since Spark's types cannot be recursive."""
 
     def __init__(self, pool: DescriptorPool) -> None:
         self._within: list[str] = []
-        self._text = Shape(StringType(), _json_by(pool))
+        self._text = Shape(StringType(), _make_json_converter(pool))
 
     def message(self, message: Descriptor) -> Shape:
         name = str(message.full_name)
@@ -203,25 +203,27 @@ class _Shapes:
         if field.is_repeated:
             if convert is None:
                 return ArrayType(shape.type), lambda value: list(getattr(value, name))
-            return ArrayType(shape.type), lambda value: [convert(one) for one in getattr(value, name)]
-        made = convert or (lambda one: one)
+            return ArrayType(shape.type), lambda value: [convert(item) for item in getattr(value, name)]
+        made = convert or (lambda content: content)
         if field.has_presence:
             return shape.type, lambda value: made(getattr(value, name)) if value.HasField(name) else None
         return shape.type, lambda value: made(getattr(value, name))
 
     def _map(self, name: str, entry: Descriptor) -> tuple[DataType, Read]:
         key, content = (self._single(entry.fields_by_name[part]) for part in ("key", "value"))
-        made_key, made = (shape.convert or (lambda one: one) for shape in (key, content))
+        made_key, made = (shape.convert or (lambda content: content) for shape in (key, content))
         kind = MapType(key.type, content.type)
-        return kind, lambda value: [(made_key(one), made(two)) for one, two in getattr(value, name).items()]
+        return kind, lambda value: [
+            (made_key(entry_key), made(entry_value)) for entry_key, entry_value in getattr(value, name).items()
+        ]
 
     def _single(self, field: FieldDescriptor) -> Shape:
         if field.message_type is not None:
             return self.message(field.message_type)
-        return _enum(field.enum_type) if field.enum_type is not None else SCALAR[field.type]
+        return _enum_shape(field.enum_type) if field.enum_type is not None else SCALAR[field.type]
 
 
-def _enum(enum: EnumDescriptor) -> Shape:
-    """Return the shape of an enum: the names of its values, and the number as text of one that has none."""
+def _enum_shape(enum: EnumDescriptor) -> Shape:
+    """Return the shape of an enum: the names of its values, or the number as text if it has no name."""
     names = {number: str(value.name) for number, value in enum.values_by_number.items()}
     return Shape(StringType(), lambda number: names.get(number, str(number)))

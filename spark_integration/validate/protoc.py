@@ -1,4 +1,4 @@
-"""Protobuf schemas as text made into descriptors, by the protoc that comes with grpcio-tools (decision 009)."""
+"""Descriptors of Protobuf schemas, compiled by the protoc that comes with grpcio-tools (decision 009)."""
 
 from __future__ import annotations
 
@@ -21,50 +21,51 @@ SECONDS = 60
 
 
 @lru_cache(maxsize=1024)
-def compiled(schema: Schema) -> FileDescriptor:
-    """Return the file that *schema* is, once in a process; raises PipelineError."""
+def compile_schema(schema: Schema) -> FileDescriptor:
+    """Compile a schema, once in a process; raises PipelineError."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in [*schema.references, (NAME, schema.text)]:
-            _put(Path(folder), name, text)
-        return _file(_run(Path(folder), NAME))
+            _write_file(Path(folder), name, text)
+        return _load_file(_run_protoc(Path(folder), NAME))
 
 
 def compile_file(path: Path) -> bytes:
     """Compile a .proto file, which may import others beside it, to a FileDescriptorSet; raises PipelineError."""
-    return _run(path.resolve().parent, path.name)
+    return _run_protoc(path.resolve().parent, path.name)
 
 
 @lru_cache(maxsize=1024)
-def described(descriptors: bytes) -> FileDescriptor:
+def parse_descriptors(descriptors: bytes) -> FileDescriptor:
     """Return the last file of a FileDescriptorSet (what ``protoc --descriptor_set_out`` writes); raises PipelineError."""
-    return _file(descriptors)
+    return _load_file(descriptors)
 
 
-def messages(file: FileDescriptor) -> list[Descriptor]:
-    """Return the messages of a file, those within others left out."""
+def top_level_messages(file: FileDescriptor) -> list[Descriptor]:
+    """Return the messages of a file, without those within others."""
     return list(file.message_types_by_name.values())
 
 
-def at(file: FileDescriptor, indexes: tuple[int, ...]) -> list[Descriptor]:
-    """Return the messages that this path of indexes may stand for; none where the file has none there.
+def messages_at(file: FileDescriptor, indexes: tuple[int, ...]) -> list[Descriptor]:
+    """Return the messages that this path of indexes may mean; none if the file has none there.
 
-    Confluent's Java serializer counts what the .proto declares, those for Python and Go count the entries of maps as well.
+    Confluent's Java serializer counts the messages that the .proto declares. Those for Python and Go also count the
+    entries of maps.
     """
-    found = (_path(messages(file), indexes, entries) for entries in (False, True))
-    return [one for one in found if one is not None]
+    messages = (_follow_indexes(top_level_messages(file), indexes, entries) for entries in (False, True))
+    return [message for message in messages if message is not None]
 
 
-def _path(among: list[Descriptor], indexes: tuple[int, ...], entries: bool) -> Descriptor | None:
+def _follow_indexes(among: list[Descriptor], indexes: tuple[int, ...], entries: bool) -> Descriptor | None:
     message = None
     for index in indexes:
         if not 0 <= index < len(among):
             return None
         message = among[index]
-        among = [one for one in message.nested_types if entries or not one.GetOptions().map_entry]
+        among = [nested for nested in message.nested_types if entries or not nested.GetOptions().map_entry]
     return message
 
 
-def _put(folder: Path, name: str, text: str) -> None:
+def _write_file(folder: Path, name: str, text: str) -> None:
     relative = PurePosixPath(name)
     if relative.is_absolute() or ".." in relative.parts:
         raise PipelineError(f"a Protobuf schema refers to {name!r}, which is no name of a file: correct it")
@@ -73,24 +74,24 @@ def _put(folder: Path, name: str, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _run(folder: Path, name: str) -> bytes:
-    """Compile a file below *folder*; a process of its own, as protoc tells of errors on standard error alone."""
+def _run_protoc(folder: Path, name: str) -> bytes:
+    """Compile a file below *folder*, in a process of its own, since protoc reports errors only on standard error."""
     arguments = ["-I", str(folder), "--include_imports", "--descriptor_set_out=/dev/stdout", name]
     command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     if done.returncode:
-        told = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"])[0]
-        raise PipelineError(f"a Protobuf schema cannot be compiled ({told}): correct it")
+        reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason"])[0]
+        raise PipelineError(f"a Protobuf schema cannot be compiled ({reason}): correct it")
     return done.stdout
 
 
-def _file(descriptors: bytes) -> FileDescriptor:
-    found, pool = FileDescriptorSet(), DescriptorPool()
+def _load_file(descriptors: bytes) -> FileDescriptor:
+    files, pool = FileDescriptorSet(), DescriptorPool()
     try:
-        found.ParseFromString(descriptors)
-        for file in found.file:
+        files.ParseFromString(descriptors)
+        for file in files.file:
             pool.Add(file)
-        return pool.FindFileByName(found.file[-1].name)
+        return pool.FindFileByName(files.file[-1].name)
     except (DecodeError, TypeError, KeyError, IndexError) as problem:
         raise PipelineError(
             f"Protobuf descriptors cannot be read ({problem}): make them by protoc --include_imports --descriptor_set_out"

@@ -1,6 +1,6 @@
-"""A schema registry (Karapace, Confluent's) over HTTP: schemas by id and by subject, with what they refer to.
+"""A schema registry (Karapace, Confluent's) over HTTP: schemas by id and by subject, with those that they refer to.
 
-The driver asks once and sends what it got along; an executor asks for an id that is new to it and keeps the answer for
+The driver asks once and sends the schemas along. An executor asks for ids that it does not know, and keeps the schemas
 as long as its process lives.
 """
 
@@ -26,7 +26,7 @@ FIRST_PAUSE_S = 0.5
 PASSING = {HTTPStatus.TOO_MANY_REQUESTS} | {
     status for status in HTTPStatus if status >= HTTPStatus.INTERNAL_SERVER_ERROR
 }
-# What registries answer with 404 where a subject, a version or a schema is unknown; a proxy's 404 says nothing of that.
+# Registries answer 404 with these codes for an unknown subject, version or schema. A proxy's 404 has none of them.
 UNKNOWN = (40401, 40402, 40403)
 REFUSING = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 # In the words of Confluent's Python client.
@@ -41,7 +41,7 @@ PROPERTIES = (
 
 
 class RegistryError(PipelineError):
-    """The registry does not answer, or not what was asked; says nothing about the records."""
+    """The registry does not answer, or not as expected; this says nothing about the records."""
 
 
 class UnknownSchemaError(PipelineError):
@@ -50,9 +50,10 @@ class UnknownSchemaError(PipelineError):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema's text; *references* are the names and texts of what it refers to, whatever they need before them.
+    """A schema's text, with the names and texts of the schemas that it refers to.
 
-    *kind* is AVRO, PROTOBUF or JSON, as registries say it.
+    *references* are ordered so that each follows those that it needs. *kind* is AVRO, PROTOBUF or JSON, in the
+    registries' words.
     """
 
     kind: str
@@ -62,28 +63,29 @@ class Schema:
 
 @dataclass(frozen=True)
 class RegistryOptions:
-    """Where a registry is; *properties* are some of PROPERTIES. Files of theirs must be on every executor."""
+    """The address of a registry; *properties* are some of PROPERTIES. Files that they name must be on every executor."""
 
     url: str
     properties: tuple[tuple[str, str], ...] = ()
 
 
-def registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions:
-    """Check what the user gave; raises PipelineError."""
+def make_registry_options(url: str, properties: Mapping[str, str]) -> RegistryOptions:
+    """Make the options from the user's words; raises PipelineError."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise PipelineError(f"{url!r} is no address of a schema registry: give one like http://127.0.0.1:8081")
     if parts.username is not None:
         raise PipelineError(
-            "the registry's address holds a password: put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
+            "the registry's address holds a password: "
+            "put basic.auth.user.info=USER:PASSWORD into the file of --schema-registry-config"
         )
     if unknown := [name for name in properties if name not in PROPERTIES]:
         raise PipelineError(f"{unknown[0]!r} is no property of a schema registry: choose from {', '.join(PROPERTIES)}")
     return RegistryOptions(url.rstrip("/"), tuple(properties.items()))
 
 
-class Registry:
-    """Asks one registry, *tries* times with growing pauses where it does not answer."""
+class SchemaRegistry:
+    """Asks a registry, *tries* times with growing pauses if it does not answer."""
 
     _kept: dict[tuple[str, str], Any] = {}
 
@@ -91,8 +93,8 @@ class Registry:
         self.url = options.url
         self._tries = tries
         properties = dict(options.properties)
-        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json", **_authorization(properties)}
-        self._context = _tls(properties) if options.url.startswith("https:") else None
+        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json", **_authorization_header(properties)}
+        self._context = _make_tls_context(properties) if options.url.startswith("https:") else None
 
     def by_id(self, schema_id: int) -> Schema:
         """Return a schema; raises UnknownSchemaError, RegistryError."""
@@ -100,29 +102,29 @@ class Registry:
 
     def latest(self, subject: str) -> tuple[int, Schema]:
         """Return the id and the schema of a subject's newest version; raises UnknownSchemaError, RegistryError."""
-        answer = self._ask(f"/subjects/{_quoted(subject)}/versions/latest")
+        answer = self._ask(f"/subjects/{_quote_subject(subject)}/versions/latest")
         return int(answer["id"]), self._schema(answer)
 
     def versions(self, subject: str) -> dict[int, Schema]:
         """Return all versions of a subject by their ids; raises UnknownSchemaError, RegistryError."""
-        numbers = self._ask(f"/subjects/{_quoted(subject)}/versions")
+        numbers = self._ask(f"/subjects/{_quote_subject(subject)}/versions")
         answers = [self._version(subject, number) for number in numbers]
         return {int(answer["id"]): self._schema(answer) for answer in answers}
 
     def _version(self, subject: str, number: int) -> Any:
-        return self._immutable(f"/subjects/{_quoted(subject)}/versions/{number}")
+        return self._immutable(f"/subjects/{_quote_subject(subject)}/versions/{number}")
 
     def _schema(self, answer: Any) -> Schema:
         references: dict[str, str] = {}
         self._follow(answer, references)
         return Schema(answer.get("schemaType", "AVRO"), answer["schema"], tuple(references.items()))
 
-    def _follow(self, answer: Any, found: dict[str, str]) -> None:
+    def _follow(self, answer: Any, references: dict[str, str]) -> None:
         for reference in answer.get("references") or ():
-            if reference["name"] not in found:
-                other = self._version(reference["subject"], reference["version"])
-                self._follow(other, found)
-                found[reference["name"]] = other["schema"]
+            if reference["name"] not in references:
+                referred = self._version(reference["subject"], reference["version"])
+                self._follow(referred, references)
+                references[reference["name"]] = referred["schema"]
 
     def _immutable(self, path: str) -> Any:
         key = self.url, path
@@ -142,7 +144,8 @@ class Registry:
             except (OSError, ValueError, http.client.HTTPException) as problem:
                 failure = problem
         raise RegistryError(
-            f"the schema registry {self.url} does not answer ({_told(failure)}): see that it runs, then run this again"
+            f"the schema registry {self.url} does not answer ({_describe_failure(failure)}): "
+            "see that it runs, then run this again"
         )
 
     def _answer(self, path: str) -> Any:
@@ -155,9 +158,9 @@ class Registry:
             raise UnknownSchemaError(f"the schema registry {self.url} has no {path}: register it, or name another")
         if problem.code in PASSING or problem.code == HTTPStatus.NOT_FOUND:
             return
-        told = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
+        reason = "it refuses the credentials" if problem.code in REFUSING else f"HTTP {problem.code}"
         raise RegistryError(
-            f"the schema registry {self.url} does not answer {path} ({told}): look at --schema-registry-config"
+            f"the schema registry {self.url} does not answer {path} ({reason}): check --schema-registry-config"
         )
 
 
@@ -169,7 +172,7 @@ def _error_code(problem: urllib.error.HTTPError) -> Any:
     return answer.get("error_code") if isinstance(answer, dict) else None
 
 
-def _authorization(properties: Mapping[str, str]) -> dict[str, str]:
+def _authorization_header(properties: Mapping[str, str]) -> dict[str, str]:
     if user := properties.get("basic.auth.user.info"):
         return {"Authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
     if token := properties.get("bearer.auth.token"):
@@ -177,23 +180,24 @@ def _authorization(properties: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
+def _make_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
         if certificate := properties.get("ssl.certificate.location"):
             context.load_cert_chain(certificate, properties.get("ssl.key.location"), properties.get("ssl.key.password"))
     except OSError as problem:
         raise RegistryError(
-            f"the certificates for the schema registry cannot be read ({problem}): look at ssl.* in the file of --schema-registry-config"
+            f"the certificates for the schema registry cannot be read ({problem}): "
+            "check ssl.* in the file of --schema-registry-config"
         ) from problem
     return context
 
 
-def _quoted(subject: str) -> str:
+def _quote_subject(subject: str) -> str:
     return urllib.parse.quote(subject, safe="")
 
 
-def _told(failure: Exception) -> str:
+def _describe_failure(failure: Exception) -> str:
     if isinstance(failure, urllib.error.HTTPError):
         return f"HTTP {failure.code}"
     reason = getattr(failure, "reason", None)

@@ -8,11 +8,11 @@ from pathlib import Path
 from spark_integration.errors import PipelineError
 from spark_integration.validate.registry import RegistryOptions
 
-# Formats of values, and what schema registries call them.
+# Formats of values, and the registries' names for them.
 KINDS = {"json": "JSON", "avro": "AVRO", "protobuf": "PROTOBUF"}
 # Further kinds of schemas: one of Spark's own, as the JSON of a DataType; a FileDescriptorSet, as Latin-1.
 SPARK, DESCRIPTORS = "SPARK", "DESCRIPTORS"
-# Formats of the wire: values begin with the id of a schema, or do not.
+# Wire formats: values begin with the id of a schema, or do not.
 CONFLUENT, PLAIN = "confluent", "plain"
 SAMPLE = 1000
 TABLE_FORMATS = ("parquet", "delta")
@@ -20,11 +20,11 @@ TABLE_FORMATS = ("parquet", "delta")
 
 @dataclass(frozen=True)
 class SchemaOptions:
-    """What the values are written in, and where their schema is to be found.
+    """The format of the values, and where their schema is.
 
-    *schema* is a file; without it the newest version of *subject* is taken from *registry*, and for JSON without a
-    registry it is inferred from *infer* records. *subject* is TOPIC-value if not given. *wire_format* is confluent
-    (a header with the id of a schema) or plain; if not given, confluent with a registry and plain without.
+    *schema* is a file. Without it the newest version of *subject* is taken from *registry*; for JSON without a registry
+    it is inferred from *infer* records. *subject* is TOPIC-value by default. *wire_format* is confluent (values begin
+    with a header that has the id of a schema) or plain; by default confluent with a registry, and plain without.
     """
 
     value_format: str = "json"
@@ -37,8 +37,8 @@ class SchemaOptions:
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """*path* (of *format*) and *topic* take good records, at least one of them; *dead_letter_topic* takes the others."""
+class ValidateOutputs:
+    """*path* (of *format*), *topic* or both take good records; *dead_letter_topic* takes all others."""
 
     dead_letter_topic: str
     path: str | None = None
@@ -51,7 +51,7 @@ class Outputs:
         return [name for name in (self.topic, self.dead_letter_topic) if name is not None]
 
     def check(self) -> None:
-        """Raise PipelineError unless good records have a place, and another one than dead letters."""
+        """Raise PipelineError unless good records have an output, and another one than dead letters."""
         if self.path is None and self.topic is None:
             raise PipelineError("good records would go nowhere: give --path, --topic or both")
         if self.topic == self.dead_letter_topic:

@@ -1,4 +1,4 @@
-"""What `validate` keeps beside its query's checkpoint, so that a batch that is run again comes to the same."""
+"""The state of `validate` beside its query's checkpoint, so that a repeated batch has the same result."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from spark_integration.state.files import Files
-from spark_integration.topics.offsets import Offsets, json_of_offsets, offsets_of_json
-from spark_integration.validate.formats import Plan
+from spark_integration.state.files import HadoopFiles
+from spark_integration.topics.offsets import Offsets, format_offsets, parse_offsets
+from spark_integration.validate.formats import DecodingPlan
 from spark_integration.validate.registry import RegistryOptions, Schema
 
 FOLDER = "kafkacompat-validate"
@@ -19,65 +19,67 @@ BATCHES = "batches"
 
 
 @dataclass(frozen=True)
-class Begun:
-    """A batch that began to write: how it read its records, and where the topics that it writes to ended before.
+class BegunBatch:
+    """A batch that began to write: how it read its records, and the ends of its topics at that time.
 
-    *refused* are the ids of schemas that it could not use, with the reason: they may be registered meanwhile.
+    *refused* are the ids of schemas that it could not use, with the reason; they may be registered meanwhile.
     """
 
-    plan: Plan
+    plan: DecodingPlan
     ends: Offsets
     refused: Mapping[int, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
-        """Write it; where the registry is, and its password, are not part of it."""
+        """Return the batch as JSON, without the registry's address and password."""
         plan = asdict(replace(self.plan, registry=None))
-        return json.dumps({"plan": plan, "ends": json_of_offsets(self.ends), "refused": dict(self.refused)})
+        return json.dumps({"plan": plan, "ends": format_offsets(self.ends), "refused": dict(self.refused)})
 
 
-def begun_of_json(text: str, registry: RegistryOptions | None) -> Begun:
-    """Read what `Begun.as_json` wrote."""
+def parse_begun_batch(text: str, registry: RegistryOptions | None) -> BegunBatch:
+    """Parse the JSON of `BegunBatch.as_json`."""
     fields = json.loads(text)
     plan = fields["plan"]
     references = tuple((name, referred) for name, referred in plan["reader"]["references"])
     reader = Schema(**{**plan["reader"], "references": references})
     refused = {int(number): reason for number, reason in fields.get("refused", {}).items()}
-    return Begun(Plan(**{**plan, "reader": reader, "registry": registry}), offsets_of_json(fields["ends"]), refused)
+    return BegunBatch(
+        DecodingPlan(**{**plan, "reader": reader, "registry": registry}), parse_offsets(fields["ends"]), refused
+    )
 
 
-class State:
+class ValidateState:
     """The files in ``kafkacompat-validate`` below the checkpoint."""
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
-        self._checkpoint = Files(spark, checkpoint)
-        self._files = Files(spark, f"{checkpoint.rstrip('/')}/{FOLDER}")
+        self._checkpoint = HadoopFiles(spark, checkpoint)
+        self._files = HadoopFiles(spark, f"{checkpoint.rstrip('/')}/{FOLDER}")
 
     @property
     def query_id(self) -> str:
-        """The id that the query has for as long as its checkpoint lives; it is there once the query runs."""
+        """The id of the query, which its checkpoint keeps; it exists once the query runs."""
         return str(json.loads(self._checkpoint.read("metadata"))["id"])
 
     def inferred(self) -> str | None:
-        """Return the type that was inferred in the first run, as the JSON of Spark's DataType."""
+        """Return the type that the first run inferred, as the JSON of Spark's DataType."""
         return self._files.read(INFERRED) if self._files.exists(INFERRED) else None
 
-    def keep_inferred(self, text: str) -> str:
-        """Keep an inferred type for later runs; return the file that it is in."""
+    def keep_inferred_schema(self, text: str) -> str:
+        """Keep an inferred type for later runs; return the file that holds it."""
         self._files.write_new(INFERRED, text)
         return self._files.path(INFERRED)
 
-    def begun(self, number: int, registry: RegistryOptions | None) -> Begun | None:
-        """Return how that batch began, if it did before."""
+    def begun(self, number: int, registry: RegistryOptions | None) -> BegunBatch | None:
+        """Return how that batch began; None if it never did."""
         name = f"{BATCHES}/{number}"
-        return begun_of_json(self._files.read(name), registry) if self._files.exists(name) else None
+        return parse_begun_batch(self._files.read(name), registry) if self._files.exists(name) else None
 
-    def begin(self, number: int, begun: Begun) -> None:
-        """Say that the batch begins to write; batches before it are over."""
+    def begin(self, number: int, begun: BegunBatch) -> None:
+        """Record that the batch begins to write; earlier batches are over."""
         self._files.write_new(f"{BATCHES}/{number}", begun.as_json())
-        for other in self._files.numbers(BATCHES):
-            if other < number:
-                self._files.remove(f"{BATCHES}/{other}")
+        for begun_number in self._files.numbers(BATCHES):
+            if begun_number < number:
+                self._files.remove(f"{BATCHES}/{begun_number}")
 
     def forget(self, number: int) -> None:
-        """Say that the batch has written nothing, so that it may be run in another way."""
+        """Record that the batch has written nothing, so that it may be read in another way."""
         self._files.remove(f"{BATCHES}/{number}")

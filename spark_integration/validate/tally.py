@@ -1,4 +1,4 @@
-"""What the records of a batch, or of a run, come to."""
+"""The counts of a batch or a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from spark_integration.validate.decoding import DEAD, DRIFT, HAS_FIELD, REFUSED, ROWS
-from spark_integration.validate.drift import named, that_count
+from spark_integration.validate.drift import drop_optional_fields, shorten_difference
 
 
 @dataclass
-class Counts:
+class BatchCounts:
     """Rows, dead letters by reason, and differences from the schema by path.
 
-    *refused* are ids of schemas that the registry does not have, or that cannot be read, and the reason.
+    *refused* are ids of schemas that the registry lacks or that cannot be read, with the reason.
     """
 
     rows: int = 0
@@ -27,37 +27,37 @@ class Counts:
 
     @property
     def good(self) -> int:
-        """Rows that are what the schema says."""
+        """Rows that fit the schema."""
         return self.rows - self.dead.total()
 
-    def add(self, other: Counts) -> list[str]:
-        """Add another batch; return the differences that there were none of before. All in all they are not many."""
+    def add(self, batch: BatchCounts) -> list[str]:
+        """Add another batch; return the differences that are new. In total there are not many."""
         before = set(self.drift)
-        self.rows += other.rows
-        self.dead.update(other.dead)
-        for what, count in other.drift.most_common():
-            self.drift[named(what, set(self.drift))] += count
-        return [what for what in self.drift if what not in before]
+        self.rows += batch.rows
+        self.dead.update(batch.dead)
+        for difference, count in batch.drift.most_common():
+            self.drift[shorten_difference(difference, set(self.drift))] += count
+        return [difference for difference in self.drift if difference not in before]
 
 
-def count(decoded: DataFrame) -> Counts:
-    """Add up what `decode` has counted."""
+def sum_tallies(decoded: DataFrame) -> BatchCounts:
+    """Return the sum of the tallies in frames of `decode_records`."""
     entries = decoded.where("tally is not null").select(sql.explode("tally").alias("what", "count"))
     rows = entries.groupBy("what").agg(sql.sum("count").alias("count")).collect()
-    return counts_of({row["what"]: row["count"] for row in rows})
+    return parse_tally({row["what"]: row["count"] for row in rows})
 
 
-def counts_of(tally: Mapping[str, int]) -> Counts:
-    """Read the keys of a tally."""
+def parse_tally(tally: Mapping[str, int]) -> BatchCounts:
+    """Parse the keys of a tally."""
     dead, drift, has, refused = (_with_prefix(tally, prefix) for prefix in (DEAD, DRIFT, HAS_FIELD, REFUSED))
-    reasons = dict(one.split(" ") for one in refused)
-    return Counts(
+    reasons = dict(entry.split(" ") for entry in refused)
+    return BatchCounts(
         tally.get(ROWS, 0),
         Counter(dead),
-        Counter(that_count(drift, set(has))),
+        Counter(drop_optional_fields(drift, set(has))),
         {int(schema_id): reason for schema_id, reason in reasons.items()},
     )
 
 
 def _with_prefix(tally: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {what.removeprefix(prefix): count for what, count in tally.items() if what.startswith(prefix)}
+    return {key.removeprefix(prefix): count for key, count in tally.items() if key.startswith(prefix)}

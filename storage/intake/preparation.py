@@ -1,6 +1,6 @@
-"""What producers send, made ready for a log: what takes long in a worker process, the rest at once.
+"""Preparing produced batches for a log: long work runs in a worker process, short work at once.
 
-Nothing here keeps anything from call to call, so that any process can do it.
+The functions keep no state between calls, so that any process can run them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 
 AT_ONCE_MESSAGES_BYTES = 32 * 1024
-"""Messages of one request that are converted at once, where nothing has to be unpacked."""
+"""Bytes of uncompressed messages in one request that are converted at once."""
 
 
 def take_messages_at_once(messages: Buffer, config: LogConfig, now_ms: int, together_bytes: int) -> CheckedBatch:
-    """Convert a message set to a batch and judge that; *together_bytes* are those of all sets of its request.
+    """Convert a message set to a batch and check it; `together_bytes` are the bytes of all sets in the request.
 
-    Raises KafkaError as `up_convert` and `check_batch` do, and TooMuchError.
+    Raises KafkaError as `up_convert` and `check_batch` do, and TooMuchError if a worker process has to convert it.
     """
     if together_bytes > AT_ONCE_MESSAGES_BYTES or is_compressed(messages):
         raise TooMuchError
@@ -34,7 +34,7 @@ def take_messages_at_once(messages: Buffer, config: LogConfig, now_ms: int, toge
 
 
 def take_in(records: bytes, config: LogConfig, now_ms: int) -> bytes | None:
-    """Make a batch, as it is to be stored, of a batch or a message set; None where it is *records* as they are.
+    """Check a batch or a message set and return the batch to store; None if it is `records` unchanged.
 
     Raises KafkaError as `up_convert` and `check_batch` do.
     """
@@ -45,7 +45,7 @@ def take_in(records: bytes, config: LogConfig, now_ms: int) -> bytes | None:
 
 
 def taken_in(batch: Buffer, now_ms: int) -> CheckedBatch:
-    """A batch that `take_in` made; where the log's time is that of its records, it is the time now."""
+    """Wrap a batch that a worker process has checked; one with LogAppendTime is stamped with `now_ms`."""
     view = memoryview(batch)
     header = read_header(view)
     if header.is_log_append_time:

@@ -20,19 +20,18 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import LENGTH_END, LOG_APPEND_TIME, BatchHeader
 
 _PATCHED = Struct(">qii")
-"""What the log sets in a batch's header: base offset, length, leader epoch."""
+"""The fields of a batch's header that the log sets: base offset, length, leader epoch."""
 
 
 class RollNeededError(Exception):
-    """The batch has to go to a new segment: prepare one, roll, and append again. Nothing has changed."""
+    """The batch needs a new segment: prepare one, roll, and append again. Nothing has changed."""
 
 
 class AppendResult(NamedTuple):
-    """What became of a batch.
+    """Offsets of an appended batch.
 
-    `log_append_time_ms` is -1 on CreateTime topics; for a duplicate, which was not stored again, it is the
-    stored batch's time and the offsets are those it got then. `end` is the log's end after the append, with
-    its position: the high watermark of a partition with one replica.
+    `log_append_time_ms` is -1 on CreateTime topics. A duplicate is not stored again: its offsets and time are those of
+    the stored batch. `end` is the log's end after the append, with its position.
     """
 
     base_offset: int
@@ -44,7 +43,7 @@ class AppendResult(NamedTuple):
 
 
 class LogAppender:
-    """Appends batches and markers: moves the log's end, and all that is known of its producers and leader epochs."""
+    """Appends batches and markers; updates the log's end, its producers and its leader epochs."""
 
     __slots__ = ("_state",)
 
@@ -60,12 +59,12 @@ class LogAppender:
         from_client: bool,
         guard: Guard | None = None,
     ) -> AppendResult:
-        """Append exactly one batch of format version 2 as leader; one that was checked before is not checked again. [loop]
+        """Append exactly one batch of format version 2 as leader; a CheckedBatch is not checked again. [loop]
 
-        For `guard` see ProducerState. Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes:
+        For `guard` see ProducerState. Raises RollNeededError if a new segment is due, and KafkaError with Kafka's codes:
         INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR.
-        After any of them the log is as it was before.
+        After any of them the log is unchanged.
         """
         state = self._state
         if state.offline:
@@ -87,9 +86,10 @@ class LogAppender:
         return self._appended(header, active)
 
     def append_marker(self, marker: Marker, *, leader_epoch: int, now_ms: int) -> AppendResult:
-        """Append the end of a transaction; one that repeats the last is harmless. [loop]
+        """Append the marker that ends a transaction; repeating the last one is harmless. [loop]
 
-        Raises as `append`, of Kafka's codes INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED and KAFKA_STORAGE_ERROR.
+        Raises RollNeededError, and KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or
+        KAFKA_STORAGE_ERROR.
         """
         state = self._state
         if state.offline:
@@ -108,7 +108,7 @@ class LogAppender:
         return self._appended(header, active)
 
     def _write(self, batch: CheckedBatch, leader_epoch: int, now_ms: int) -> tuple[Segment, int]:
-        """Write a batch at the log's end, which stays where it is; returns in which segment, and where."""
+        """Write a batch at the log's end without moving the end; returns its segment and position."""
         state = self._state
         header, config, active = batch.header, state.config, state.segments.active
         size_bytes = header.length + LENGTH_END
@@ -130,7 +130,7 @@ class LogAppender:
         return active, position
 
     def _appended(self, header: BatchHeader, active: Segment) -> AppendResult:
-        """Let the log end behind what was written: everything else that is known of it comes first."""
+        """Move the log's end past the written batch, as the last step of an append."""
         state = self._state
         base_offset = state.log_end_offset
         last_offset = base_offset + header.last_offset_delta

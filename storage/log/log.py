@@ -1,11 +1,11 @@
 """One partition's log: segments in a folder, with Kafka's file names and formats.
 
-Operations are of two kinds. A *loop* operation touches memory and the page cache only and may be called on the
-reactor thread. A *disk* operation may wait for the disk and belongs on the log directory's own thread; unless
-it says otherwise it may run while loop operations go on.
+Operations are of two kinds. A *loop* operation touches memory and the page cache only and may run on the reactor
+thread. A *disk* operation may wait for the disk and runs on the log directory's own thread; unless it says otherwise,
+loop operations may run at the same time.
 
-Once `offline` is set, by a write that could not be taken back, a failed sync or a broken invariant,
-appends, reads and disk operations raise KafkaError KAFKA_STORAGE_ERROR; the log has to be opened again.
+A write that cannot be undone, a failed sync or a broken invariant sets `offline`. From then on appends, reads and disk
+operations raise KafkaError KAFKA_STORAGE_ERROR, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededEr
 class Log:
     """One partition's log: its state, and the parts that work on it.
 
-    What every produce and fetch calls is bound here once, so that it costs no further call; code that reads the state
-    for every batch goes to `state` itself.
+    The methods of every produce and fetch are bound here once, so that they need no further call. Code that reads the
+    state for every batch uses `state` itself.
     """
 
     __slots__ = (

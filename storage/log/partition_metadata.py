@@ -1,4 +1,4 @@
-"""partition.metadata: which topic, by id, a partition's folder belongs to. Format: docs/format/checkpoints.md."""
+"""partition.metadata: the id of the topic that a partition's folder belongs to. Format: docs/format/checkpoints.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_partition_metadata(files: Files, directory: str, topic_id: bytes) -> N
 
 
 def read_partition_metadata(files: Files, directory: str) -> bytes:
-    """The topic's id; all zeros when there is no file. Raises CorruptCheckpointError. [disk]"""
+    """Read the topic's id; all zeros if the file does not exist. Raises CorruptCheckpointError. [disk]"""
     path = os.path.join(directory, FILE_NAME)
     if not files.exists(path):
         return ZERO_UUID

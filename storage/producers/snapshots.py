@@ -1,7 +1,7 @@
-"""Producer snapshot files: what a partition knew of its producers at an offset.
+"""Producer snapshot files: the producer state of a partition at an offset.
 
-Format: docs/format/producer-snapshot.md. One is written for each new segment and at a clean close, so that
-opening a log reads only the batches behind the latest one. Everything here is a disk operation.
+Format: docs/format/producer-snapshot.md. A roll and a clean close write one, so that opening a log reads only the
+batches after the latest one. Everything here is a disk operation.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PIECE = 8192
 
 
 class CorruptSnapshotError(Exception):
-    """A snapshot that cannot be used; the one before it has to do."""
+    """A snapshot cannot be read; the previous one is used instead."""
 
 
 def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
-    """The file's contents, in pieces, none of which takes long; of each producer only its last batch is kept, as in Kafka."""
+    """Encode a file's contents in short pieces; as in Kafka, it has the last batch of each producer alone."""
     pieces = [_COUNT.pack(len(entries))]
     pieces += [b"".join(entries[start : start + _PIECE]) for start in range(0, len(entries), _PIECE)]
     crc = 0
@@ -40,7 +40,7 @@ def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def decode(data: bytes) -> list[Producer]:
-    """Read a file's contents; raises CorruptSnapshotError."""
+    """Decode a file's contents. Raises CorruptSnapshotError."""
     try:
         version, crc = _VERSION_AND_CRC.unpack_from(data)
         (count,) = _COUNT.unpack_from(data, _VERSION_AND_CRC.size)
@@ -60,28 +60,27 @@ class Snapshots:
         self._directory = directory
 
     def path(self, offset: int) -> str:
-        """Name of the one that goes up to `offset`."""
+        """Return the path of the snapshot at `offset`."""
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
 
     def offsets(self) -> list[int]:
-        """Up to which offset each snapshot goes, ascending."""
+        """Return the offsets of all snapshots, ascending."""
         names = self._files.list(self._directory)
         stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def write(self, offset: int, entries: Sequence[bytes]) -> None:
-        """Write a snapshot of these producers that goes up to `offset`, replacing one that is there."""
+        """Write a snapshot of packed producers at `offset`, replacing an existing one."""
         overwrite_file(self._files, self.path(offset), *encode(entries))
 
     def read(self, offset: int) -> list[Producer]:
-        """Read one; raises CorruptSnapshotError."""
+        """Read the snapshot at `offset`. Raises CorruptSnapshotError."""
         return decode(self._files.read(self.path(offset)))
 
     def remove(self, *offsets: int) -> None:
-        """Remove some; no error when one is not there.
+        """Remove snapshots and sync the folder; an absent one is no error.
 
-        They are gone for good when this returns: one that came back after a power failure might by then fit the
-        log's length, but no longer its contents.
+        A snapshot that came back after a power failure might fit the log's length, but not its contents.
         """
         paths = [path for path in map(self.path, offsets) if self._files.exists(path)]
         for path in paths:

@@ -1,7 +1,7 @@
-"""What a partition remembers of its idempotent producers, so that a retry is stored once and in order.
+"""The idempotent producers of a partition, so that a retried batch is stored once and in order.
 
-Rules: KIP-98 and KIP-360. Of each producer the last five batches are kept; a batch sent again is answered with
-the offsets it got the first time, a gap or an older repeat is refused.
+Rules: KIP-98 and KIP-360. The state has the last five batches of each producer. A repeat of one of them returns the
+offsets of the stored batch; a gap or an older repeat is rejected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafkacompat.wire.record_batch import BatchHeader
 
 
 class ProducerState:
-    """The producers of one partition; those of their transactions that are ``open``, and who is asked about."""
+    """The producers of one partition, their `open` transactions, and the pending `verifications` of new ones."""
 
     __slots__ = ("open", "producers", "verifications")
 
@@ -40,9 +40,10 @@ class ProducerState:
         return len(self.producers)
 
     def guard(self, producer_id: int, epoch: int, sequence: int, begins_at_zero: bool) -> Guard | None:
-        """What a transactional batch has to come with, once the coordinator has vouched for it; None for nothing. [loop]
+        """Return the guard that a transactional batch needs; None if its transaction is open already. [loop]
 
-        Raises KafkaError INVALID_PRODUCER_EPOCH. For `begins_at_zero` see Guard.
+        The batch carries the guard once the coordinator has verified its transaction. For `begins_at_zero` see Guard.
+        Raises KafkaError INVALID_PRODUCER_EPOCH.
         """
         data = self.producers.packed.get(producer_id)
         if data is not None:
@@ -54,9 +55,9 @@ class ProducerState:
         return self.verifications.begin(producer_id, epoch, sequence, begins_at_zero)
 
     def check(self, header: BatchHeader, from_client: bool, guard: Guard | None = None) -> StoredBatch | None:
-        """Judge a batch that has a producer id before it is written; returns the stored batch it repeats. [loop]
+        """Check a batch with a producer id before it is written; returns the stored batch that it repeats. [loop]
 
-        A batch that begins a transaction comes with its `guard`. Raises KafkaError INVALID_PRODUCER_EPOCH,
+        A batch that begins a transaction carries its `guard`. Raises KafkaError INVALID_PRODUCER_EPOCH,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE or NOT_ENOUGH_REPLICAS.
         """
         data = self.producers.packed.get(header.producer_id)
@@ -66,11 +67,11 @@ class ProducerState:
         _, epoch, last_sequence, _, _, _, _, first_offset = ENTRY.unpack_from(data)
         is_next = epoch == header.producer_epoch and header.base_sequence == last_sequence + 1
         if is_next and (first_offset >= 0) == header.is_transactional:
-            return None  # what nearly every batch is
+            return None  # the case of nearly every batch
         return check_batch(header, Producer.unpack(data), from_client, self.verifications, guard)
 
     def check_marker(self, marker: Marker) -> None:
-        """Judge a marker before it is written; see producer_checks. [loop]"""
+        """Check a marker before it is written; see checks.check_marker. [loop]"""
         epoch, coordinator_epoch, first_offset = NO_EPOCH, -1, -1
         data = self.producers.packed.get(marker.producer_id)
         if data is not None:
@@ -78,12 +79,12 @@ class ProducerState:
         check_marker(marker, epoch, coordinator_epoch, first_offset >= 0)
 
     def first_open_offset(self, producer_id: int) -> int:
-        """Where the open transaction of a producer begins; -1 when it has none. [loop]"""
+        """Return the first offset of a producer's open transaction; -1 without one. [loop]"""
         data = self.producers.packed.get(producer_id)
         return -1 if data is None else ENTRY.unpack_from(data)[7]
 
     def add(self, header: BatchHeader, base_offset: int, place: tuple[int, int] = NO_PLACE) -> None:
-        """Take a data batch with a producer id, stored at `base_offset`, into account; for `place` see OpenTransactions. [loop]"""
+        """Note a batch with a producer id that was stored at `base_offset`; for `place` see OpenTransactions. [loop]"""
         producer_id, epoch, delta = header.producer_id, header.producer_epoch, header.last_offset_delta
         sequence = sequence_after(header.base_sequence, delta) if header.base_sequence >= 0 else -1
         packed, earlier, coordinator_epoch, first_offset = self.producers.packed, b"", -1, -1
@@ -101,7 +102,7 @@ class ProducerState:
         packed[producer_id] = entry + earlier + BATCH.pack(sequence, offset, delta, timestamp)
 
     def end_transaction(self, header: BatchHeader, coordinator_epoch: int) -> None:
-        """Take a transaction marker into account, with the offset that it has in the log. [loop]"""
+        """Note a stored marker; the header has its offset in the log. [loop]"""
         epoch, last, batches, first_offset = header.producer_epoch, NO_BATCH[:3], b"", -1
         known = self.producers.packed.get(header.producer_id)
         if known is not None:
@@ -110,22 +111,22 @@ class ProducerState:
                 last, batches = tuple(known_last), known[ENTRY.size :]
         if first_offset >= 0:
             self.open.end(first_offset, header.base_offset)
-        # -1 says that no marker came yet: what a batch may repeat hangs on it (Producer.find).
+        # -1 means that no marker has come yet, which decides what a batch may repeat (Producer.find).
         entry = ENTRY.pack(header.producer_id, epoch, *last, header.max_timestamp, max(0, coordinator_epoch), -1)
         self.producers.packed[header.producer_id] = entry + batches
         self.verifications.marker_added(header.producer_id, header.producer_epoch)
 
     def restore(self, producers: Iterable[Producer]) -> None:
-        """Start from a snapshot."""
+        """Start with the producers of a snapshot."""
         self.producers.packed = {producer.producer_id: producer.pack() for producer in producers}
         self.open.restore(filter(lambda offset: offset >= 0, map(self.first_open_offset, self.producers)))
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers without an open transaction that have been idle for `expiration_ms`. [loop]"""
+        """Remove producers without an open transaction that have been idle for `expiration_ms`. [loop]"""
         self.remove_idle(list(self.producers.packed), now_ms - expiration_ms)
 
     def remove_idle(self, producer_ids: Iterable[int], since_ms: int) -> int:
-        """Forget those of these producers that sent nothing after a time and have no open transaction; returns how many. [loop]"""
+        """Remove those of some producers that are idle since a time and have no open transaction; returns their number. [loop]"""
         packed, removed = self.producers.packed, 0
         for producer_id in producer_ids:
             data = packed.get(producer_id)

@@ -1,4 +1,4 @@
-"""Reading rolled segments through in search of damage, a piece at a time: what a worker process does for the scrub."""
+"""Reading sealed segments piece by piece to find damage; it runs in a worker process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkacompat.storage.segment.walk import Bounds, walk
 
 
 class Extent(NamedTuple):
-    """A segment's log file: its name, its length, and the largest offset it may hold."""
+    """A segment's log file: its path, its length, and the largest offset that it may hold."""
 
     path: str
     size_bytes: int
@@ -18,7 +18,7 @@ class Extent(NamedTuple):
 
 
 class Scrubbed(NamedTuple):
-    """How far a segment was read, at least to the end of a batch, and what was found damaged on the way."""
+    """Position and offset up to which a segment was read, a batch's end, and the damaged batches on the way."""
 
     position: int
     next_offset: int
@@ -26,7 +26,7 @@ class Scrubbed(NamedTuple):
 
 
 def scrub(extent: Extent, position: int, next_offset: int, max_bytes: int) -> Scrubbed:
-    """Read some of a segment from where the last piece ended. Raises OSError."""
+    """Read about `max_bytes` of a segment from where the last piece ended. Raises OSError."""
     bad = []
     end = position + max_bytes
     file = OsFiles(read_only=True).open(extent.path)

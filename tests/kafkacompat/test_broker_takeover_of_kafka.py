@@ -132,7 +132,7 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     segment.rename(segment.with_name("kept"))
     segment.mkdir()
     (segment.parent.parent / CLEAN_SHUTDOWN).unlink()
-    with pytest.raises(START_ERRORS, match=r"cannot be looked at .*; repair that"):
+    with pytest.raises(START_ERRORS, match=r"cannot be read .*; repair that"):
         world.start()
     world.assert_unlocked()
 

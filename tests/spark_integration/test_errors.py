@@ -1,10 +1,10 @@
-"""What is said of failures of Spark's and Kafka's."""
+"""Explanations of Spark's and Kafka's failures."""
 
 from __future__ import annotations
 
 import pytest
 
-from spark_integration.errors import sentence_of
+from spark_integration.errors import explain_failure
 
 PY4J = "An error occurred while calling o42.get.\n: "
 KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors."
@@ -15,7 +15,7 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
     [
         (
             "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
-            "look at --driver-memory",
+            "check --driver-memory",
         ),
         (
             "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext",
@@ -64,20 +64,20 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
     ],
 )
 def test_a_sentence_for_what_is_known(text: str, told: str) -> None:
-    sentence = sentence_of(Exception(PY4J + text))
+    sentence = explain_failure(Exception(PY4J + text))
     assert told in sentence
     assert "\n" not in sentence
     assert "Exception" not in sentence
 
 
 def test_the_first_line_of_what_is_not_known() -> None:
-    assert sentence_of(Exception(f"{PY4J}java.lang.Odd: so it is\n\tat a.b(c)")) == "java.lang.Odd: so it is"
+    assert explain_failure(Exception(f"{PY4J}java.lang.Odd: so it is\n\tat a.b(c)")) == "java.lang.Odd: so it is"
 
 
 def test_a_stack_of_threads_is_not_another_run() -> None:
     text = "[STREAM_FAILED] Query terminated: Odd\n\tat java.util.concurrent.ThreadPoolExecutor.runWorker(Unknown)"
-    assert sentence_of(Exception(text)) == "[STREAM_FAILED] Query terminated: Odd"
+    assert explain_failure(Exception(text)) == "[STREAM_FAILED] Query terminated: Odd"
 
 
 def test_the_kind_of_what_says_nothing() -> None:
-    assert sentence_of(KeyError()) == "KeyError"
+    assert explain_failure(KeyError()) == "KeyError"

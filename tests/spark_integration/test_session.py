@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from spark_integration.runtime.packages import Installation
+from spark_integration.runtime.packages import SparkInstallation
 from spark_integration.session import UNWANTED_LINE, missing_package_advice
 
 # Starts a process with the filtered standard error, as a JVM is started; with a second argument it fails to start.
@@ -42,7 +42,7 @@ def test_all_words_of_a_jvm_that_does_not_start_are_shown() -> None:
 
 
 def test_running_session_that_lacks_a_package_is_told_how_to_start_it() -> None:
-    told = missing_package_advice("delta", Installation("4.0.0", "2.13", Path("jars")))
+    told = missing_package_advice("delta", SparkInstallation("4.0.0", "2.13", Path("jars")))
     assert told == (
         "the Spark session that runs in this process lacks the package delta: stop it first, or start it with "
         "spark.jars.packages=io.delta:delta-spark_2.13:4.0.0,io.delta:delta-storage:4.0.0"

@@ -9,7 +9,7 @@ from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribedGroup
 
 
 def describe_group(group: ClassicGroup) -> DescribedGroup:
-    """Describe a classic group; the metadata and the assignments of its members are those of a stable group only."""
+    """Describe a classic group. Only a stable group shows its protocol and the metadata of its members."""
     protocol = group.protocol_name if group.state is STABLE else None
     return DescribedGroup(
         group_id=group.group_id,

@@ -1,4 +1,4 @@
-"""SyncGroup, Heartbeat and LeaveGroup: what members say between two JoinGroups."""
+"""SyncGroup, Heartbeat and LeaveGroup: the requests of members between two JoinGroups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Membership:
     # SyncGroup
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncAnswer:
-        """Give a member its assignment, as soon as the leader's is in the log."""
+        """Answer a member with its assignment, once the assignment that the leader sent is in the log."""
         error = _check_sync(group, request)
         if error:
             return sync_refused(error)
@@ -41,33 +41,35 @@ class Membership:
             return synced(group, member)
         answer = self._rebalance.park_sync(member)
         if group.is_leader(member.member_id):
-            self._store(group, {each.member_id: each.assignment for each in request.assignments})
+            self._store_assignments(group, {part.member_id: part.assignment for part in request.assignments})
         return answer
 
-    def _store(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
-        left_out = [member_id for member_id in group.members if not assignments.get(member_id)]
-        if left_out:
-            log.info("group %s: the leader assigned nothing to %s", group.group_id, ", ".join(left_out))
+    def _store_assignments(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
+        unassigned = [member_id for member_id in group.members if not assignments.get(member_id)]
+        if unassigned:
+            log.info("Group %s: the leader assigned nothing to %s", group.group_id, ", ".join(unassigned))
         group.is_logged = True
         generation_id = group.generation_id
         written = group.shard.writer.write([group.generation_record(assignments)])
-        written.addCallback(lambda code: self._outbox.run(self._stored, group, generation_id, assignments, code))
+        written.addCallback(
+            lambda code: self._outbox.run(self._on_assignments_stored, group, generation_id, assignments, code)
+        )
 
-    def _stored(
+    def _on_assignments_stored(
         self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], code: ErrorCode
     ) -> None:
         if group.state is not COMPLETING_REBALANCE or group.generation_id != generation_id:
-            return  # Another rebalance began meanwhile and has answered everybody.
+            return  # Another rebalance has started in the meantime and has answered all members.
         if code:
             self._rebalance.fail_assignment(group, code)
-            self._rebalance.changed(group, f"the assignment could not be stored: {code.name}")
+            self._rebalance.changed(group, f"failed to store the assignment: {code.name}")
         else:
             self._rebalance.assign(group, assignments)
 
     # Heartbeat
 
     def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
-        """Keep a member's session, and tell it whether it has to join again."""
+        """Restart a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin."""
         error = group.check_generation(identity)
         if error:
             return error
@@ -77,7 +79,7 @@ class Membership:
     # LeaveGroup
 
     def leave(self, group: ClassicGroup, members: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Take members out, by id or (with an empty id) by instance id; one code each."""
+        """Remove members, by id or (with an empty id) by instance id; returns one code for each."""
         codes = [self._leave(group, member) for member in members]
         if group.state is EMPTY:
             self._rebalance.forget_if_unused(group)
@@ -108,5 +110,5 @@ def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return ON_SYNC[group.state]
 
 
-def _differ(asked: str | None, agreed: str | None) -> bool:
-    return asked is not None and agreed is not None and asked != agreed
+def _differ(requested: str | None, agreed: str | None) -> bool:
+    return requested is not None and agreed is not None and requested != agreed

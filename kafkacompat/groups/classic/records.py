@@ -9,11 +9,11 @@ from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, i
 GROUP_METADATA_TYPE = 2
 
 GROUP_VALUE_VERSION = 3
-"""As in Kafka 4.3.1: version 4 says nothing more, and an older Kafka that gets the log back would not read it."""
+"""As in Kafka 4.3.1. Version 4 has no further field, and an older Kafka could not read it."""
 
 
 class GroupMetadataKey(Message, versions="0"):
-    """Which group."""
+    """The group of a record."""
 
     group: str = string()
 
@@ -32,7 +32,7 @@ class MemberMetadata(Struct):
 
 
 class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
-    """A generation with its members and what they were assigned."""
+    """A generation with its members and their assignments."""
 
     protocol_type: str = string()
     generation: int = int32()

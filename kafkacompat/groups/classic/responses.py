@@ -1,4 +1,4 @@
-"""JoinGroup and SyncGroup answers, filled from a group's state."""
+"""Responses to JoinGroup and SyncGroup, filled from a group's state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 
 
 def joined(group: ClassicGroup, member: Member, *, with_members: bool | None = None) -> JoinGroupResponse:
-    """What a member learns about the current generation; its leader is told who is in it."""
+    """Return the response to a member of the current generation; the leader's response lists all members."""
     if with_members is None:
         with_members = group.is_leader(member.member_id)
     return JoinGroupResponse(
@@ -34,7 +34,7 @@ def _members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
 
 
 def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
-    """A member's assignment."""
+    """Return the response with a member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
     )

@@ -1,4 +1,4 @@
-"""The classic groups of a coordinator: the parts put together."""
+"""The classic groups of a coordinator: joins the parts of this package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkacompat.wire.errors import ErrorCode
 class ClassicGroups:
     """Coordinates the classic groups of a registry, which may hold groups of the consumer protocol as well.
 
-    Fits `GroupService`; whatever changes a group has to be called inside `Outbox.run`.
+    Implements `GroupService`. A method that changes a group has to be called inside `Outbox.run`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ClassicGroups:
         return self._membership.leave(group, members)
 
     def on_commit(self, group: ClassicGroup, identity: Identity) -> None:
-        """Note that a member is alive: the group accepts its commit."""
+        """Restart the session of a member whose commit the group accepts."""
         if group.state in (STABLE, PREPARING_REBALANCE):
             self.rebalance.restart_session(group, group.members[identity.member_id])
 
@@ -88,7 +88,7 @@ class ClassicGroups:
         for member in group.members.values():
             self.rebalance.restart_session(group, member)
         if len(group.members) > self._settings.group_max_size:
-            self.rebalance.prepare(group, "group.max.size is smaller than it was")
+            self.rebalance.prepare(group, "group.max.size is smaller than before")
 
     def forget(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Remove a group from the registry; requests that wait for it are answered with *code*."""

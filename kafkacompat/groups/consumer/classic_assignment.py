@@ -1,4 +1,4 @@
-"""Partitions as members of the classic protocol name them: by topic name, in the format that consumers agreed on."""
+"""Partitions in the format of the classic protocol: by topic name, as bytes that consumers agreed on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkacompat.wire.primitives import MalformedError
 
 
 def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) -> Assignment:
-    """Partitions by topic id, of those topics that there are."""
+    """Return partitions by topic id, without topics that do not exist."""
     return {
         image.topics[part.topic].topic_id: frozenset(part.partitions)
         for part in parts
@@ -20,9 +20,9 @@ def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) ->
 
 
 def classic_assignment(assignment: Assignment, subscription: bytes, image: MetadataImage) -> bytes:
-    """Partitions as a member of the classic protocol is told them, in the version of its own *subscription*.
+    """Return an assignment as bytes for a member of the classic protocol, in the version of its *subscription*.
 
-    One whose version cannot be read is told in the first.
+    The version is 0 if that of the subscription cannot be read.
     """
     parts = [
         TopicPartition(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions))

@@ -1,4 +1,4 @@
-"""What a request of a member does to its group, whichever protocol the member speaks."""
+"""The change that a member's request makes to its group, for members of either protocol."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 class Client(NamedTuple):
-    """Who sends a request: what it calls itself, and its address as Kafka prints it."""
+    """The sender of a request: its client id, and its address as Kafka prints it."""
 
     client_id: str
     client_host: str
 
 
 class Change(NamedTuple):
-    """A change of a group under way: ``before`` is what the group was, ``records`` what precedes it in the log."""
+    """A planned change of a group: ``before`` has the group's contents without it, ``records`` precede it in the log."""
 
     group: ConsumerGroup
     before: Contents
@@ -39,12 +39,12 @@ class Change(NamedTuple):
 
 
 def change_of(group: ConsumerGroup) -> Change:
-    """A change of a group that has none yet."""
+    """Return an empty change of a group."""
     return Change(group, group.contents, Draft(group.group_id, group.contents), [])
 
 
 class Progress:
-    """Moves groups on."""
+    """Plans and stores the changes of groups."""
 
     def __init__(
         self,
@@ -65,23 +65,23 @@ class Progress:
         self._timeouts = timeouts
 
     def subscribe(
-        self, change: Change, old: ConsumerMember, new: ConsumerMember, found: ResolvedPattern | None = None
+        self, change: Change, old: ConsumerMember, new: ConsumerMember, resolved: ResolvedPattern | None = None
     ) -> bool:
-        """Put down what a member says of itself, and let the group be in its next epoch if that calls for it.
+        """Store the fields that a member reports, and increment the group's epoch if they or the topics require it.
 
-        *found* are the topics of its pattern, if they were looked up. True if its subscription changed. Raises
-        KafkaError: INVALID_REGULAR_EXPRESSION.
+        *resolved* has the topics of the member's pattern, if they were looked up. Returns True if its subscription changed.
+        Raises KafkaError: INVALID_REGULAR_EXPRESSION.
         """
         draft, image = change.draft, self._metadata.image
         if new != old:
             draft.describe(new)
-        pattern = self._patterns.subscribe(draft, change.before, old, new, found)
-        if found is not None and not change.before.patterns:
-            change.group.resolved_topics_version = found.version
+        pattern = self._patterns.subscribe(draft, change.before, old, new, resolved)
+        if resolved is not None and not change.before.patterns:
+            change.group.resolved_topics_version = resolved.version
         has_new_topics = new.topics != old.topics
-        # Who takes the place of a static member may have been another member before, whose share is free then.
-        is_one_fewer = len(draft.contents.members) < len(change.before.members)
-        if has_new_topics or is_one_fewer or pattern is Subscription.KNOWN:
+        # A member that replaces a static member may have been another member before, whose partitions are free then.
+        has_fewer_members = len(draft.contents.members) < len(change.before.members)
+        if has_new_topics or has_fewer_members or pattern is Subscription.KNOWN:
             bump(draft, image)
         elif change.group.checked_image is not image:
             bump_if_topics_changed(draft, image)
@@ -98,7 +98,7 @@ class Progress:
         has_new_subscription: bool,
         may_retarget: bool = True,
     ) -> ConsumerMember:
-        """Share the partitions out anew if it is time to, and move the member towards what it shall have.
+        """Compute new targets if they are due, and move the member towards its target.
 
         Raises KafkaError: FENCED_MEMBER_EPOCH.
         """
@@ -109,11 +109,11 @@ class Progress:
         return reconcile_in(draft, member, image, owned, has_new_subscription=has_new_subscription)
 
     def check_room(self, change: Change) -> None:
-        """Raises KafkaError: COORDINATOR_NOT_AVAILABLE, when there is no memory for a change."""
+        """Raise KafkaError COORDINATOR_NOT_AVAILABLE if the memory budget has no room for the change."""
         self._storing.check_room(change.group, change.draft)
 
     def store(self, change: Change) -> Deferred[ErrorCode] | None:
-        """Make the change; fires when it is in the log, None when there is nothing to wait for."""
+        """Apply the change. Fires when it is in the log; returns None if there is nothing to wait for."""
         group = change.group
         group.checked_image = self._metadata.image
         waiting = self._storing.store(group, change.draft, change.records)
@@ -121,7 +121,7 @@ class Progress:
         return waiting
 
     def watch(self, group: ConsumerGroup, before: ConsumerMember, member: ConsumerMember) -> None:
-        """Give a member of the consumer protocol that has to give partitions up its time to do so."""
+        """Start the rebalance timeout of a member of the consumer protocol that has to give up partitions, else cancel it."""
         if member is before or member.classic is not None:
             return
         if member.state is MemberState.UNREVOKED_PARTITIONS:

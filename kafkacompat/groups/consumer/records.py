@@ -1,6 +1,6 @@
 """The records of consumer groups in `__consumer_offsets`, in Kafka's own format (key types 3 to 8, and 16).
 
-A `Change` is a record before it is bytes: (key, value), or (key, None) for what is deleted.
+A `Change` is a record as messages: (key, value), or (key, None) for a tombstone.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ VALUE_VERSION = 0
 
 
 class Key(Message, versions="0"):
-    """What a record is about; ``TYPE`` precedes it in the log."""
+    """The key of a record; ``TYPE`` precedes it in the log."""
 
     TYPE: ClassVar[int]
     group_id: str
 
 
 class GroupKey(Key, versions="0"):
-    """A group's epoch."""
+    """Key of a group's epoch."""
 
     TYPE = 3
     group_id: str = string()
 
 
 class PartitionMetadataKey(Key, versions="0"):
-    """What a group knew of its topics, as Kafka up to 4.0 kept it; only ever deleted since."""
+    """Key of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
 
     TYPE = 4
     group_id: str = string()
 
 
 class MemberKey(Key, versions="0"):
-    """What a member says of itself."""
+    """Key of the fields that a member reports about itself."""
 
     TYPE = 5
     group_id: str = string()
@@ -46,14 +46,14 @@ class MemberKey(Key, versions="0"):
 
 
 class TargetKey(Key, versions="0"):
-    """The epoch that the targets were made for."""
+    """Key of the epoch of a group's targets."""
 
     TYPE = 6
     group_id: str = string()
 
 
 class MemberTargetKey(Key, versions="0"):
-    """What a member shall have."""
+    """Key of a member's target."""
 
     TYPE = 7
     group_id: str = string()
@@ -61,7 +61,7 @@ class MemberTargetKey(Key, versions="0"):
 
 
 class MemberCurrentKey(Key, versions="0"):
-    """What a member has."""
+    """Key of a member's epoch, state and assignment."""
 
     TYPE = 8
     group_id: str = string()
@@ -69,7 +69,7 @@ class MemberCurrentKey(Key, versions="0"):
 
 
 class PatternKey(Key, versions="0"):
-    """A pattern that members are subscribed to."""
+    """Key of a pattern that members are subscribed to."""
 
     TYPE = 16
     group_id: str = string()
@@ -84,14 +84,14 @@ class GroupValue(Message, versions="0", flexible="0+"):
 
 
 class PartitionRacks(Struct):
-    """In which racks the replicas of a partition are."""
+    """The racks of the replicas of a partition."""
 
     partition: int = int32()
     racks: list[str] = array(string())
 
 
 class TopicMetadata(Struct):
-    """What was known of one topic."""
+    """The metadata of one topic."""
 
     topic_id: bytes = uuid()
     topic_name: str = string()
@@ -106,14 +106,14 @@ class PartitionMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ClassicProtocol(Struct):
-    """One assignor that a member of the classic protocol knows."""
+    """One assignor that a member of the classic protocol supports."""
 
     name: str = string()
     metadata: bytes = bytestring()
 
 
 class ClassicMember(Struct):
-    """What a member of the classic protocol has besides."""
+    """The additional fields of a member of the classic protocol."""
 
     session_timeout_ms: int = int32()
     supported_protocols: list[ClassicProtocol] = array(ClassicProtocol)
@@ -137,7 +137,7 @@ class TargetValue(Message, versions="0", flexible="0+"):
     """See TargetKey."""
 
     assignment_epoch: int = int32()
-    assignment_timestamp: int = int64(tag=0)  # when they were made, in ms
+    assignment_timestamp: int = int64(tag=0)  # when the targets were computed, ms since 1970
 
 
 class TargetPartitions(Struct):
@@ -158,7 +158,7 @@ class HeldPartitions(Struct):
 
     topic_id: bytes = uuid()
     partitions: list[int] = array(int32())
-    # since when each is the member's; null in what Kafka before 4.2 wrote
+    # The epoch in which each partition was assigned; null if Kafka before 4.2 wrote the record.
     assignment_epochs: list[int] | None = array(int32(), nullable="0+", default=None, tag=0)
 
 
@@ -173,7 +173,7 @@ class MemberCurrentValue(Message, versions="0", flexible="0+"):
 
 
 class PatternValue(Message, versions="0", flexible="0+"):
-    """See PatternKey: the topics that the pattern matched."""
+    """See PatternKey. The value has the topics that the pattern matched."""
 
     topics: list[str] = array(string())
     version: int = int64()  # of the metadata that it was matched against
@@ -194,16 +194,16 @@ VALUES: dict[type[Key], type[Message]] = {
 
 
 def write(change: Change) -> Record:
-    """A change as it stands in the log."""
+    """Return a change as a record."""
     key, value = change
     return write_key(key.TYPE, key), None if value is None else write_value(value, VALUE_VERSION)
 
 
-# Values of members
+# Values
 
 
 def member_value(member: ConsumerMember) -> MemberValue:
-    """What a member says of itself."""
+    """Return the value of a `MemberKey`."""
     return MemberValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -225,7 +225,7 @@ def _classic_value(classic: ClassicMetadata | None) -> ClassicMember | None:
 
 
 def target_value(assignment: Assignment) -> MemberTargetValue:
-    """What a member shall have."""
+    """Return the value of a `MemberTargetKey`."""
     parts = [
         TargetPartitions(topic_id=topic_id, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
@@ -234,17 +234,17 @@ def target_value(assignment: Assignment) -> MemberTargetValue:
 
 
 def current_value(member: ConsumerMember) -> MemberCurrentValue:
-    """What a member has."""
+    """Return the value of a `MemberCurrentKey`."""
     return MemberCurrentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
         state=member.state,
-        assigned_partitions=_held(member.assigned),
-        partitions_pending_revocation=_held(member.pending_revocation),
+        assigned_partitions=_held_partitions(member.assigned),
+        partitions_pending_revocation=_held_partitions(member.pending_revocation),
     )
 
 
-def _held(holding: Holding) -> list[HeldPartitions]:
+def _held_partitions(holding: Holding) -> list[HeldPartitions]:
     return [
         HeldPartitions(topic_id=topic_id, partitions=list(epochs), assignment_epochs=list(epochs.values()))
         for topic_id, epochs in holding.items()

@@ -1,4 +1,4 @@
-"""The consumer groups of a coordinator: the parts put together, and what is asked of them from outside."""
+"""The consumer groups of a coordinator: joins the parts of this package."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 
 
 class ConsumerGroups:
-    """Coordinates the consumer groups of a registry, which may hold classic groups as well. Fits `GroupService`.
+    """Coordinates the consumer groups of a registry, which may hold classic groups as well. Implements `GroupService`.
 
-    ``reload`` reads a partition of the offsets topic again, should a write to it have failed; ``join`` sends a JoinGroup to
-    the group of that name as it is now.
+    ``reload`` loads a partition of the offsets topic again after a failed write. ``join`` passes a JoinGroup to the group that
+    has its id now, of either kind.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class ConsumerGroups:
         self._departures.expired(group, member_id, reason)
 
     def take_over(self, group: ConsumerGroup) -> None:
-        """Watch over the members of a group that was read from the log, as if they had just been heard of."""
+        """Start the timers of the members of a loaded group."""
         self._timeouts.watch(group)
 
     def forget(self, group: ConsumerGroup, code: ErrorCode) -> None:
-        """Take a group out of the registry."""
+        """Remove a group from the registry. No request waits for a consumer group, so *code* goes to nobody."""
         del self._registry.by_id[group.group_id]
         group.clear()
 
@@ -119,7 +119,7 @@ class ConsumerGroups:
         return self._classic.leave(group, members)
 
     def on_commit(self, group: ConsumerGroup, identity: Identity) -> None:
-        """See GroupService; a commit does not prolong a session here."""
+        """See GroupService. A commit does not restart the session of a member."""
 
     # For administrators
 

@@ -1,4 +1,4 @@
-"""How long members may take: to send a heartbeat, to give partitions up, to join again and to ask what they have."""
+"""The timers of members: to send a heartbeat, to give up partitions, to rejoin and to send SyncGroup."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafkacompat.groups.consumer.settings import GroupConfigs
 from kafkacompat.timers import Clock
 
 REASONS = {
-    Timer.SESSION: "nothing was heard of it",
+    Timer.SESSION: "its session expired",
     Timer.REBALANCE: "it did not give up its partitions in time",
-    Timer.JOIN: "it did not join again in time",
+    Timer.JOIN: "it did not rejoin in time",
     Timer.SYNC: "it did not send SyncGroup in time",
 }
 
 
 class Timeouts:
-    """The timers of all members; *expired* is called with the group, the member's id and the reason."""
+    """The timers of all members. ``expired`` is called with the group, the member's id and the reason."""
 
     def __init__(
         self, clock: Clock, outbox: Outbox, configs: GroupConfigs, expired: Callable[[ConsumerGroup, str, str], None]
@@ -30,22 +30,22 @@ class Timeouts:
         self._expired = expired
 
     def watch(self, group: ConsumerGroup) -> None:
-        """Give members their time from now on where none is running: when they are read from the log, or are back."""
+        """Start the timers that are not running, for a group that was loaded or restored."""
         session_ms = self._configs.session_timeout_ms(group.group_id)
         for member in group.contents.members.values():
             self.start_unless_running(group, Timer.SESSION, member.member_id, session_ms)
-            # One that speaks the classic protocol is given its time to join again with its next heartbeat.
+            # For a member of the classic protocol, the next heartbeat starts the time to rejoin.
             if member.classic is None and member.state is MemberState.UNREVOKED_PARTITIONS:
                 self.start_unless_running(group, Timer.REBALANCE, member.member_id, member.rebalance_timeout_ms)
 
     def converted(self, group: ConsumerGroup) -> None:
-        """Give members of the classic protocol the session that they asked for, now that their group is another."""
+        """Start the session timeout of each member of the classic protocol, after the conversion of a group."""
         for member in group.contents.members.values():
             if member.classic is not None:
                 self.start(group, Timer.SESSION, member.member_id, member.classic.session_timeout_ms)
 
     def start(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
-        """Give a member so much time from now on; less than none is none. Who is none, as the log refused it, needs none."""
+        """Start or restart a timer; a negative delay means 0. Nothing happens if the log has rejected the member."""
         if member_id not in group.contents.members:
             return
         delay_ms = max(0, delay_ms)
@@ -57,12 +57,12 @@ class Timeouts:
             group.timers[timer, member_id] = call
 
     def start_unless_running(self, group: ConsumerGroup, timer: Timer, member_id: str, delay_ms: int) -> None:
-        """Give a member so much time, from the first time on that this was said."""
+        """Start a timer unless it is running."""
         if (timer, member_id) not in group.timers:
             self.start(group, timer, member_id, delay_ms)
 
     def cancel(self, group: ConsumerGroup, member_id: str, *timers: Timer) -> None:
-        """Let a member be late; without *timers*, with everything."""
+        """Cancel some *timers* of a member; without names all of them."""
         for timer in timers or Timer:
             call = group.timers.pop((timer, member_id), None)
             if call is not None and call.active():

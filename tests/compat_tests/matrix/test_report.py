@@ -48,7 +48,15 @@ def test_what_is_not_served_yet_is_neither_green_nor_failed() -> None:
     row = next(line for line in text.splitlines() if line.startswith("| Client 1 |"))
     assert "| *not served yet* | Produce v2" in row
     assert text.count("Nothing.") == 2
+    assert report.SOME_NOT_SERVED in text
+    assert report.ALL_SERVED not in text
     assert report.in_short(ours) == "all ok"
+
+
+def test_a_page_on_which_everything_was_served_says_so() -> None:
+    text = page(a=result("Client 1", broker(gzip="it hung"), broker()))
+    assert report.ALL_SERVED in text
+    assert report.SOME_NOT_SERVED not in text
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_file_system_that_cannot_be_asked_is_asked_again(caplog: pytest.LogCap
     space = Space()
     space.space.watch()
     space.asked.pop().errback(OSError(errno.EIO, "broken"))
-    assert "the free space of /a cannot be found out" in caplog.text
+    assert "the free space of /a cannot be measured" in caplog.text
     space.grant(RESERVE)
     assert space.refuses(1)
 

@@ -88,7 +88,7 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
     world.no_producer_ids()
     world.wait(80)
     assert world.state() == "Ongoing"
-    assert "looking through the transactional ids failed" in caplog.text
+    assert "Failed to check the transactional ids" in caplog.text
     world.allocating = None
     world.wait(10)
     assert world.markers() == [(100, LAST_EPOCH + 1, False)]

@@ -49,12 +49,12 @@ def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixtu
     world = loaded((key, value), (b"\0\7abc", b"x"), (None, b"x"), (key, newer_version), (key, unknown_state))
     assert world.state() == "Ongoing"
     assert sorted(each for each in caplog.messages if "left out" in each) == [
-        "__coordinated-0: 1 records left out: TransactionLogValue has no version 2",
-        "__coordinated-0: 1 records left out: a record of 0 bytes has no room for its version",
-        "__coordinated-0: 1 records left out: their keys are of a version that is not known here",
-        "__coordinated-0: 1 records left out: there is no transaction state 9",
+        "__coordinated-0: left out 1 records: TransactionLogValue has no version 2",
+        "__coordinated-0: left out 1 records: a record of 0 bytes has no room for its version",
+        "__coordinated-0: left out 1 records: there is no transaction state 9",
+        "__coordinated-0: left out 1 records: unknown version of the key",
     ]
-    assert "__coordinated-0: 5 records, 1 transactional ids" in caplog.messages
+    assert "__coordinated-0: loaded 5 records, 1 transactional ids" in caplog.messages
 
 
 def test_control_batches_are_passed_over() -> None:
@@ -81,7 +81,7 @@ def test_a_partition_that_cannot_be_read_has_no_coordinator(caplog: pytest.LogCa
     log.batches[0].append(b"no batch at all")
     world = World(log)
     assert now(world.ask()).error_code is ErrorCode.NOT_COORDINATOR
-    assert "__coordinated-0 cannot be loaded" in caplog.text
+    assert "Failed to load __coordinated-0" in caplog.text
 
 
 def test_a_resignation_ends_the_reading() -> None:

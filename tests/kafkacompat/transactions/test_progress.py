@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions.answers import ProducerAnswer
-from kafkacompat.transactions.registry import MOST_WAITING
+from kafkacompat.transactions.registry import MAX_WAITING
 from kafkacompat.transactions.transaction import LAST_EPOCH, Producer, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
@@ -144,7 +144,7 @@ def test_only_so_many_wait() -> None:
     producer = world.init()
     world.log.hold = True
     world.coordinator.add_partitions(ID, producer, [P0], 0)
-    waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MOST_WAITING)]
+    waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MAX_WAITING)]
     assert all(map(is_waiting, waiting))
     assert now(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
     world.log.hold = False

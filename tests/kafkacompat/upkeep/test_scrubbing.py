@@ -229,7 +229,7 @@ def test_notes_that_cannot_be_written_are_told_and_the_round_goes_on(
     (tmp_path / FILE_NAME).mkdir()
     world.restart()
     assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
-    assert all("how far the scrub" in each for each in caplog.messages) and caplog.messages
+    assert all("the notes of the scrub" in each for each in caplog.messages) and caplog.messages
 
 
 def test_without_workers_of_the_same_code_it_waits_for_the_next_start(

@@ -1,4 +1,4 @@
-"""A folder in memory in the place of Hadoop's, which can be killed at any change, and stores over it."""
+"""A folder in memory instead of Hadoop's, which can be killed at any change, and stores on top of it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import replace
 from typing import Any, cast
 
 from spark_integration.archive.compaction import FileMerge, ManifestMerge
-from spark_integration.archive.ledger import Ledger, staging
-from spark_integration.archive.parquet import Parquet, counted
-from spark_integration.archive.tables import Table, mark_of
-from spark_integration.state.files import Files
+from spark_integration.archive.ledger import ArchiveLedger, staging_folder
+from spark_integration.archive.parquet import ParquetStore, count_ranges
+from spark_integration.archive.tables import TableStore, commit_mark
+from spark_integration.state.files import HadoopFiles
 from spark_integration.state.manifest import (
     COMMITS,
     FOLDER,
-    Commit,
+    ArchiveCommit,
+    ArchiveDescription,
+    ArchiveManifest,
     DataFile,
-    Description,
-    Manifest,
     OffsetRange,
-    commit_of_json,
-    commits_in_order,
+    order_commits,
+    parse_commit,
 )
-from spark_integration.topics.offsets import Interval, Span, TopicPartition
+from spark_integration.topics.offsets import Interval, RecordSpan, TopicPartition
 
 TOPIC = "t"
 BATCH = 3
@@ -35,7 +35,7 @@ class KilledError(BaseException):
 
 
 class Memory:
-    """The part of `Files` that an archive uses; *before_change* is called before each change."""
+    """The part of `HadoopFiles` that an archive uses; *before_change* is called before each change."""
 
     uri = "memory:/archive"
 
@@ -83,87 +83,87 @@ class Memory:
         pass
 
 
-def manifest_of(memory: Memory) -> Manifest:
-    """Read the manifest as `read_manifest` does."""
-    commits = [commit_of_json(memory.read(f"{COMMITS}/{name}")) for name in memory.names(COMMITS)]
-    return Manifest(Description("parquet", ("topic",), "x"), commits_in_order(commits, memory.uri))
+def manifest_of(memory: Memory) -> ArchiveManifest:
+    """Read the manifest like `read_manifest`."""
+    commits = [parse_commit(memory.read(f"{COMMITS}/{name}")) for name in memory.names(COMMITS)]
+    return ArchiveManifest(ArchiveDescription("parquet", ("topic",), "x"), order_commits(commits, memory.uri))
 
 
 def seen(memory: Memory) -> dict[str, list[int]]:
-    """Return what readers of the folder see, by file."""
+    """Return the offsets that readers of the folder see, by file."""
     return {name: offsets for name, offsets in memory.held.items() if not name.startswith(FOLDER)}
 
 
 def named(memory: Memory) -> list[int]:
-    """Return the offsets in the files that the manifest names; KeyError where one is missing."""
+    """Return the offsets in the files that the manifest names; KeyError if one is missing."""
     return sorted(offset for file in manifest_of(memory).files for offset in memory.held[file.path])
 
 
-class Folder(Parquet):
-    """Parquet whose files are lists of offsets; two files for each commit, in a folder that is emptied before."""
+class Folder(ParquetStore):
+    """Parquet files that are lists of offsets; a commit has two files, in a folder that is emptied first."""
 
     numbers = itertools.count()
 
     def __init__(self, memory: Memory) -> None:
-        super().__init__(cast(Any, None), cast(Files, memory), ("topic",), 0)
+        super().__init__(cast(Any, None), cast(HadoopFiles, memory), ("topic",), 0)
         self.memory = memory
 
-    def stage(self, frame: Any, commit: Commit) -> Commit:
-        folder = f"{staging(commit)}/data"
+    def stage(self, frame: Any, commit: ArchiveCommit) -> ArchiveCommit:
+        folder = f"{staging_folder(commit)}/data"
         self.memory.remove(folder)
         for offsets in (frame[:1], frame[1:]):
             self.memory.put(f"{folder}/topic={TOPIC}/part-{next(self.numbers)}.parquet", offsets)
         files = [self._file(folder, name) for name in self.memory.names(f"{folder}/topic={TOPIC}")]
-        ranges = counted(commit.ranges, files) if commit.kind == "batch" else commit.ranges
+        ranges = count_ranges(commit.ranges, files) if commit.kind == "batch" else commit.ranges
         return replace(commit, files=(*commit.files, *files), ranges=ranges)
 
     def _file(self, folder: str, name: str) -> DataFile:
         offsets = self.memory.held[f"{folder}/topic={TOPIC}/{name}"]
-        return DataFile(f"topic={TOPIC}/{name}", 10, (Span(TOPIC, 0, offsets[0], offsets[-1], len(offsets)),))
+        return DataFile(f"topic={TOPIC}/{name}", 10, (RecordSpan(TOPIC, 0, offsets[0], offsets[-1], len(offsets)),))
 
 
-class Rows(Table):
-    """A table whose rows are in memory, as one file for each append."""
+class Rows(TableStore):
+    """A table with its rows in memory, as one file for each append."""
 
     def __init__(self, memory: Memory) -> None:
-        self._files = cast(Files, memory)
+        self._files = cast(HadoopFiles, memory)
         self.memory = memory
 
-    def publish(self, frame: Any, commit: Commit, new: Sequence[DataFile]) -> Commit:
+    def publish(self, frame: Any, commit: ArchiveCommit, new: Sequence[DataFile]) -> ArchiveCommit:
         if commit.kind == "batch":
-            self.memory.put(mark_of(commit), frame)
+            self.memory.put(commit_mark(commit), frame)
         return commit
 
     def has(self, mark: str) -> bool:
         return mark in self.memory.held
 
-    def holds(self, intervals: Mapping[TopicPartition, Sequence[Interval]]) -> bool:
+    def holds_any(self, intervals: Mapping[TopicPartition, Sequence[Interval]]) -> bool:
         offsets = [offset for held in seen(self.memory).values() for offset in held]
         return any(first <= offset < until for one in intervals.values() for first, until in one for offset in offsets)
 
-    def _counted(self, commit: Commit) -> Commit:
+    def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
         return commit
 
     def create(self) -> None: ...
-    def marked(self, writer: Any, mark: str) -> Any: ...
+    def with_mark(self, writer: Any, mark: str) -> Any: ...
     def merge(self) -> None: ...
 
 
 class Forgetful(Rows):
-    """A table whose history somebody has deleted."""
+    """A table without its history."""
 
     def has(self, mark: str) -> bool:
         return False
 
 
 class Merge(FileMerge):
-    """Merges what a folder in memory holds."""
+    """Merges the files of a folder in memory."""
 
-    def __init__(self, memory: Memory, ledger: Ledger) -> None:
-        super().__init__(cast(Any, None), cast(Files, memory), ledger, 4, 1000)
+    def __init__(self, memory: Memory, ledger: ArchiveLedger) -> None:
+        super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger, 4, 1000)
         self.memory = memory
 
-    def _manifest(self) -> Manifest:
+    def _manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
     def _merged(self, due: list[DataFile]) -> Any:
@@ -173,11 +173,11 @@ class Merge(FileMerge):
 class Shorten(ManifestMerge):
     """Merges the commits of a manifest in memory."""
 
-    def __init__(self, memory: Memory, ledger: Ledger) -> None:
-        super().__init__(cast(Any, None), cast(Files, memory), ledger)
+    def __init__(self, memory: Memory, ledger: ArchiveLedger) -> None:
+        super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger)
         self.memory = memory
 
-    def _manifest(self) -> Manifest:
+    def _manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
 
@@ -185,13 +185,13 @@ def offset_range(first: int, until: int) -> OffsetRange:
     return OffsetRange(TOPIC, 0, "id", first, until, 0, None, None)
 
 
-def begun(memory: Memory, store: Any) -> Ledger:
+def begun(memory: Memory, store: Any) -> ArchiveLedger:
     """Begin a run."""
-    return Ledger(cast(Files, memory), manifest_of(memory), store)
+    return ArchiveLedger(cast(HadoopFiles, memory), manifest_of(memory), store)
 
 
-def live(memory: Memory, store: Any, ledger: Ledger | None = None) -> Iterator[None]:
-    """Archive the topic from where the archive ends, and merge; stop after each commit."""
+def live(memory: Memory, store: Any, ledger: ArchiveLedger | None = None) -> Iterator[None]:
+    """Archive the topic from the archive's end, and merge; stop after each commit."""
     ledger = ledger or begun(memory, store)
     merge, shorten = Merge(memory, ledger), Shorten(memory, ledger)
     while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:

@@ -1,4 +1,4 @@
-"""What a batch commits: a range for each interval that the archive lacks, by as many tasks as there are by then."""
+"""What a batch commits: a range for each interval that the archive lacks, by as many tasks as there are cores then."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from spark_integration.archive.batches import Batches, check_ids
+from spark_integration.archive.batches import ArchiveBatchWriter, check_topic_ids
 from spark_integration.errors import PipelineError
-from spark_integration.state.manifest import Commit, OffsetRange
+from spark_integration.state.manifest import ArchiveCommit, OffsetRange
 from spark_integration.topics.offsets import TopicPartition
 
 ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -17,7 +17,7 @@ ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Frame:
-    """A frame that notes into how many tasks it is brought."""
+    """A frame that records the number of tasks it is brought into."""
 
     def __init__(self) -> None:
         self.tasks: list[int] = []
@@ -28,26 +28,28 @@ class Frame:
 
 
 class Committed:
-    """A ledger that takes all."""
+    """A ledger that accepts everything."""
 
     topic_ids: dict[str, str] = {}
 
-    def draft(self, kind: str, query: str, batch: int, ranges: tuple[OffsetRange, ...]) -> Commit:
-        return Commit(1, kind, "run", 0, query, batch, ranges)
+    def draft(self, kind: str, query: str, batch: int, ranges: tuple[OffsetRange, ...]) -> ArchiveCommit:
+        return ArchiveCommit(1, kind, "run", 0, query, batch, ranges)
 
-    def commit(self, frame: Any, draft: Commit, check: Any) -> Commit:
+    def commit(self, frame: Any, draft: ArchiveCommit, check: Any) -> ArchiveCommit:
         return draft
 
 
-def batches(tasks: int = 0) -> tuple[Batches, Any]:
+def batches(tasks: int = 0) -> tuple[ArchiveBatchWriter, Any]:
     spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
     cluster = SimpleNamespace(topics=lambda names: {name: SimpleNamespace(topic_id="id") for name in names})
-    made = Batches(cast(Any, spark), cast(Any, cluster), cast(Any, Committed()), "checkpoint", tasks, lambda: None)
+    made = ArchiveBatchWriter(
+        cast(Any, spark), cast(Any, cluster), cast(Any, Committed()), "checkpoint", tasks, lambda: None
+    )
     return made, spark.sparkContext
 
 
 def test_as_many_tasks_as_there_are_cores_when_a_batch_is_written() -> None:
-    """Executors of a cluster register when the query runs already."""
+    """Executors of a cluster register after the query has started."""
     some, context = batches()
     frame = Frame()
     some._commit(cast(Any, frame), "query", 0, ())
@@ -72,12 +74,12 @@ def test_a_range_for_each_interval_that_is_missing() -> None:
 
 
 def test_a_topic_made_anew_is_refused() -> None:
-    check_ids({"t": "a"}, {"t": "a", "new": "b"})
-    with pytest.raises(PipelineError, match="made anew"):
-        check_ids({"t": "a"}, {"t": "b"})
+    check_topic_ids({"t": "a"}, {"t": "a", "new": "b"})
+    with pytest.raises(PipelineError, match="recreated"):
+        check_topic_ids({"t": "a"}, {"t": "b"})
 
 
 @pytest.mark.parametrize("unknown", ["", ZERO_ID])
 def test_a_topic_whose_id_is_not_known_is_not_another_one(unknown: str) -> None:
-    check_ids({"t": unknown}, {"t": "a"})
-    check_ids({"t": "a"}, {"t": unknown})
+    check_topic_ids({"t": unknown}, {"t": "a"})
+    check_topic_ids({"t": "a"}, {"t": unknown})

@@ -1,4 +1,4 @@
-"""Where a run begins that has no checkpoint, and what it tells before it begins."""
+"""Where a run without a checkpoint begins, and its warnings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from spark_integration.archive.checks import begun, partitions_of, warning_of
-from spark_integration.state.manifest import Commit, Description, Manifest, OffsetRange
+from spark_integration.archive.checks import concurrent_writer_warning, continue_after_archived, source_partitions
+from spark_integration.state.manifest import ArchiveCommit, ArchiveDescription, ArchiveManifest, OffsetRange
 from spark_integration.topics.offsets import TopicPartition
 
 ONE, OTHER, NEW = (TopicPartition("t", number) for number in range(3))
@@ -28,15 +28,17 @@ class Topics:
         return {one: self.earliest[one] for one in partitions}
 
 
-def manifest(*intervals: tuple[TopicPartition, int, int]) -> Manifest:
+def manifest(*intervals: tuple[TopicPartition, int, int]) -> ArchiveManifest:
     ranges = tuple(OffsetRange(*one, "id", first, until, 0, None, None) for one, first, until in intervals)
-    return Manifest(Description("parquet", (), "x"), (Commit(1, "batch", "run", 0, "query", 0, ranges),))
+    return ArchiveManifest(
+        ArchiveDescription("parquet", (), "x"), (ArchiveCommit(1, "batch", "run", 0, "query", 0, ranges),)
+    )
 
 
-def starting(source: Mapping[str, str], archived: Manifest, earliest: Mapping[TopicPartition, int]) -> Any:
+def starting(source: Mapping[str, str], archived: ArchiveManifest, earliest: Mapping[TopicPartition, int]) -> Any:
     """Return the offsets to begin at, by the number of the partition."""
     cluster = cast(Any, Topics(earliest))
-    found = begun(cluster, source, partitions_of(cluster, source, ["t"]), archived)
+    found = continue_after_archived(cluster, source, source_partitions(cluster, source, ["t"]), archived)
     return json.loads(found["startingOffsets"])["t"]
 
 
@@ -48,7 +50,7 @@ EARLIEST = {"startingOffsets": "earliest", "subscribe": "t"}
     [(0, -2), (9, -2), (10, 20), (19, 20), (20, -2), (25, -2), (30, 40), (40, -2)],
 )
 def test_the_earliest_offset_that_the_archive_lacks(earliest: int, first: int) -> None:
-    """What lies between the intervals is read, and nothing before the interval that has the earliest offset."""
+    """Gaps between the intervals are read, and nothing before the interval that holds the earliest offset."""
     archived = manifest((ONE, 10, 20), (ONE, 30, 40), (OTHER, 0, 7))
     assert starting(EARLIEST, archived, {ONE: earliest}) == {"0": first, "1": 7, "2": -2}
 
@@ -60,7 +62,7 @@ def test_the_latest_offset_is_where_the_archive_ends() -> None:
 
 @pytest.mark.parametrize(("offsets", "first"), [("latest", 40), ("earliest", 40)])
 def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) -> None:
-    """Spark refuses offsets that name others."""
+    """Spark rejects offsets that name other partitions."""
     source = {"assign": '{"t": [0]}', "startingOffsets": offsets}
     assert starting(source, manifest((ONE, 0, 40), (OTHER, 0, 5)), {}) == {"0": first}
 
@@ -69,14 +71,14 @@ def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) ->
 def test_without_an_archive_it_begins_where_it_is_told(offsets: str) -> None:
     source = {"subscribe": "t", "startingOffsets": offsets}
     cluster = cast(Any, Topics({}))
-    assert begun(cluster, source, [ONE, OTHER, NEW], manifest()) == source
+    assert continue_after_archived(cluster, source, [ONE, OTHER, NEW], manifest()) == source
 
 
 def test_offsets_that_are_given_go_before_what_is_archived() -> None:
     source = {"subscribe": "t", "startingOffsets": '{"t":{"0":5,"1":5,"2":5}}'}
-    assert begun(cast(Any, Topics({})), source, [ONE, OTHER, NEW], manifest((ONE, 0, 40))) == source
+    assert continue_after_archived(cast(Any, Topics({})), source, [ONE, OTHER, NEW], manifest((ONE, 0, 40))) == source
 
 
 def test_who_archives_to_s3_is_told_that_it_cannot_rename() -> None:
-    assert "S3 cannot rename" in str(warning_of("s3a://bucket/orders"))
-    assert [warning_of(uri) for uri in ("file:/data", "hdfs://h/data", "abfs://a/s3")] == [None] * 3
+    assert "S3 cannot rename" in str(concurrent_writer_warning("s3a://bucket/orders"))
+    assert [concurrent_writer_warning(uri) for uri in ("file:/data", "hdfs://h/data", "abfs://a/s3")] == [None] * 3

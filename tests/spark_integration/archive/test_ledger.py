@@ -1,4 +1,4 @@
-"""An archive killed at each change of its folder, or overtaken there by another run, has each offset once."""
+"""An archive that is killed or overtaken at each change of its folder has each offset once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from spark_integration.archive import compaction, parquet
-from spark_integration.archive.ledger import STAGING, Ledger, name_of, staging
+from spark_integration.archive.ledger import STAGING, ArchiveLedger, commit_path, staging_folder
 from spark_integration.errors import PipelineError
-from spark_integration.state.manifest import COMMITS, commit_of_json
+from spark_integration.state.manifest import COMMITS, parse_commit
 from tests.spark_integration.archive.memory import (
     OFFSETS,
     Folder,
@@ -32,7 +32,7 @@ STORES = [Folder, Rows, Forgetful]
 
 
 def at_change(number: int, what: Callable[[], None]) -> Callable[[], None]:
-    """Do *what* before the change of that number, once."""
+    """Call *what* once, before the change of that number."""
     left = [number]
 
     def before_change() -> None:
@@ -54,7 +54,7 @@ def run(memory: Memory, store: Any, before_change: Callable[[], None] = lambda: 
 
 
 def changes(store: Any) -> int:
-    """Count the changes of a run that nothing happens to."""
+    """Return the number of changes of an undisturbed run."""
     counted: list[None] = []
     run(Memory(), store, lambda: counted.append(None))
     return len(counted)
@@ -115,7 +115,7 @@ def test_files_that_were_not_committed_are_seen_by_nobody_who_reads_the_manifest
 
 
 def test_overtaken_at_each_change() -> None:
-    """Another run archives all that is left; the first may commit no more, and leaves nothing of its own."""
+    """Another run archives the rest; the first may commit no more, and leaves nothing behind."""
     refused = 0
     for number in range(changes(Folder)):
         memory = Memory()
@@ -156,14 +156,14 @@ def nothing() -> None:
 
 
 def test_two_idle_runs_write_at_the_same_time() -> None:
-    """Both want the same number, as neither had begun to write when the other started; one of them is killed."""
+    """Both want the same number, since neither had written when the other started; one of them is killed."""
     refused = 0
     for number in range(12):
         for other in range(12):
             memory = Memory()
             one, second = (begun(memory, Folder(memory)) for _ in range(2))
 
-            def meanwhile(memory: Memory = memory, second: Ledger = second, other: int = other) -> None:
+            def meanwhile(memory: Memory = memory, second: ArchiveLedger = second, other: int = other) -> None:
                 memory.before_change = at_change(other, killed)
                 with pytest.raises((KilledError, PipelineError)):
                     list(live(memory, None, second))
@@ -181,8 +181,8 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
 
 
 def overwrite(memory: Memory, name: str) -> None:
-    """Put another run's commit there, as a rename does on a local disk that has just found the name free."""
-    there = commit_of_json(memory.read(name))
+    """Put another run's commit there, like a rename on a local disk that has just found the name free."""
+    there = parse_commit(memory.read(name))
     memory.held[name] = replace(there, run_id="other", files=()).as_json()
 
 
@@ -218,7 +218,7 @@ def test_a_long_manifest_is_made_short(store: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -> None:
-    """Both had planned offsets from 0 on; the table knows the second, and has nothing of what the first had more."""
+    """Both had planned offsets from 0 on; the table has the mark of the second, and nothing more of the first."""
     memory = Memory()
     store = Rows(memory)
     longer, shorter = (
@@ -226,7 +226,7 @@ def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -
         for name, until in (("a", 6), ("b", 3))
     )
     for one in (longer, shorter):
-        memory.write_new(f"{staging(one)}/draft.json", one.as_json())
+        memory.write_new(f"{staging_folder(one)}/draft.json", one.as_json())
     store.publish([0, 1, 2], shorter, [])
     assert begun(memory, store).covered == {("t", 0): [(0, 3)]}
     run(memory, Rows)
@@ -240,8 +240,8 @@ def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> Non
 
     def check(_: Any) -> None:
         if seen(memory):
-            raise PipelineError("made anew")
+            raise PipelineError("recreated")
 
-    with pytest.raises(PipelineError, match="made anew"):
+    with pytest.raises(PipelineError, match="recreated"):
         ledger.commit(cast(Any, [0, 1, 2]), draft, check)
-    assert not memory.exists(name_of(draft))
+    assert not memory.exists(commit_path(draft))

@@ -1,51 +1,57 @@
-"""What an archive works out: what of a batch is missing, which files are due to be merged, sizes."""
+"""The computations of an archive: missing parts of a batch, files to merge, sizes."""
 
 from __future__ import annotations
 
 import pytest
 
-from spark_integration.archive.batches import moved
-from spark_integration.archive.compaction import due_files, joined_ranges, sums
-from spark_integration.archive.parquet import counted
+from spark_integration.archive.batches import offsets_to_read
+from spark_integration.archive.compaction import files_to_merge, join_ranges, sum_spans
+from spark_integration.archive.parquet import count_ranges
 from spark_integration.archive.settings import check_partition_by
 from spark_integration.command_line.archive import parse_size
 from spark_integration.errors import PipelineError
 from spark_integration.state.manifest import DataFile, OffsetRange
 from spark_integration.topics.intervals import covering_condition
-from spark_integration.topics.offsets import Span, TopicPartition, intersect_intervals
+from spark_integration.topics.offsets import RecordSpan, TopicPartition, intersect_intervals
 
 ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def test_a_batch_reads_what_moved_and_new_partitions_from_their_beginning() -> None:
-    assert moved({ONE: 5, OTHER: -2}, {ONE: 5, OTHER: 3}) == {OTHER: (0, 3)}
+    assert offsets_to_read({ONE: 5, OTHER: -2}, {ONE: 5, OTHER: 3}) == {OTHER: (0, 3)}
 
 
 def test_what_of_a_batch_is_there() -> None:
     assert intersect_intervals((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
 
 
-def file(path: str, size: int, *spans: Span) -> DataFile:
+def file(path: str, size: int, *spans: RecordSpan) -> DataFile:
     return DataFile(path, size, spans)
 
 
 def test_folders_with_enough_small_files_are_due() -> None:
     files = [file(f"a/{number}", 40) for number in range(3)] + [file("a/large", 50), file("b/1", 1), file("b/2", 1)]
-    assert [one.path for one in due_files(files, 3, 100)] == ["a/0", "a/1", "a/2"]
-    assert due_files([file("b/1", 1)], 1, 100) == []
+    assert [one.path for one in files_to_merge(files, 3, 100)] == ["a/0", "a/1", "a/2"]
+    assert files_to_merge([file("b/1", 1)], 1, 100) == []
 
 
 def test_what_files_hold_together() -> None:
-    files = [file("a", 1, Span("t", 0, 5, 9, 5), Span("t", 1, 0, 0, 1)), file("b", 1, Span("t", 0, 1, 3, 2))]
-    assert sums(files) == {ONE: Span("t", 0, 1, 9, 7), OTHER: Span("t", 1, 0, 0, 1)}
+    files = [
+        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 1, 0, 0, 1)),
+        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+    ]
+    assert sum_spans(files) == {ONE: RecordSpan("t", 0, 1, 9, 7), OTHER: RecordSpan("t", 1, 0, 0, 1)}
 
 
 def test_ranges_with_what_files_hold_of_them() -> None:
     empty = OffsetRange("t", 2, "id", 0, 3, 0, None, None)
-    files = [file("a", 1, Span("t", 0, 5, 9, 5), Span("t", 0, 30, 31, 2)), file("b", 1, Span("t", 0, 1, 3, 2))]
+    files = [
+        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 0, 30, 31, 2)),
+        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+    ]
     full = OffsetRange("t", 0, "id", 0, 12, 0, None, None)
     later = OffsetRange("t", 0, "id", 30, 40, 0, None, None)
-    assert counted([full, later, empty], files) == (
+    assert count_ranges([full, later, empty], files) == (
         full._replace(records=7, first_offset=1, last_offset=9),
         later._replace(records=2, first_offset=30, last_offset=31),
         empty,
@@ -57,7 +63,7 @@ def test_ranges_that_touch_are_one() -> None:
     nothing = OffsetRange("t", 0, "id", 10, 20, 0, None, None)
     last = OffsetRange("t", 0, "id", 20, 30, 5, 21, 29)
     apart = OffsetRange("t", 0, "id", 40, 50, 1, 41, 41)
-    assert joined_ranges([apart, last, first, nothing]) == (OffsetRange("t", 0, "id", 0, 30, 7, 3, 29), apart)
+    assert join_ranges([apart, last, first, nothing]) == (OffsetRange("t", 0, "id", 0, 30, 7, 3, 29), apart)
 
 
 @pytest.mark.parametrize("ids", [("AAAAAAAAAAAAAAAAAAAAAA", "id"), ("id", "AAAAAAAAAAAAAAAAAAAAAA"), ("id", "")])
@@ -65,7 +71,7 @@ def test_a_range_that_is_joined_keeps_the_id_that_is_known(ids: tuple[str, str])
     ranges = [
         OffsetRange("t", 0, one, start, start + 10, 0, None, None) for one, start in zip(ids, (0, 10), strict=True)
     ]
-    assert [one.topic_id for one in joined_ranges(ranges)] == ["id"]
+    assert [one.topic_id for one in join_ranges(ranges)] == ["id"]
 
 
 def test_files_are_skipped_by_topic_partition_and_offset() -> None:

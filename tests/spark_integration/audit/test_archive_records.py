@@ -1,4 +1,4 @@
-"""What an archive's manifest says that there should be, and when it came."""
+"""The records and times that an archive's manifest names."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 import pytest
 
 from spark_integration.audit import archive_records as archives
-from spark_integration.audit.archive_records import commit_edges, manifest_and_gone
-from spark_integration.state.manifest import Commit, DataFile, Description, Manifest, OffsetRange
-from spark_integration.topics.offsets import Span
+from spark_integration.audit.archive_records import commit_edges, read_manifest_and_damage
+from spark_integration.state.manifest import ArchiveCommit, ArchiveDescription, ArchiveManifest, DataFile, OffsetRange
+from spark_integration.topics.offsets import RecordSpan
 
 
-def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> Commit:
-    """A commit of a partition's ranges, written at its number times 1,000."""
+def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
+    """A commit of a partition's ranges; its time is its number times 1,000."""
     told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
-    return Commit(number, kind, "run", 1_000 * number, ranges=told)
+    return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=told)
 
 
-def table(*commits: Commit) -> Manifest:
-    return Manifest(Description("delta", ("topic", "date"), "id"), commits)
+def table(*commits: ArchiveCommit) -> ArchiveManifest:
+    return ArchiveManifest(ArchiveDescription("delta", ("topic", "date"), "id"), commits)
 
 
-def files(number: int, *names: str) -> Manifest:
+def files(number: int, *names: str) -> ArchiveManifest:
     """The manifest of a Parquet archive at a commit, with these files of 10 bytes."""
-    told = tuple(DataFile(name, 10, (Span("t", 0, 0, 9, 10),)) for name in names)
-    description = Description("parquet", ("topic", "date"), "id")
-    return Manifest(description, (Commit(number, "compact", "run", 0, files=told),))
+    told = tuple(DataFile(name, 10, (RecordSpan("t", 0, 0, 9, 10),)) for name in names)
+    description = ArchiveDescription("parquet", ("topic", "date"), "id")
+    return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=told),))
 
 
 def test_what_a_commit_has_added_to_what_was_there() -> None:
-    """The second reads from the beginning on, and the third reads everything once more."""
+    """The second commit reads from the beginning on, and the third reads everything again."""
     manifest = table(commit(1, (100, 500)), commit(2, (0, 600)), commit(3, (0, 600)))
     edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
     assert sorted(edges) == [(0, 1, 2_000), (100, 0, 1_000), (500, 1, 2_000)]
@@ -45,14 +45,14 @@ def test_a_merge_no_longer_tells_when() -> None:
 
 
 def seen(
-    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[Manifest], there: dict[str, int]
-) -> tuple[Manifest, dict[str, Any]]:
-    """Look for the files of an archive whose manifest is another one each time that it is read."""
+    monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], there: dict[str, int]
+) -> tuple[ArchiveManifest, dict[str, Any]]:
+    """Look for the files of an archive whose manifest changes with each read."""
     left = list(manifests)
     monkeypatch.setattr(archives, "read_manifest", lambda *_: left.pop(0) if len(left) > 1 else left[0])
     monkeypatch.setattr(archives, "data_file_sizes", lambda *_: there)
     spark: Any = None
-    return manifest_and_gone(spark, "path")
+    return read_manifest_and_damage(spark, "path")
 
 
 def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.Monke
 
 
 def test_files_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a batch was added meanwhile, and where others were merged."""
+    """Even if a batch is added meanwhile, or other files are merged."""
     before, after = files(1, "a", "b"), files(2, "a", "b", "c")
     manifest, gone = seen(monkeypatch, [before, after], {"b": 9, "c": 10})
     assert manifest is before

@@ -1,4 +1,4 @@
-"""What `--fail-on` takes, and when it is met."""
+"""The conditions of `--fail-on`, and when they hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def met(text: str, **found: int) -> list[str]:
 
 
 def test_kinds() -> None:
-    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records whose sequence was there already)"]
+    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records with a sequence that occurred before)"]
     assert met("marker", marker=1, gap=3) == ["1 marker (offsets of transaction markers)"]
     assert met("", gap=3) == []
 

@@ -1,4 +1,4 @@
-"""Why offsets have no record: by the batches that a broker's log holds there."""
+"""Offsets without a record, explained by the batches in a broker's log."""
 
 from __future__ import annotations
 
@@ -7,23 +7,29 @@ from collections.abc import Collection
 import pytest
 
 from compat_tests.batches import build, patched
-from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLAINED, Hole, explained
-from spark_integration.audit.log_batches import Batch, batches_in
+from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLAINED, OffsetHole, explain_holes
+from spark_integration.audit.log_batches import LogBatch, parse_batches
 from spark_integration.topics.offsets import TopicPartition
 
-# Records 0-9 of which 4 is gone, a marker at 10, records 11-12, nothing at 13-15, a marker at 16, records 17-20.
-LOG = [Batch(0, 9, False), Batch(10, 10, True), Batch(11, 12, False), Batch(16, 16, True), Batch(17, 20, False)]
+# Records 0-9 without 4, a marker at 10, records 11-12, nothing at 13-15, a marker at 16, records 17-20.
+LOG = [
+    LogBatch(0, 9, False),
+    LogBatch(10, 10, True),
+    LogBatch(11, 12, False),
+    LogBatch(16, 16, True),
+    LogBatch(17, 20, False),
+]
 
 
 class Log:
-    """A log that answers with so many batches at once, and counts how often it was asked."""
+    """A log that returns this many batches at once, and counts the requests."""
 
-    def __init__(self, batches: Collection[Batch] | None, at_once: int) -> None:
+    def __init__(self, batches: Collection[LogBatch] | None, at_once: int) -> None:
         self.batches = batches
         self.at_once = at_once
         self.asked: list[int] = []
 
-    def __call__(self, partition: TopicPartition, offset: int) -> list[Batch] | None:
+    def __call__(self, partition: TopicPartition, offset: int) -> list[LogBatch] | None:
         self.asked.append(offset)
         if self.batches is None:
             return None
@@ -31,8 +37,8 @@ class Log:
 
 
 def parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
-    given = [Hole("topic", 0, first, last) for first, last in holes]
-    found = explained(given, log, {"topic"} if compacted else set())
+    given = [OffsetHole("topic", 0, first, last) for first, last in holes]
+    found = explain_holes(given, log, {"topic"} if compacted else set())
     return [(part.first, part.last, part.kind) for part in found]
 
 
@@ -54,24 +60,24 @@ def test_the_log_is_asked_once_for_holes_that_lie_together() -> None:
 
 def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
     log = Log(LOG, 5)
-    holes = [Hole("topic", 0, 10, 10), Hole("topic", 1, 10, 10)]
-    assert [part.kind for part in explained(holes, log, ())] == [MARKER, MARKER]
+    holes = [OffsetHole("topic", 0, 10, 10), OffsetHole("topic", 1, 10, 10)]
+    assert [part.kind for part in explain_holes(holes, log, ())] == [MARKER, MARKER]
     assert log.asked == [10, 10]
 
 
 @pytest.mark.parametrize("batches", [None, []], ids=["refused", "nothing"])
-def test_a_log_that_does_not_tell(batches: list[Batch] | None) -> None:
+def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
     assert parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
 
 
 def test_headers_of_batches() -> None:
-    """Two batches of records, a control batch, and one that was cut off behind its header."""
+    """Two batches of records, a control batch, and one that is cut off after its header."""
     first, second = build([b"a", b"b", b"c"]), patched(build([b"d"]), 0, "q", 3)
     control = patched(patched(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
     cut_off = patched(build([b"f", b"g"]), 0, "q", 5)[:40]
-    found = list(batches_in(first + second + control + cut_off))
-    assert found == [Batch(0, 2, False), Batch(3, 3, False), Batch(4, 4, True), Batch(5, 6, False)]
+    found = list(parse_batches(first + second + control + cut_off))
+    assert found == [LogBatch(0, 2, False), LogBatch(3, 3, False), LogBatch(4, 4, True), LogBatch(5, 6, False)]
 
 
 def test_old_message_sets_tell_nothing() -> None:
-    assert list(batches_in(patched(build([b"a"]), 16, "b", 1))) == []
+    assert list(parse_batches(patched(build([b"a"]), 16, "b", 1))) == []

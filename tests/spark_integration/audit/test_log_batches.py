@@ -1,4 +1,4 @@
-"""What is said where a broker, or Kafka's client, cannot be asked for batches."""
+"""Messages if a broker, or Kafka's client, does not return batches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from spark_integration.audit.log_batches import BatchReader
+from spark_integration.audit.log_batches import LogBatchReader
 from spark_integration.errors import PipelineError
 from spark_integration.topics.offsets import TopicPartition
 
 
 class Anything:
-    """Stands for a JVM and a cluster: has every name, and is of release 0.8 and at h:1."""
+    """Stands for a JVM and a cluster: has every attribute, is of release 0.8 and at h:1."""
 
     bootstrap = "h:1"
 
@@ -32,14 +32,14 @@ class JavaError(Py4JJavaError):  # type: ignore[misc]
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
-    """Ask where this failure comes of it."""
+    """Fetch with this failure as the result."""
     anything: Any = Anything()
 
     def fail(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(BatchReader, "_fetch", fail)
-    return BatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
+    monkeypatch.setattr(LogBatchReader, "_fetch", fail)
+    return LogBatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
 
 
 def test_a_broker_that_is_away_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,6 +53,6 @@ def test_a_broker_that_refuses_the_credentials(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_client_that_cannot_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What py4j says of a method that is not there is no exception of Java's."""
+    """py4j's exception for a missing method is none of Java's."""
     with pytest.raises(PipelineError, match=r"^Kafka's client 0\.8 cannot ask for batches.*give --examine 0"):
         asked(monkeypatch, Py4JError("org.apache.kafka.clients.X.y does not exist in the JVM"))

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from kafkacompat.cli.spark import PIPELINES, spark
 
-# Everything that the extra `spark` installs, as if it were not.
+# Everything that the extra `spark` installs, treated as missing.
 BLOCKED = (
     "pyspark",
     "py4j",
@@ -82,6 +82,7 @@ def test_help_begins_with_what_is_required_and_ends_with_an_example(name: str) -
         assert headings[0] == "Required:"
         section = text.split("Required:\n")[1].split("\n\n")[0]
         assert all(option.opts[0] in section for option in required)
+    assert "[required]" not in text
 
 
 @pytest.mark.parametrize("name", PIPELINES)

@@ -1,4 +1,4 @@
-"""Options of commands, and what becomes of them."""
+"""Options of commands, and the values that they become."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark_integration.queries.settings import StreamOptions
 
 
 def taken(decorator: Any, *words: str) -> Any:
-    """Return what a command gets of its options; what is raised in it is raised here."""
+    """Return the value that a command receives for its options; raises its exceptions."""
     seen: dict[str, Any] = {}
     command = click.command()(decorator(seen.update))
     done = CliRunner().invoke(command, list(words), catch_exceptions=False)
@@ -47,7 +47,7 @@ def test_what_is_no_pair() -> None:
 
 
 def test_properties(tmp_path: Path) -> None:
-    """As java.util.Properties has them: several signs between name and value, values over several lines."""
+    """Like java.util.Properties: several signs between name and value, values over several lines."""
     file = tmp_path / "client.properties"
     file.write_text(
         "# a comment\n! another\n\nsecurity.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nssl.endpoint.identification.algorithm=\n"
@@ -64,7 +64,7 @@ def test_properties(tmp_path: Path) -> None:
 
 
 def test_clusters(tmp_path: Path) -> None:
-    """What is said on the command line goes before the file, and the address before all."""
+    """Options override the file, and the address overrides both."""
     file = tmp_path / "client.properties"
     file.write_text("client.id=file\nretries=3\nbootstrap.servers=elsewhere:9092\n")
     words = [

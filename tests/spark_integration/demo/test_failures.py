@@ -1,4 +1,4 @@
-"""What goes wrong in the demo ends it with a sentence: a member that fails, a topic that is there, a broker that is not."""
+"""Failures of the demo end it with a sentence: a member that fails, an existing topic, a missing broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_integration.errors import PipelineError
 
 
 class Member:
-    """A consumer that never gets anything; the second one fails where *fails* says."""
+    """A consumer that receives nothing; the second one fails at the step *fails*."""
 
     fails = "poll"
     made = 0
@@ -47,17 +47,17 @@ class Member:
 
 @pytest.mark.parametrize("step", ["subscribe", "poll", "commit"])
 def test_a_member_that_fails_ends_all(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """The others waited for it to commit, for ever."""
+    """The other members would wait for its commit for ever."""
     monkeypatch.setattr(Member, "fails", step)
     monkeypatch.setattr(Member, "made", 0)
     monkeypatch.setattr(consume, "KafkaConsumer", Member)
     expected = 0 if step == "commit" else 1
     with pytest.raises(PipelineError, match=r"a consumer failed .*the network is gone"):
-        consume.consume("127.0.0.1:9", expected, lambda _: None)
+        consume.consume_flights("127.0.0.1:9", expected, lambda _: None)
 
 
 class Admin:
-    """Answers with a failure, or leaves open."""
+    """Responds with a failure, or not at all."""
 
     failure: Exception
 
@@ -81,7 +81,7 @@ class Admin:
 def test_no_topic(monkeypatch: pytest.MonkeyPatch, failure: Exception, told: str) -> None:
     monkeypatch.setattr(Admin, "failure", failure, raising=False)
     monkeypatch.setattr(produce, "AdminClient", Admin)
-    monkeypatch.setattr(produce, "load", list)
+    monkeypatch.setattr(produce, "load_flights", list)
     done = CliRunner().invoke(produce.main, [])
     assert done.exit_code == 1
     assert done.output.startswith("Error: ")
@@ -109,4 +109,4 @@ class Slow:
 def test_not_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce, "Producer", Slow)
     with pytest.raises(PipelineError, match="has not acknowledged 1 of 3 flights"):
-        produce.produce("127.0.0.1:9", [Flight(b"k", b"v", [])] * 3, lambda _: None)
+        produce.produce_flights("127.0.0.1:9", [Flight(b"k", b"v", [])] * 3, lambda _: None)

@@ -1,4 +1,4 @@
-"""What a mirror does of topics that come, go, or were made anew: it refuses before anything would be left out."""
+"""A mirror of topics that are added, removed, or recreated rejects whatever would lose records."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from spark_integration.command_line.mirror import command
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import batches
-from spark_integration.mirror.batches import Batches
-from spark_integration.mirror.offset_map import Link, OffsetMap, Pair, Pairs
-from spark_integration.mirror.pipeline import _checked
-from spark_integration.state.checkpoint import Planned
-from spark_integration.topics.cluster import Spec, Topic
-from spark_integration.topics.names import TopicNames
+from spark_integration.mirror.batches import MirrorBatchWriter
+from spark_integration.mirror.offset_map import MirrorLink, MirrorOffsetMap, OffsetPair, OffsetPairs
+from spark_integration.mirror.pipeline import _check_topics
+from spark_integration.state.checkpoint import PlannedBatch
+from spark_integration.topics.cluster import OffsetSpec, TopicDescription
+from spark_integration.topics.names import TargetNames
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 EARLIEST, LATEST = 3, 70
@@ -24,29 +24,29 @@ ORDERS = TopicPartition("orders", 0)
 
 
 class FakeCluster:
-    """An Admin client over topics of one partition; the first *late* descriptions know none of them."""
+    """An Admin client over topics of one partition; the first *late* descriptions lack them all."""
 
-    def __init__(self, bootstrap: str, *topics: Topic) -> None:
+    def __init__(self, bootstrap: str, *topics: TopicDescription) -> None:
         self.bootstrap = bootstrap
         self.there = {topic.name: topic for topic in topics}
         self.late = 0
         self.latest = LATEST
         self.configs: dict[str, str] = {}
 
-    def topics(self, names: Iterable[str]) -> dict[str, Topic]:
+    def topics(self, names: Iterable[str]) -> dict[str, TopicDescription]:
         self.late -= 1
         return {} if self.late >= 0 else {name: self.there[name] for name in names if name in self.there}
 
     def partitions(self, names: Iterable[str]) -> list[TopicPartition]:
         return [TopicPartition(name, 0) for name in names]
 
-    def offsets(self, places: Iterable[TopicPartition], spec: Spec) -> Offsets:
-        return dict.fromkeys(places, EARLIEST if spec is Spec.EARLIEST else self.latest)
+    def offsets(self, places: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
+        return dict.fromkeys(places, EARLIEST if spec is OffsetSpec.EARLIEST else self.latest)
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> bool:
         if name in self.there:
             return False
-        self.there[name] = Topic(name, f"{name}-made", partitions, False)
+        self.there[name] = TopicDescription(name, f"{name}-made", partitions, False)
         return True
 
     def topic_configs(self, name: str, *, with_defaults: bool = False) -> dict[str, str]:
@@ -54,20 +54,20 @@ class FakeCluster:
 
 
 class FakeMap:
-    """An offset map; *written* are the pairs that were."""
+    """An offset map; *written* are its pairs."""
 
     topic = "map"
 
-    def __init__(self, *links: Link) -> None:
-        self.pairs = Pairs()
+    def __init__(self, *links: MirrorLink) -> None:
+        self.pairs = OffsetPairs()
         for link in links:
-            self.pairs.put(link, -1, Pair(0, 0))
-        self.written: dict[Link, Pair] = {}
+            self.pairs.put(link, -1, OffsetPair(0, 0))
+        self.written: dict[MirrorLink, OffsetPair] = {}
 
-    def read(self, _: Any) -> Pairs:
+    def read(self, _: Any) -> OffsetPairs:
         return self.pairs
 
-    def write(self, entries: Iterable[tuple[Link, int, Pair]]) -> None:
+    def write(self, entries: Iterable[tuple[MirrorLink, int, OffsetPair]]) -> None:
         self.written.update({link: pair for link, _, pair in entries})
 
 
@@ -75,19 +75,19 @@ class Scene:
     """Clusters a and b, each with a topic `orders`, and the batches of a mirror from a to b."""
 
     def __init__(
-        self, *known: Link, back: Iterable[Link] = (), named: bool = True, names: TopicNames | None = None
+        self, *known: MirrorLink, back: Iterable[MirrorLink] = (), named: bool = True, names: TargetNames | None = None
     ) -> None:
-        self.here = FakeCluster("a:1", Topic("orders", "1", 1, False))
-        self.there = FakeCluster("b:1", Topic("orders", "2", 1, False))
+        self.here = FakeCluster("a:1", TopicDescription("orders", "1", 1, False))
+        self.there = FakeCluster("b:1", TopicDescription("orders", "2", 1, False))
         self.map = FakeMap(*known)
         source: Any = SimpleNamespace(cluster=self.here, id="A", map=FakeMap(*back), options={})
         target: Any = SimpleNamespace(cluster=self.there, id="B", map=self.map, options={})
         spark: Any = None
-        self.batches = Batches(spark, source, target, names or TopicNames(), "/checkpoint", named)
+        self.batches = MirrorBatchWriter(spark, source, target, names or TargetNames(), "/checkpoint", named)
 
 
-def link(topic_id: str = "1", target_id: str = "2") -> Link:
-    return Link("A", "orders", topic_id, 0, "orders", target_id)
+def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
+    return MirrorLink("A", "orders", topic_id, 0, "orders", target_id)
 
 
 @pytest.mark.parametrize(
@@ -96,59 +96,60 @@ def link(topic_id: str = "1", target_id: str = "2") -> Link:
         # The map may be lost, and the target full.
         ([], EARLIEST),
         ([link(target_id="old")], EARLIEST),
-        # What the target has is an earlier topic's.
+        # The target's records are an earlier topic's.
         ([link("old")], LATEST),
     ],
 )
-def test_where_a_new_link_begins(known: list[Link], begins: int) -> None:
+def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
     scene = Scene(*known)
-    scene.batches.know(["orders"], {})
-    assert scene.map.written == {link(): Pair(0, begins)}
+    scene.batches.learn_topics(["orders"], {})
+    assert scene.map.written == {link(): OffsetPair(0, begins)}
 
 
 @pytest.mark.parametrize(
     ("before", "told"),
     [(link("old"), "topic orders on a:1"), (link(target_id="old"), "topic orders on b:1")],
 )
-def test_a_topic_made_anew_is_not_gone_on_with(before: Link, told: str) -> None:
-    """Its records before the checkpoint's offset would never come."""
+def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
+    """Its records before the checkpoint's offset would never be mirrored."""
     scene = Scene(before)
-    with pytest.raises(PipelineError, match=rf"^{told} was deleted and made anew, .* give a new --checkpointLocation$"):
-        scene.batches.know(["orders"], {ORDERS: 30})
+    with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
+        scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
     # A new checkpoint.
     scene = Scene(before)
-    scene.batches.know(["orders"], {})
+    scene.batches.learn_topics(["orders"], {})
     assert scene.map.written.keys() == {link()}
 
 
 def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
-    """What the target lacks would never come; where only the map is lost, there is something."""
+    """The target would never get what it lacks; if only the map is lost, it has records."""
     scene = Scene()
     scene.there.latest = 0
     with pytest.raises(
-        PipelineError, match=r"^topic orders on b:1 has nothing of what the checkpoint says was mirrored"
+        PipelineError,
+        match=r"^topic orders on b:1 holds no records, though the checkpoint says that some were mirrored",
     ):
-        scene.batches.know(["orders"], {ORDERS: 30})
+        scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
     scene = Scene()
-    scene.batches.know(["orders"], {ORDERS: 30})
+    scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written.keys() == {link()}
 
 
 def test_a_known_topic_is_gone_on_with() -> None:
     scene = Scene(link("old"), link())
-    scene.batches.know(["orders"], {ORDERS: 30})
+    scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Let a batch move `orders` from 0 to 5; what is written of it is told."""
-    monkeypatch.setattr(batches, "planned_batch", lambda *_: Planned({ORDERS: -2}, {ORDERS: 5}, 0, 0))
+    """Let a batch move `orders` from 0 to 5; return what it writes."""
+    monkeypatch.setattr(batches, "read_planned_batch", lambda *_: PlannedBatch({ORDERS: -2}, {ORDERS: 5}, 0, 0))
     monkeypatch.setattr(batches, "POLL_S", 0)
     ends: list[Any] = []
-    monkeypatch.setattr(Batches, "_write", lambda _, frame, begin, end: ends.append((begin, end)))
+    monkeypatch.setattr(MirrorBatchWriter, "_write", lambda _, frame, begin, end: ends.append((begin, end)))
     return ends
 
 
@@ -168,7 +169,7 @@ def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypa
     assert written == []
 
 
-BACK = Link("B", "goods", "9", 0, "orders", "1")
+BACK = MirrorLink("B", "goods", "9", 0, "orders", "1")
 
 
 def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
@@ -179,33 +180,33 @@ def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
 
 
 def test_what_a_mirror_made_is_refused_by_name() -> None:
-    told = r"^orders is what a mirror made of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
+    told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
     with pytest.raises(PipelineError, match=told):
-        Scene(back=[BACK]).batches.know(["orders"], {})
+        Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 
 
 @pytest.mark.parametrize(("back", "names"), [(BACK._replace(target_id="old"), {}), (BACK, {"orders": "goods"})])
-def test_what_is_mirrored_though_a_mirror_made_its_like(back: Link, names: dict[str, str]) -> None:
-    """A topic of the same name that was made anew; one that goes back to its own name."""
-    scene = Scene(back=[back], names=TopicNames("", names))
-    scene.batches.know(["orders"], {})
+def test_what_is_mirrored_though_a_mirror_made_its_like(back: MirrorLink, names: dict[str, str]) -> None:
+    """A recreated topic of the same name, and a mirror that goes back to its own name."""
+    scene = Scene(back=[back], names=TargetNames("", names))
+    scene.batches.learn_topics(["orders"], {})
     assert {one.topic for one in scene.map.written} == {"orders"}
 
 
 def test_a_topic_that_forgets_is_no_offset_map() -> None:
     spark: Any = None
     cluster: Any = FakeCluster("b:1")
-    OffsetMap(spark, {}, "map").make(cluster)
+    MirrorOffsetMap(spark, {}, "map").make(cluster)
     cluster.configs = {"cleanup.policy": "compact"}
-    OffsetMap(spark, {}, "map").make(cluster)
+    MirrorOffsetMap(spark, {}, "map").make(cluster)
     cluster.configs = {"cleanup.policy": "compact,delete"}
     with pytest.raises(PipelineError, match=r"^topic map on b:1 has cleanup.policy=compact,delete, and an offset map"):
-        OffsetMap(spark, {}, "map").make(cluster)
+        MirrorOffsetMap(spark, {}, "map").make(cluster)
 
 
 def test_nothing_splits_a_partition() -> None:
-    """Neither is it offered, nor taken in another case, as Spark would."""
+    """The option is not offered, and rejected in any case, since Spark ignores case."""
     assert "minPartitions" not in {parameter.name for parameter in command.params}
     nothing: Any = None
     with pytest.raises(PipelineError, match=r"^minpartitions would mix up the order of a partition"):
-        _checked(nothing, {"subscribe": "a", "minpartitions": "9"}, {}, nothing, TopicNames(), "map")
+        _check_topics(nothing, {"subscribe": "a", "minpartitions": "9"}, {}, nothing, TargetNames(), "map")

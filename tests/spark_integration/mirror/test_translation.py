@@ -1,4 +1,4 @@
-"""Where a consumer group goes on in a mirror, as far as no record has to be read for it."""
+"""The offsets at which a consumer group continues in a mirror, as far as no record has to be read for them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.mirror import translation as module
-from spark_integration.mirror.offset_map import Link
-from spark_integration.mirror.translation import _back, translate
+from spark_integration.mirror.offset_map import MirrorLink
+from spark_integration.mirror.translation import _links_back, translate
 
-THERE = Link("A", "orders", "1", 0, "goods", "2")
-RETURN = Link("B", "goods", "2", 0, "orders", "1")
+THERE = MirrorLink("A", "orders", "1", 0, "goods", "2")
+RETURN = MirrorLink("B", "goods", "2", 0, "orders", "1")
 
 
 def test_only_the_way_back_goes_back() -> None:
     others = [RETURN._replace(partition=1), RETURN._replace(target="other"), RETURN._replace(topic="other")]
-    assert _back([*others, RETURN], {THERE: 500}) == {RETURN: 500}
+    assert _links_back([*others, RETURN], {THERE: 500}) == {RETURN: 500}
 
 
 class Busy:
@@ -45,7 +45,7 @@ def test_a_group_with_members_is_refused_at_once(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "Cluster", Busy)
     spark: Any = None
     with pytest.raises(
-        PipelineError, match=r"^group g has 2 members on b:1, whose offsets they commit: end them first"
+        PipelineError, match=r"^group g has 2 members on b:1, and only they may commit its offsets: end them first"
     ):
         translate(spark, {}, {}, "g")
     with pytest.raises(PipelineError, match=r"^group g has committed nothing"):

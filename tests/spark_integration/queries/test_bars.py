@@ -1,4 +1,4 @@
-"""What a person sees while a query works, and when it is over."""
+"""Progress bars while a query works, and at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    """What a pipe instead of a terminal gets: each bar once, as it ends."""
+    """The output on a pipe instead of a terminal: each bar once, as it ends."""
     written = io.StringIO()
     monkeypatch.setattr(bars, "error_console", lambda: Console(file=written, width=120))
     yield written

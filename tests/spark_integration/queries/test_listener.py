@@ -1,4 +1,4 @@
-"""What is told of a micro-batch, and to whom."""
+"""Reports of micro-batches, and their receivers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.queries.listener import BatchProgress, KafkaListener, batch_progress
-from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, Tally
-from spark_integration.topics.cluster import Topic
+from spark_integration.queries.listener import BatchProgress, KafkaListener, parse_progress
+from spark_integration.queries.observers import Committer, JsonLines, PrometheusText, ReadTally
+from spark_integration.topics.cluster import TopicDescription
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 def spark_tells(**changes: Any) -> dict[str, Any]:
-    """Return a StreamingQueryProgress as Spark 4.0 has it in JSON, of two topics."""
+    """Return the JSON of a StreamingQueryProgress of Spark 4.0, with two topics."""
     kafka = {
         "description": "KafkaV2[Subscribe[a]]",
         "startOffset": {"a": {"0": 0, "1": 5}},
@@ -46,7 +46,7 @@ def spark_tells(**changes: Any) -> dict[str, Any]:
 
 
 def told(**changes: Any) -> BatchProgress:
-    return batch_progress(spark_tells(**changes))
+    return parse_progress(spark_tells(**changes))
 
 
 def event(**changes: Any) -> Any:
@@ -63,7 +63,7 @@ def test_a_batch() -> None:
 
 
 def test_the_first_batch_of_a_query_without_a_name() -> None:
-    """Its start is null, and older releases have offsets as text and no rates."""
+    """Its start is null, and older releases report offsets as text, and no rates."""
     source = {"description": "KafkaV2[Assign[a-0]]", "startOffset": None, "endOffset": '{"a":{"0":4}}'}
     progress = told(name=None, sources=[source], inputRowsPerSecond=None, processedRowsPerSecond=None)
     assert (progress.query, progress.start_offsets, progress.end_offsets) == ("", {}, {A0: 4})
@@ -109,15 +109,19 @@ def test_prometheus_text(tmp_path: Path) -> None:
 
 
 class Group:
-    """Stands for a cluster: keeps what was committed."""
+    """Stands for a cluster: keeps the committed offsets."""
 
     def __init__(self, **partitions: int) -> None:
         self.commits: list[tuple[str, Offsets]] = []
         self.partitions = partitions or {"a": 2, "b": 1}
         self.is_away = False
 
-    def topics(self, names: set[str]) -> dict[str, Topic]:
-        return {name: Topic(name, "id", self.partitions[name], False) for name in names if name in self.partitions}
+    def topics(self, names: set[str]) -> dict[str, TopicDescription]:
+        return {
+            name: TopicDescription(name, "id", self.partitions[name], False)
+            for name in names
+            if name in self.partitions
+        }
 
     def commit(self, group: str, offsets: Offsets) -> None:
         if self.is_away:
@@ -149,7 +153,7 @@ def test_what_could_not_be_committed_is_committed_with_the_next() -> None:
 
 
 def test_topics_that_are_gone_are_left_out() -> None:
-    """A checkpoint goes on naming them."""
+    """A checkpoint still names them."""
     cluster = Group(a=1)
     committer = Committer(cluster, "group")  # type: ignore[arg-type]
     committer.commit({A0: 1, A1: 2, B0: 3})
@@ -168,8 +172,8 @@ def test_what_fails_though_all_topics_are_there_is_told() -> None:
 
 
 def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
-    """Said when it begins, and known at the end if it still fails then."""
-    tally, calls = Tally(), []
+    """The failure is reported when it begins, and remembered if it lasts to the end."""
+    tally, calls = ReadTally(), []
     said: list[str] = []
 
     def failing(progress: BatchProgress) -> None:
@@ -185,11 +189,11 @@ def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
     assert calls == [1, 2, 3, 4]
     assert (tally.rows, tally.batches) == (40, 4)
     assert failures == ["no 1", "no 2", "None", "no 4"]
-    assert said == [f"the query goes on, but telling of batch {number} failed: no {number}" for number in (1, 4)]
+    assert said == [f"the query continues, but reporting batch {number} failed: no {number}" for number in (1, 4)]
 
 
 def test_other_queries_of_the_session_are_not_this_one() -> None:
-    tally = Tally()
+    tally = ReadTally()
     listener = KafkaListener([tally], "job")
     listener.onQueryProgress(event(name="another"))
     listener.onQueryProgress(event())

@@ -1,4 +1,4 @@
-"""Triggers, and how a query that runs on is ended."""
+"""Triggers, and the end of a query that runs on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.queries.query import stop_signals
+from spark_integration.queries.query import catch_stop_signals
 from spark_integration.queries.settings import trigger_arguments
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_trigger(text: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_query_and_not_the_process(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with stop_signals() as stopped:
+    with catch_stop_signals() as stopped:
         assert not stopped.is_set()
         signal.raise_signal(number)
         assert stopped.is_set()
@@ -48,7 +48,7 @@ def test_beside_the_main_thread_there_are_no_signals() -> None:
     seen = []
 
     def run() -> None:
-        with stop_signals() as stopped:
+        with catch_stop_signals() as stopped:
             seen.append(stopped.is_set())
 
     thread = threading.Thread(target=run)

@@ -1,4 +1,4 @@
-"""Whose dead letters a ledger is of."""
+"""The topic of a ledger, and the letters of killed runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from spark_integration.errors import PipelineError
 from spark_integration.redrive import ledger
 from spark_integration.redrive.ledger import RedriveLedger
-from spark_integration.topics.cluster import Topic
+from spark_integration.topics.cluster import TopicDescription
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 
 class Memory:
-    """A folder in the place of Hadoop's."""
+    """A folder in memory instead of Hadoop's."""
 
     uri = "memory:/ledger"
 
@@ -35,12 +35,12 @@ class Memory:
         return [int(name.partition("/")[2]) for name in self.held if name.startswith(f"{folder}/")]
 
 
-LETTERS = Topic("letters", "1", 1, False)
+LETTERS = TopicDescription("letters", "1", 1, False)
 
 
 def test_a_ledger_is_of_one_topic_whatever_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, spark = Memory(), Any
-    monkeypatch.setattr(ledger, "Files", lambda *_: memory)
+    monkeypatch.setattr(ledger, "HadoopFiles", lambda *_: memory)
     RedriveLedger(spark, "/ledger", LETTERS).check("a:1")
     assert memory.held == {}
     RedriveLedger(spark, "/ledger", LETTERS).begin({})
@@ -54,7 +54,7 @@ def test_a_ledger_is_of_one_topic_whatever_its_name(monkeypatch: pytest.MonkeyPa
 
 
 class Frame:
-    """A frame in the place of Spark's, of which nothing is asked here."""
+    """A frame that is never computed."""
 
     def unionByName(self, _: Frame) -> Frame:
         return self
@@ -75,7 +75,7 @@ def test_what_killed_runs_wrote_is_read_once_from_where_the_first_began(monkeypa
         read.append(begin)
         return Frame()
 
-    monkeypatch.setattr(ledger, "Files", lambda *_: memory)
+    monkeypatch.setattr(ledger, "HadoopFiles", lambda *_: memory)
     monkeypatch.setattr(ledger, "find_redriven", found)
     a, b = TopicPartition("a", 0), TopicPartition("b", 0)
     spark: Any = Session()

@@ -1,17 +1,17 @@
-"""What a replay is asked for, and its pace."""
+"""The selection of a replay, and its pace."""
 
 from __future__ import annotations
 
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.replay.pace import Span, paced, spans
-from spark_integration.replay.settings import Selection, parse_time
+from spark_integration.replay.pace import BlockSpan, block_spans, paced_slices
+from spark_integration.replay.settings import ReplaySelection, parse_time
 from spark_integration.topics.offsets import TopicPartition
 
 
 class Clock:
-    """Time that passes where somebody waits, and in the work between."""
+    """A clock that advances while somebody waits, and in the work between."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -27,7 +27,7 @@ class Clock:
 def test_slices_come_a_second_after_each_other_at_the_earliest() -> None:
     clock = Clock()
     begun = []
-    for number, piece in enumerate(paced(25, 10, clock.wait, clock)):
+    for number, piece in enumerate(paced_slices(25, 10, clock.wait, clock)):
         begun.append((clock.now, piece))
         clock.now += (0.2, 3.0, 0.0)[number]
     assert begun == [(100.0, (0, 10)), (101.0, (10, 20)), (104.0, (20, 25))]
@@ -35,20 +35,20 @@ def test_slices_come_a_second_after_each_other_at_the_earliest() -> None:
 
 def test_no_slice_comes_once_it_is_told_to_stop() -> None:
     answers = iter([False, True])
-    assert list(paced(100, 10, lambda _: next(answers), Clock())) == [(0, 10)]
+    assert list(paced_slices(100, 10, lambda _: next(answers), Clock())) == [(0, 10)]
 
 
 @pytest.mark.parametrize(
     ("first", "end", "found"),
     [
-        (0, 2, [Span(0, 0, 1)]),
-        (2, 3, [Span(0, 2, 2)]),
-        (2, 7, [Span(0, 2, 2), Span(2, 0, 2), Span(3, 0, 0)]),
-        (7, 9, [Span(3, 1, 2)]),
+        (0, 2, [BlockSpan(0, 0, 1)]),
+        (2, 3, [BlockSpan(0, 2, 2)]),
+        (2, 7, [BlockSpan(0, 2, 2), BlockSpan(2, 0, 2), BlockSpan(3, 0, 0)]),
+        (7, 9, [BlockSpan(3, 1, 2)]),
     ],
 )
-def test_where_a_slice_lies(first: int, end: int, found: list[Span]) -> None:
-    assert spans([3, 0, 3, 3], first, end) == found
+def test_where_a_slice_lies(first: int, end: int, found: list[BlockSpan]) -> None:
+    assert block_spans([3, 0, 3, 3], first, end) == found
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_is_no_time() -> None:
 
 
 def test_topics_that_the_archive_lacks() -> None:
-    selection = Selection(("a",), {TopicPartition("b", 0): 1}, {TopicPartition("c", 0): 1})
+    selection = ReplaySelection(("a",), {TopicPartition("b", 0): 1}, {TopicPartition("c", 0): 1})
     selection.check(["a", "b", "c", "d"], "x")
     with pytest.raises(PipelineError, match=r"^the archive in x has no topic c"):
         selection.check(["a", "b"], "x")

@@ -1,4 +1,4 @@
-"""What a rollup's options mean, and which are refused."""
+"""The meaning of a rollup's options, and the rejected ones."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.rollup.durations import Windows, duration_ms, windows_of
+from spark_integration.rollup.durations import WindowLengths, parse_duration_ms, parse_windows
 from spark_integration.rollup.events import FIRST_MS, LAST_MS
 from spark_integration.rollup.measures import Measure, parse_measures
 from spark_integration.rollup.paths import check_paths, column_name, parse_path
-from spark_integration.rollup.pipeline import _iso
+from spark_integration.rollup.pipeline import _format_time
 from spark_integration.rollup.schema import schema_of_paths
-from spark_integration.rollup.settings import Rollup
+from spark_integration.rollup.settings import RollupSettings
 
-FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 minutes")
+FITTING = RollupSettings(topic="results", path="table", window="1 minute", watermark="5 minutes")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ FITTING = Rollup(topic="results", path="table", window="1 minute", watermark="5 
     ],
 )
 def test_lengths_of_time(text: str, milliseconds: int) -> None:
-    assert duration_ms(text, "window") == milliseconds
+    assert parse_duration_ms(text, "window") == milliseconds
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_lengths_of_time(text: str, milliseconds: int) -> None:
 )
 def test_what_is_no_length_of_time(text: str) -> None:
     with pytest.raises(PipelineError, match=r"--retention .* is no length of time"):
-        duration_ms(text, "retention")
+        parse_duration_ms(text, "retention")
 
 
 def test_windows() -> None:
-    assert windows_of("1 minute", None) == Windows(60_000, 60_000)
-    assert not windows_of("1 minute", None).overlap
-    assert windows_of("10 minutes", "4 minutes") == Windows(600_000, 240_000)
-    assert windows_of("10 minutes", "4 minutes").overlap
+    assert parse_windows("1 minute", None) == WindowLengths(60_000, 60_000)
+    assert not parse_windows("1 minute", None).overlaps
+    assert parse_windows("10 minutes", "4 minutes") == WindowLengths(600_000, 240_000)
+    assert parse_windows("10 minutes", "4 minutes").overlaps
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_windows() -> None:
 )
 def test_what_makes_no_windows(window: str, slide: str | None) -> None:
     with pytest.raises(PipelineError, match="--slide"):
-        windows_of(window, slide)
+        parse_windows(window, slide)
 
 
 def test_measures() -> None:
@@ -121,7 +121,7 @@ def test_columns() -> None:
     ],
 )
 def test_times_are_told_by_years_of_four_digits(milliseconds: int | None, text: str | None) -> None:
-    assert _iso(milliseconds) == text
+    assert _format_time(milliseconds) == text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which file of classes a session is told of."""
+"""The file of classes that a session uses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from spark_integration.runtime.class_data import can_be_kept, class_data_of, java_options, keeping_options
-from spark_integration.runtime.packages import Installation
+from spark_integration.runtime.class_data import (
+    can_keep_classes,
+    class_data_file,
+    class_data_options,
+    class_keeping_options,
+)
+from spark_integration.runtime.packages import SparkInstallation
 
-SPARK = Installation("4.0.0", "2.13", Path("/spark/jars"))
+SPARK = SparkInstallation("4.0.0", "2.13", Path("/spark/jars"))
 JAVA = 'openjdk version "17.0.15" 2025-04-15'
 
 
@@ -21,24 +26,24 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_another_java_or_class_path_has_another_file() -> None:
     folders = [Path("kafka")]
     files = {
-        class_data_of(JAVA, SPARK, folders),
-        class_data_of(JAVA.replace("15", "16"), SPARK, folders),
-        class_data_of(JAVA, SPARK, [*folders, Path("delta")]),
-        class_data_of(JAVA, Installation("4.0.0", "2.13", Path("/other/jars")), folders),
+        class_data_file(JAVA, SPARK, folders),
+        class_data_file(JAVA.replace("15", "16"), SPARK, folders),
+        class_data_file(JAVA, SPARK, [*folders, Path("delta")]),
+        class_data_file(JAVA, SparkInstallation("4.0.0", "2.13", Path("/other/jars")), folders),
     }
     assert len(files) == 4
-    assert class_data_of(JAVA, SPARK, folders) in files
+    assert class_data_file(JAVA, SPARK, folders) in files
 
 
 def test_java_is_told_of_a_file_that_is_there() -> None:
-    file = class_data_of(JAVA, SPARK, [])
-    assert java_options(file) == []
+    file = class_data_file(JAVA, SPARK, [])
+    assert class_data_options(file) == []
     file.parent.mkdir(parents=True)
     file.touch()
-    assert java_options(file)[0] == f"-XX:SharedArchiveFile={file}"
-    assert f"-XX:ArchiveClassesAtExit={file}" in keeping_options(file)
+    assert class_data_options(file)[0] == f"-XX:SharedArchiveFile={file}"
+    assert f"-XX:ArchiveClassesAtExit={file}" in class_keeping_options(file)
 
 
 @pytest.mark.parametrize(("version", "can"), [("1.8.0_402", False), ("11.0.2", False), ("13", True), ("17.0.15", True)])
 def test_java_can_keep_its_classes_from_13_on(version: str, can: bool) -> None:
-    assert can_be_kept(f'version "{version}"') is can
+    assert can_keep_classes(f'version "{version}"') is can

@@ -1,4 +1,4 @@
-"""How jars are fetched: the files for Maven and Ivy, Java's releases, and what is said when it fails."""
+"""Fetching of jars: the files for Maven and Ivy, Java's releases, and messages of failures."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from spark_integration.errors import PipelineError
 from spark_integration.runtime import fetching
 from spark_integration.runtime.fetching import (
     check_java,
-    complaint,
-    ivy_file,
+    find_java,
+    first_complaint,
     jar_folders,
-    java,
-    java_release,
-    java_version,
-    pom,
+    parse_java_release,
+    read_java_version,
+    render_ivy_file,
+    render_pom,
 )
-from spark_integration.runtime.packages import Installation
+from spark_integration.runtime.packages import SparkInstallation
 
 WANTED = ("org.apache.kafka:kafka-clients:3.9.1", "org.apache.commons:commons-pool2:2.12.0")
 POM = "{http://maven.apache.org/POM/4.0.0}"
-SPARK_4 = Installation("4.0.0", "2.13", Path("jars"))
-SPARK_3 = Installation("3.5.1", "2.12", Path("jars"))
+SPARK_4 = SparkInstallation("4.0.0", "2.13", Path("jars"))
+SPARK_3 = SparkInstallation("3.5.1", "2.12", Path("jars"))
 
 
 def make_program(folder: Path, name: str, script: str) -> Path:
@@ -45,7 +45,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_pom_names_the_jars_and_nothing_that_they_need() -> None:
-    dependencies = ElementTree.fromstring(pom(WANTED)).findall(f"{POM}dependencies/{POM}dependency")
+    dependencies = ElementTree.fromstring(render_pom(WANTED)).findall(f"{POM}dependencies/{POM}dependency")
     named = [
         ":".join(str(one.findtext(f"{POM}{tag}")) for tag in ("groupId", "artifactId", "version"))
         for one in dependencies
@@ -58,7 +58,7 @@ def test_pom_names_the_jars_and_nothing_that_they_need() -> None:
 
 
 def test_ivy_file_names_the_jars_and_nothing_that_they_need() -> None:
-    dependencies = ElementTree.fromstring(ivy_file(WANTED)).findall("dependencies/dependency")
+    dependencies = ElementTree.fromstring(render_ivy_file(WANTED)).findall("dependencies/dependency")
     assert [":".join(one.attrib[key] for key in ("org", "name", "rev")) for one in dependencies] == list(WANTED)
     assert {one.attrib["transitive"] for one in dependencies} == {"false"}
 
@@ -73,30 +73,30 @@ def test_ivy_file_names_the_jars_and_nothing_that_they_need() -> None:
     ],
 )
 def test_release_of_java(told: str, release: int) -> None:
-    assert java_release(told) == release
+    assert parse_java_release(told) == release
 
 
 def test_java_that_tells_no_release_is_told() -> None:
     with pytest.raises(PipelineError, match="java -version answers 'segmentation fault': install a JDK 17"):
-        java_release("segmentation fault\n")
+        parse_java_release("segmentation fault\n")
 
 
 def test_java_home_goes_before_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     on_path = make_program(tmp_path / "path", "java", "")
     of_home = make_program(tmp_path / "home" / "bin", "java", "")
     monkeypatch.setenv("PATH", str(on_path.parent))
-    assert java() == str(on_path)
+    assert find_java() == str(on_path)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
-    assert java() == str(of_home)
+    assert find_java() == str(of_home)
 
 
 def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PipelineError, match="java is not on the PATH and JAVA_HOME is not set: install a JDK 17"):
-        java()
+        find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=rf"JAVA_HOME \({tmp_path}\) holds no bin/java: install a JDK 17"):
-        java()
+        find_java()
 
 
 @pytest.mark.parametrize(
@@ -107,22 +107,22 @@ def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("25.0.1", SPARK_4, False),
         ("11.0.2", SPARK_3, True),
         ("1.8.0_402", SPARK_3, True),
-        ("25.0.1", Installation("4.2.0", "2.13", Path("jars")), True),
+        ("25.0.1", SparkInstallation("4.2.0", "2.13", Path("jars")), True),
     ],
 )
 def test_java_that_does_not_fit_is_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, spark: Installation, fits: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, spark: SparkInstallation, fits: bool
 ) -> None:
     monkeypatch.setattr(
-        fetching, "java", lambda: str(make_program(tmp_path, "java", f"echo 'version \"{version}\"' >&2"))
+        fetching, "find_java", lambda: str(make_program(tmp_path, "java", f"echo 'version \"{version}\"' >&2"))
     )
     if fits:
-        assert check_java(spark, java_version()) == java_release(f'version "{version}"')
+        assert check_java(spark, read_java_version()) == parse_java_release(f'version "{version}"')
         return
     with pytest.raises(
         PipelineError, match=rf"Spark 4.0.0 runs on Java 17 to 22, and .* is Java {version[:2]}: install"
     ):
-        check_java(spark, java_version())
+        check_java(spark, read_java_version())
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_java_that_does_not_fit_is_told(
     ],
 )
 def test_complaint_is_the_first_line_that_complains(output: str, told: str) -> None:
-    assert complaint(output) == told
+    assert first_complaint(output) == told
 
 
 def fetch_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str) -> Sequence[Path]:
-    """Fetch with a programme mvn that runs *script*, in which FOLDER is where the jars belong."""
+    """Fetch with a program mvn that runs *script*, in which FOLDER stands for the folder of the jars."""
     find = 'for each in "$@"; do case $each in -DoutputDirectory=*) FOLDER=${each#*=};; esac; done; '
     mvn = make_program(tmp_path / "bin", "mvn", find + script)
     monkeypatch.setenv("PATH", f"{mvn.parent}:/usr/bin:/bin")

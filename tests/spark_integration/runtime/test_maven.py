@@ -1,4 +1,4 @@
-"""A folder that is built once: whole or not at all."""
+"""Folders that are built once, completely or not at all, and jars fetched by Maven."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_integration.runtime import maven as maven_module
-from spark_integration.runtime.maven import MissingProgramError, build_once, jar_folder, program
+from spark_integration.runtime.maven import MissingProgramError, build_once, find_program, jar_folder
 
 
 def test_folder_is_built_once(tmp_path: Path) -> None:
@@ -40,12 +40,12 @@ def test_failed_build_leaves_nothing_that_looks_built(tmp_path: Path) -> None:
 def test_missing_program_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingProgramError, match="mvn is not on the PATH: install Apache Maven"):
-        program("mvn")
+        find_program("mvn")
 
 
 @pytest.fixture
 def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A Maven that prints control sequences, as the real one does where it is told to be quiet."""
+    """A Maven that prints control sequences, like the real one even when it is told to be quiet."""
     script = tmp_path / "bin" / "mvn"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\nprintf '\\033[0m\\033[0m'\n")

@@ -9,14 +9,14 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.state import archives
-from spark_integration.state.manifest import Description
+from spark_integration.state.manifest import ArchiveDescription
 from tests.spark_integration.state.test_manifest import numbered
 
 
 def test_commits_that_are_replaced_while_they_are_read_are_read_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    description = Description("parquet", ("topic",), "x")
+    description = ArchiveDescription("parquet", ("topic",), "x")
     there = SimpleNamespace(exists=lambda _: True, read=lambda _: description.as_json())
-    monkeypatch.setattr(archives, "Files", lambda *_: there)
+    monkeypatch.setattr(archives, "HadoopFiles", lambda *_: there)
     reads = [numbered(3), numbered(4, kind="compact")]
     monkeypatch.setattr(archives, "_read_commits", lambda *_: reads.pop(0))
     assert archives.read_manifest(cast(Any, None), "p").number == 4

@@ -1,4 +1,4 @@
-"""Offset ranges joined and taken from each other, commits written and read back, commits that are missing."""
+"""Ranges joined and subtracted, commits written and read back, and missing commits."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.state.manifest import (
-    Commit,
+    ArchiveCommit,
+    ArchiveDescription,
+    ArchiveManifest,
     DataFile,
-    Description,
-    Manifest,
     OffsetRange,
-    commit_of_json,
-    commits_in_order,
-    known_ids,
+    known_topic_ids,
+    order_commits,
+    parse_commit,
 )
-from spark_integration.topics.offsets import Span, join_intervals, subtract_intervals
+from spark_integration.topics.offsets import RecordSpan, join_intervals, subtract_intervals
 
 RANGE = OffsetRange("t", 0, "id", 0, 10, 8, 1, 9)
-FILE = DataFile("topic=t/a.parquet", 100, (Span("t", 0, 1, 9, 8),))
-COMMIT = Commit(1, "batch", "run", 5, "query", 0, (RANGE,), (FILE,), (), ("old",))
+FILE = DataFile("topic=t/a.parquet", 100, (RecordSpan("t", 0, 1, 9, 8),))
+COMMIT = ArchiveCommit(1, "batch", "run", 5, "query", 0, (RANGE,), (FILE,), (), ("old",))
 
 
 @pytest.mark.parametrize(
@@ -45,44 +45,44 @@ def test_intervals_are_joined_where_they_touch_or_overlap() -> None:
 
 
 def test_a_commit_comes_back_as_it_was_written() -> None:
-    assert commit_of_json(COMMIT.as_json()) == COMMIT
+    assert parse_commit(COMMIT.as_json()) == COMMIT
 
 
 @pytest.mark.parametrize("text", ["", "{}", COMMIT.as_json()[:-2], json.dumps({"version": 2}), "[]"])
 def test_a_damaged_commit_is_told_of(text: str) -> None:
     with pytest.raises(PipelineError, match="damaged"):
-        commit_of_json(text)
+        parse_commit(text)
 
 
-def numbered(*numbers: int, kind: str = "batch") -> list[Commit]:
+def numbered(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
     return [replace(COMMIT, number=number, kind=kind) for number in numbers]
 
 
 def test_commits_count_in_their_order() -> None:
-    assert [one.number for one in commits_in_order(numbered(3, 1, 2), "p")] == [1, 2, 3]
+    assert [one.number for one in order_commits(numbered(3, 1, 2), "p")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (1, 3)])
 def test_a_commit_that_is_missing_is_told_of(numbers: tuple[int, ...]) -> None:
     with pytest.raises(PipelineError, match="lacks commit"):
-        commits_in_order(numbered(*numbers), "p")
+        order_commits(numbered(*numbers), "p")
 
 
 def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
     commits = [*numbered(2, 4, 6), *numbered(5, kind="compact")]
-    assert [one.number for one in commits_in_order(commits, "p")] == [5, 6]
+    assert [one.number for one in order_commits(commits, "p")] == [5, 6]
 
 
 def test_an_id_that_the_broker_did_not_tell_is_none() -> None:
     ranges = [RANGE, RANGE._replace(topic_id=""), RANGE._replace(topic="u", topic_id="AAAAAAAAAAAAAAAAAAAAAA")]
-    assert known_ids(ranges) == {"t": "id"}
+    assert known_topic_ids(ranges) == {"t": "id"}
 
 
 def test_what_the_commits_come_to() -> None:
     second = replace(
         COMMIT, number=2, query_id=None, queries=("other",), ranges=(RANGE._replace(from_offset=20, until_offset=30),)
     )
-    both = Manifest(Description("parquet", ("topic",), "x"), (COMMIT, second))
+    both = ArchiveManifest(ArchiveDescription("parquet", ("topic",), "x"), (COMMIT, second))
     assert both.covered == {("t", 0): [(0, 10), (20, 30)]}
     assert both.ends() == {("t", 0): 30}
     assert both.records == 16

@@ -1,4 +1,4 @@
-"""What the releases of Spark do by calls of their own."""
+"""Calls whose names differ between releases of Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_integration.topics import casts
 
 
 class OfSpark3:
-    """A column has every name, as that of a field of its value."""
+    """A column has every attribute, as that of a field of its value."""
 
     def __getattr__(self, name: str) -> str:
         return f"field {name}"

@@ -1,4 +1,4 @@
-"""What Kafka's Admin client is given."""
+"""The properties of Kafka's Admin client."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def test_only_options_of_the_client_reach_it() -> None:
     ],
 )
 def test_a_request_takes_no_longer_than_a_call(given: dict[str, str], call: str, one_request: str) -> None:
-    """The client refuses other limits."""
+    """The client rejects other limits."""
     properties = admin_properties({**SERVERS, **given})
     assert (properties["default.api.timeout.ms"], properties["request.timeout.ms"]) == (call, one_request)

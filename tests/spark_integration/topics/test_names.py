@@ -1,29 +1,29 @@
-"""What a topic is called in a target."""
+"""Names of topics in a target."""
 
 from __future__ import annotations
 
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.topics.names import TopicNames
+from spark_integration.topics.names import TargetNames
 
 
 def test_a_mapping_goes_before_the_prefix() -> None:
-    assert TopicNames("x.", {"a": "b"}).check(["a", "c"]) == {"a": "b", "c": "x.c"}
+    assert TargetNames("x.", {"a": "b"}).check(["a", "c"]) == {"a": "b", "c": "x.c"}
 
 
 @pytest.mark.parametrize("name", ["", "a b", "..", "ä", "x" * 250])
 def test_a_name_that_kafka_takes_not(name: str) -> None:
     with pytest.raises(PipelineError, match=r"^a would be called .*, which is no topic's name"):
-        TopicNames("", {"a": name}).check(["a"])
+        TargetNames("", {"a": name}).check(["a"])
 
 
 def test_two_topics_of_one_name() -> None:
     with pytest.raises(PipelineError, match=r"^a and b would both be called b: map them apart$"):
-        TopicNames("", {"a": "b"}).check(["a", "b"])
+        TargetNames("", {"a": "b"}).check(["a", "b"])
 
 
 def test_a_mapping_of_nothing() -> None:
-    TopicNames("", {"a": "b"}).check_mapped(["a"], "x has")
+    TargetNames("", {"a": "b"}).check_mapped(["a"], "x has")
     with pytest.raises(PipelineError, match=r"^x has no topic a, which --map names"):
-        TopicNames("", {"a": "b"}).check_mapped(["b"], "x has")
+        TargetNames("", {"a": "b"}).check_mapped(["b"], "x has")

@@ -1,4 +1,4 @@
-"""Offsets as Spark writes them."""
+"""Offsets in Spark's JSON, and their differences."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import json
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.topics.offsets import TopicPartition, distance, json_of_offsets, offsets_of_json
+from spark_integration.topics.offsets import TopicPartition, count_offsets_between, format_offsets, parse_offsets
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 def test_there_and_back() -> None:
     offsets = {B0: 2**53 + 1, A1: -2, A0: 0}
-    text = json_of_offsets(offsets)
+    text = format_offsets(offsets)
     assert json.loads(text) == {"a": {"0": 0, "1": -2}, "b": {"0": 2**53 + 1}}
-    assert offsets_of_json(text) == offsets
-    assert offsets_of_json(json_of_offsets({})) == {}
+    assert parse_offsets(text) == offsets
+    assert parse_offsets(format_offsets({})) == {}
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ def test_there_and_back() -> None:
 )
 def test_what_are_no_offsets(text: str) -> None:
     with pytest.raises(PipelineError, match="are no offsets: give them as"):
-        offsets_of_json(text)
+        parse_offsets(text)
 
 
 def test_distance() -> None:
-    assert distance({A0: 3, A1: 5}, {A0: 10, A1: 5}) == 7
-    assert distance({A0: 3}, {A0: 3, B0: 4}) == 4
-    # One that went back, as its topic was made anew, makes up for no other.
-    assert distance({A0: 9, A1: 0}, {A0: 1, A1: 2}) == 2
+    assert count_offsets_between({A0: 3, A1: 5}, {A0: 10, A1: 5}) == 7
+    assert count_offsets_between({A0: 3}, {A0: 3, B0: 4}) == 4
+    # A partition whose topic was recreated went back, and does not offset another one.
+    assert count_offsets_between({A0: 9, A1: 0}, {A0: 1, A1: 2}) == 2

@@ -1,4 +1,4 @@
-"""Avro's types as Spark's, read back from what fastavro writes, under schema resolution."""
+"""Avro's types as Spark's, read back from fastavro's encoding, under schema resolution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_type
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.avro import Avro
+from spark_integration.validate.avro import AvroDecoder
 from spark_integration.validate.dead import DeadLetterError
 from spark_integration.validate.registry import Schema
 
@@ -50,8 +50,8 @@ def written(kind: Any, value: Any) -> bytes:
 
 
 def round_trip(kind: Any, value: Any) -> tuple[str, Any]:
-    """Write and read a value; return its type in Spark and what pyarrow holds of it."""
-    avro = Avro(schema(record(a=kind)))
+    """Write and read a value; return its type in Spark and the value that pyarrow holds."""
+    avro = AvroDecoder(schema(record(a=kind)))
     decoded = avro.decode(written(record(a=kind), {"a": value}), None)
     held = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
     return avro.type["a"].dataType.simpleString(), held
@@ -153,7 +153,7 @@ def test_an_older_version_is_read_by_the_newer() -> None:
             {"name": "when", "type": logical("long", "timestamp-millis")},
         ],
     }
-    avro = Avro(schema(new))
+    avro = AvroDecoder(schema(new))
     value = {"gone": "x", "number": 1, "point": {"x": 2}, "word": "w", "when": 86_400_000}
     found = avro.decode(written(old, value), schema(old))
     assert found == {
@@ -178,15 +178,15 @@ def test_an_older_version_is_read_by_the_newer() -> None:
 )
 def test_what_cannot_be_read(payload: bytes, writer: Schema | None, reason: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        Avro(schema(record(a="string"))).decode(payload, writer)
+        AvroDecoder(schema(record(a="string"))).decode(payload, writer)
     assert refused.value.reason == reason
 
 
 def test_types_of_other_schemas() -> None:
-    """What a registry's references name, itself named by others."""
+    """Types from a registry's references, which other schemas name."""
     middle = json.dumps({"type": "record", "name": "Middle", "fields": [{"name": "p", "type": "Point"}]})
     top = Schema("AVRO", json.dumps(record(m="Middle")), (("Point", json.dumps(POINT)), ("Middle", middle)))
-    avro = Avro(top)
+    avro = AvroDecoder(top)
     assert avro.type.simpleString() == "struct<m:struct<p:struct<x:int>>>"
     assert avro.decode(b"\x0a", top) == {"m": {"p": {"x": 5}}}
 
@@ -194,4 +194,4 @@ def test_types_of_other_schemas() -> None:
 @pytest.mark.parametrize("text", ["{", '{"type": "record"}', '{"type": "nothing"}', "[]]"])
 def test_a_schema_that_cannot_be_read(text: str) -> None:
     with pytest.raises(PipelineError, match=r"the Avro schema .* cannot be read"):
-        Avro(Schema("AVRO", text))
+        AvroDecoder(Schema("AVRO", text))

@@ -1,4 +1,4 @@
-"""Avro's bytes read under schema resolution: unions, defaults, logical types, types of other schemas, and what no writer writes."""
+"""Avro's bytes under schema resolution: unions, defaults, logical types, types of other schemas, damaged bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_type
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.avro import Avro
+from spark_integration.validate.avro import AvroDecoder
 from spark_integration.validate.dead import DeadLetterError
 from spark_integration.validate.registry import Schema
 from tests.spark_integration.validate.test_avro import (
@@ -36,13 +36,13 @@ NUMBERS = ["null", "int", "long", "float", "double", "string", "boolean"]
     [(2, 5), (2, 2**40), (4, 0.5), (4, 3.141592653589793), (5, "x"), (6, True)],
 )
 def test_a_branch_of_a_union_is_the_one_that_was_written(branch: int, value: Any) -> None:
-    """Of int and long it is the long, as Python does not tell them apart."""
+    """Of int and long it is the long, since Python has one type for both."""
     kind = record(a=NUMBERS)
     payload = bytes([branch * 2]) + written(NUMBERS[branch], value)
-    found = Avro(schema(kind)).decode(payload, None)["a"]
+    found = AvroDecoder(schema(kind)).decode(payload, None)["a"]
     assert found == {f"member{branch - 1}": value}
     older = record(a=[*NUMBERS, "bytes"])
-    assert Avro(schema(kind)).decode(payload, schema(older))["a"] == found
+    assert AvroDecoder(schema(kind)).decode(payload, schema(older))["a"] == found
 
 
 TWO = {"type": "fixed", "name": "Two", "size": 2}
@@ -60,7 +60,7 @@ TWO = {"type": "fixed", "name": "Two", "size": 2}
     ],
 )
 def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> None:
-    assert Avro(schema(record(a=kind))).decode(payload, None) == {"a": held}
+    assert AvroDecoder(schema(record(a=kind))).decode(payload, None) == {"a": held}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> No
     ],
 )
 def test_a_reader_has_a_union_where_the_writer_has_none(reader: Any, writer: Any, payload: bytes, held: Any) -> None:
-    assert Avro(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+    assert AvroDecoder(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
 
 
 NESTED = {
@@ -115,28 +115,28 @@ NESTED = {
 def test_defaults(kind: Any, default: Any, held: Any) -> None:
     reader = record(a=kind)
     reader["fields"][0]["default"] = default
-    avro = Avro(schema(reader))
+    avro = AvroDecoder(schema(reader))
     decoded = avro.decode(written(record(b="int"), {"b": 1}), schema(record(b="int")))
     found = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
     assert (found, type(found)) == (held, type(held))
 
 
 def test_several_types_of_other_schemas_in_one_topic() -> None:
-    """What a registry calls an event of several kinds: a union of references alone."""
+    """A registry's form of several kinds of events in one topic: a union of references."""
     one, two = ({"type": "record", "name": f"com.x.{name}", "fields": POINT["fields"]} for name in "AB")
     references = (("a", json.dumps(one)), ("b", json.dumps(two)))
     union = Schema("AVRO", '["com.x.A", "com.x.B"]', references)
-    avro = Avro(union)
+    avro = AvroDecoder(union)
     assert avro.type.simpleString() == "struct<member0:struct<x:int>,member1:struct<x:int>>"
     assert avro.decode(b"\x02\x0a", union) == {"member1": {"x": 5}}
     name = Schema("AVRO", '"com.x.B"', references)
-    assert Avro(name).decode(b"\x0a", name) == {"x": 5}
+    assert AvroDecoder(name).decode(b"\x0a", name) == {"x": 5}
 
 
 def test_a_union_within_a_referenced_schema() -> None:
     inner = {"type": "record", "name": "In", "fields": [{"name": "u", "type": [POINT, SPOT]}]}
     outer = Schema("AVRO", json.dumps(record(a="In")), (("in", json.dumps(inner)),))
-    assert Avro(outer).decode(b"\x02\x0a", outer) == {"a": {"u": {"member1": {"x": 5}}}}
+    assert AvroDecoder(outer).decode(b"\x02\x0a", outer) == {"a": {"u": {"member1": {"x": 5}}}}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_union_within_a_referenced_schema() -> None:
 )
 def test_a_logical_type_that_only_one_of_two_has(writer: Any, reader: Any, value: Any, held: Any) -> None:
     payload = written(record(a=writer), {"a": value})
-    assert Avro(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+    assert AvroDecoder(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
 
 
 NODE = {
@@ -181,7 +181,7 @@ NODE = {
 )
 def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        Avro(schema(kind)).decode(payload, None)
+        AvroDecoder(schema(kind)).decode(payload, None)
     assert refused.value.reason == "malformed"
 
 
@@ -198,11 +198,11 @@ def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
 def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
     """Two bytes would be a list of any length."""
     with pytest.raises(PipelineError, match="has an array whose items take no bytes"):
-        Avro(schema(record(a={"type": "array", "items": items})))
+        AvroDecoder(schema(record(a={"type": "array", "items": items})))
 
 
 def test_a_value_may_be_deep() -> None:
-    found = Avro(schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
+    found = AvroDecoder(schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
     text, depth = json.loads(found["next"]), 1
     while text is not None:
         text, depth = text["next"], depth + 1
@@ -211,7 +211,7 @@ def test_a_value_may_be_deep() -> None:
 
 def test_unions_within_a_type_within_itself_have_no_names() -> None:
     kind = {**NODE, "fields": [NODE["fields"][0], {"name": "next", "type": ["null", POINT, "Node"]}]}
-    found = Avro(schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
+    found = AvroDecoder(schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
     assert found == {"v": 0, "next": {"member1": '{"v": 1, "next": {"x": 5}}'}}
 
 
@@ -223,13 +223,13 @@ def test_a_record_without_fields_is_json() -> None:
 def test_a_field_that_is_skipped_may_hold_itself() -> None:
     value = {"v": 1, "next": {"v": 2, "next": None}}
     payload = written(record(a=NODE, b="int"), {"a": value, "b": 5})
-    assert Avro(schema(record(b="int"))).decode(payload, schema(record(a=NODE, b="int"))) == {"b": 5}
+    assert AvroDecoder(schema(record(b="int"))).decode(payload, schema(record(a=NODE, b="int"))) == {"b": 5}
 
 
 def test_a_symbol_that_the_reader_does_not_know() -> None:
     more = {**COLOUR, "symbols": ["RED", "GREEN"]}
     payload = written(record(a=more), {"a": "GREEN"})
     with pytest.raises(DeadLetterError, match="GREEN not found in reader symbol list"):
-        Avro(schema(record(a=COLOUR))).decode(payload, schema(record(a=more)))
+        AvroDecoder(schema(record(a=COLOUR))).decode(payload, schema(record(a=more)))
     reader = record(a={**COLOUR, "default": "BLUE"})
-    assert Avro(schema(reader)).decode(payload, schema(record(a=more))) == {"a": "BLUE"}
+    assert AvroDecoder(schema(reader)).decode(payload, schema(record(a=more))) == {"a": "BLUE"}

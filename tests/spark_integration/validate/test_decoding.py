@@ -1,4 +1,4 @@
-"""What one value does to its batch: it is decoded or a dead letter, and what it differs in is told once and not without bound."""
+"""The effect of one value on its batch: it is decoded or a dead letter, and its differences are reported once."""
 
 from __future__ import annotations
 
@@ -12,54 +12,60 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate import batches
-from spark_integration.validate.batches import Batches
-from spark_integration.validate.decoding import Decoder
-from spark_integration.validate.drift import MOST_DIFFERENCES, OTHERS, Seen
-from spark_integration.validate.formats import Plan
-from spark_integration.validate.registry import Registry, RegistryError, RegistryOptions, Schema, UnknownSchemaError
+from spark_integration.validate.batches import ValidateBatchWriter
+from spark_integration.validate.decoding import BatchDecoder
+from spark_integration.validate.drift import MOST_DIFFERENCES, OTHERS, BatchDrift
+from spark_integration.validate.formats import DecodingPlan
+from spark_integration.validate.registry import (
+    RegistryError,
+    RegistryOptions,
+    Schema,
+    SchemaRegistry,
+    UnknownSchemaError,
+)
 from spark_integration.validate.settings import SPARK
-from spark_integration.validate.state import Begun, begun_of_json
-from spark_integration.validate.tally import Counts, counts_of
+from spark_integration.validate.state import BegunBatch, parse_begun_batch
+from spark_integration.validate.tally import BatchCounts, parse_tally
 
 REGISTRY = RegistryOptions("http://127.0.0.1:9")
 AVRO = Schema("AVRO", '"long"')
 
 
-def json_plan(kind: StructType) -> Plan:
-    return Plan("json", "plain", Schema(SPARK, kind.json()))
+def json_plan(kind: StructType) -> DecodingPlan:
+    return DecodingPlan("json", "plain", Schema(SPARK, kind.json()))
 
 
-def tallied(decoder: Decoder, *values: bytes | None) -> tuple[list[Any], Counts]:
-    """Return the reasons of an Arrow batch of values, and what it comes to."""
-    batch = decoder.batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
-    return batch.column("reason").to_pylist(), counts_of(dict(batch.column("tally")[0].as_py()))
+def tallied(decoder: BatchDecoder, *values: bytes | None) -> tuple[list[Any], BatchCounts]:
+    """Return the reasons of an Arrow batch of values, and its counts."""
+    batch = decoder.decode_batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
+    return batch.column("reason").to_pylist(), parse_tally(dict(batch.column("tally")[0].as_py()))
 
 
-def reasons_of(decoder: Decoder, *values: bytes | None) -> list[Any]:
-    return [decoder.value(value, Seen()).reason for value in values]
+def reasons_of(decoder: BatchDecoder, *values: bytes | None) -> list[Any]:
+    return [decoder.decode_value(value, BatchDrift()).reason for value in values]
 
 
 def test_a_value_that_a_library_fails_on_is_malformed() -> None:
-    """Each of them raised something of its own, and stopped the query for ever."""
+    """Each of these values made a library raise something of its own, which would stop the query for ever."""
     properties = {name: {"type": "integer"} for name in "abc"}
-    judge = Decoder(Plan("json", "plain", Schema("JSON", json.dumps({"properties": properties}))), {})
+    judge = BatchDecoder(DecodingPlan("json", "plain", Schema("JSON", json.dumps({"properties": properties}))), {})
     assert reasons_of(judge, b'{"a": 1, "\\ud83d": 1}', b'{"a": 1}') == ["malformed", None]
-    text = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    text = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     assert reasons_of(text, b'{"b":1e99999999999999999999}', b'{"a": 1}') == [None, None]
 
 
 def test_numbers_that_no_column_holds() -> None:
-    decoder = Decoder(json_plan(StructType([StructField("a", DoubleType())])), {})
+    decoder = BatchDecoder(json_plan(StructType([StructField("a", DoubleType())])), {})
     assert tallied(decoder, b'{"a": 1e400}', b'{"a": 1}')[0] == ["does-not-fit", None]
 
 
 def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What speaks of the registry or of memory ends the batch."""
-    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    """A failure of the registry, or of memory, ends the batch."""
+    decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     for problem in (PipelineError("no"), MemoryError()):
         monkeypatch.setattr(decoder._format, "decode", raising(problem))
         with pytest.raises(type(problem)):
-            decoder.value(b"{}", Seen())
+            decoder.decode_value(b"{}", BatchDrift())
 
 
 def raising(problem: Exception) -> Callable[..., Any]:
@@ -70,9 +76,9 @@ def raising(problem: Exception) -> Callable[..., Any]:
 
 
 def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
-    """Objects that are keyed by ids bring new paths with each record; a key may be long."""
-    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
-    total = Counts()
+    """Objects that are keyed by ids have new paths in each record, and a key may be long."""
+    decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
+    total = BatchCounts()
     told: list[str] = []
     for first in range(0, 1000, 100):
         values = [json.dumps({"b": 1, f"{number} {'x' * 10_000}": 1}).encode() for number in range(first, first + 100)]
@@ -85,10 +91,10 @@ def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
 
 
 def test_runs_of_many_tasks_are_told_together() -> None:
-    total = Counts()
+    total = BatchCounts()
     for task in range(5):
         one = tallied(
-            Decoder(json_plan(StructType([StructField("a", LongType())])), {}),
+            BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {}),
             *(json.dumps({"a": 1, f"{task}-{number}": 1}).encode() for number in range(150)),
         )[1]
         total.add(one)
@@ -101,21 +107,21 @@ def framed(schema_id: int, payload: bytes) -> bytes:
 
 
 def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Registered between a kill and the restart it would make a good record of what has a dead letter already."""
+    """A schema that is registered between a kill and a restart makes no dead letter a good record as well."""
     known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
-    monkeypatch.setattr(Registry, "by_id", lambda _, number: registered(known, number))
-    plan = Plan("avro", "confluent", AVRO, None, REGISTRY)
+    monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: registered(known, number))
+    plan = DecodingPlan("avro", "confluent", AVRO, None, REGISTRY)
     values = [framed(1, b"\x02"), framed(77, b"\x02"), framed(78, b"\x02"), framed(4_000_000_000, b"")]
-    reasons, counts = tallied(Decoder(plan, {}), *values)
+    reasons, counts = tallied(BatchDecoder(plan, {}), *values)
     assert reasons == [None, "unknown-schema", "unusable-schema", "unknown-schema"]
-    begun = begun_of_json(Begun(plan, {}, counts.refused).as_json(), REGISTRY)
+    begun = parse_begun_batch(BegunBatch(plan, {}, counts.refused).as_json(), REGISTRY)
     known[77] = known[78] = known[4_000_000_000] = AVRO
-    assert reasons_of(Decoder(plan, {77: AVRO}, begun.refused), *values) == reasons
-    assert reasons_of(Decoder(plan, {}), *values) == [None, None, None, "malformed"]
-    # And what was known is no dead letter the second time.
+    assert reasons_of(BatchDecoder(plan, {77: AVRO}, begun.refused), *values) == reasons
+    assert reasons_of(BatchDecoder(plan, {}), *values) == [None, None, None, "malformed"]
+    # A schema that was known is no dead letter the second time.
     del known[1]
     with pytest.raises(RegistryError, match="has no schema 1 any more"):
-        Decoder(plan, {}, begun.refused).value(values[0], Seen())
+        BatchDecoder(plan, {}, begun.refused).decode_value(values[0], BatchDrift())
 
 
 def registered(known: Mapping[int, Schema], number: int) -> Schema:
@@ -127,17 +133,17 @@ def registered(known: Mapping[int, Schema], number: int) -> Schema:
 def test_a_key_in_brackets_is_told_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rich took it for the end of a style that never began, and the query stopped for ever."""
+    """As markup it would be the end of a style that never began, which Rich rejects."""
     from spark_integration.queries.console import say
 
-    decoder = Decoder(json_plan(StructType([StructField("a", LongType())])), {})
+    decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     counts = tallied(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
-    monkeypatch.setattr(batches, "decode", lambda *_: cast("Any", Checkpointed()))
-    monkeypatch.setattr(batches, "count", lambda _: counts)
+    monkeypatch.setattr(batches, "decode_records", lambda *_: cast("Any", Checkpointed()))
+    monkeypatch.setattr(batches, "sum_tallies", lambda _: counts)
     monkeypatch.setattr(batches, "_release", lambda _: None)
     unused = cast("Any", None)
     plan = json_plan(StructType([StructField("a", LongType())]))
-    made = Batches(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
+    made = ValidateBatchWriter(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
     with pytest.raises(PipelineError, match=r"differ from the schema: new value\.\["):
         made(cast("Any", Checkpointed()), 0)
     told = sorted(capsys.readouterr().err.splitlines())
@@ -145,7 +151,7 @@ def test_a_key_in_brackets_is_told_as_it_is(
 
 
 class Checkpointed:
-    """A frame of which nothing is asked."""
+    """A frame that is never computed."""
 
     def select(self, *_: Any) -> Checkpointed:
         return self

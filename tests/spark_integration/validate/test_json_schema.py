@@ -1,4 +1,4 @@
-"""JSON Schema: types, and values that are against it."""
+"""JSON Schema: types, and values that violate it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError
-from spark_integration.validate.drift import Drift
-from spark_integration.validate.formats import Plan, format_of
-from spark_integration.validate.json_schema import Judge
+from spark_integration.validate.drift import RecordDrift
+from spark_integration.validate.formats import DecodingPlan, make_format
+from spark_integration.validate.json_schema import JsonSchemaValidator
 from spark_integration.validate.registry import Schema
 
 
@@ -65,12 +65,12 @@ A_WITHIN = "struct<a:struct<a:bigint>>"
     ],
 )
 def test_types(document: Any, kind: str) -> None:
-    assert Judge(schema(document)).type.simpleString() == kind
+    assert JsonSchemaValidator(schema(document)).type.simpleString() == kind
 
 
 def test_a_schema_of_another_subject() -> None:
     part = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
-    judge = Judge(schema({"properties": {"part": {"$ref": "part.json"}}}, ("part.json", part)))
+    judge = JsonSchemaValidator(schema({"properties": {"part": {"$ref": "part.json"}}}, ("part.json", part)))
     assert judge.type.simpleString() == "struct<part:struct<a:bigint>>"
     judge.check({"part": {"a": 1}})
     with pytest.raises(DeadLetterError, match=r"value\.part\.a: "):
@@ -79,7 +79,7 @@ def test_a_schema_of_another_subject() -> None:
 
 def test_a_referenced_document_that_names_itself() -> None:
     part = {"type": "object", "properties": {"a": INTEGER, "next": {"$ref": "part.json"}}}
-    judge = Judge(schema({"properties": {"part": {"$ref": "part.json"}}}, ("part.json", part)))
+    judge = JsonSchemaValidator(schema({"properties": {"part": {"$ref": "part.json"}}}, ("part.json", part)))
     assert judge.type.simpleString() == "struct<part:struct<a:bigint,next:string>>"
     judge.check({"part": {"a": 1, "next": {"a": 2}}})
     with pytest.raises(DeadLetterError):
@@ -88,13 +88,13 @@ def test_a_referenced_document_that_names_itself() -> None:
 
 def test_nothing_is_fetched() -> None:
     with pytest.raises(PipelineError, match="is not among the schema's references"):
-        Judge(schema({"$ref": "http://127.0.0.1:9/other.json"}))
+        JsonSchemaValidator(schema({"$ref": "http://127.0.0.1:9/other.json"}))
 
 
 @pytest.mark.parametrize("text", ["{", '{"type": "nothing"}'])
 def test_a_schema_that_cannot_be_used(text: str) -> None:
     with pytest.raises(PipelineError, match="cannot be used"):
-        Judge(Schema("JSON", text))
+        JsonSchemaValidator(Schema("JSON", text))
 
 
 def test_values() -> None:
@@ -104,10 +104,10 @@ def test_values() -> None:
         "properties": {"n": {"type": "integer", "minimum": 1}, "o": {"type": ["string", "null"]}},
         "required": ["n"],
     }
-    made = format_of(Plan("json", "plain", schema(document)))
-    drift = Drift()
+    made = make_format(DecodingPlan("json", "plain", schema(document)))
+    drift = RecordDrift()
     assert made.decode(b'{"n": 1, "z": 0}', None, drift) == {"n": 1}
-    assert drift == Drift({"new value.z", "missing value.o"}, {"value.n"})
+    assert drift == RecordDrift({"new value.z", "missing value.o"}, {"value.n"})
     for text, told in (
         ('{"n": 0}', "value.n: 0 is less"),
         ("{}", 'value: "n" is a required'),
@@ -120,7 +120,7 @@ def test_values() -> None:
 
 
 def test_what_the_schema_allows_is_no_difference() -> None:
-    made = format_of(Plan("json", "plain", schema({"properties": {"a": {"type": ["string", "number"]}}})))
-    drift = Drift()
+    made = make_format(DecodingPlan("json", "plain", schema({"properties": {"a": {"type": ["string", "number"]}}})))
+    drift = RecordDrift()
     assert made.decode(b'{"a": 5.10}', None, drift) == {"a": "5.10"}
     assert not drift.differs

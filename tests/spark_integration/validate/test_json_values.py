@@ -1,4 +1,4 @@
-"""JSON read as Spark's types: what fits, what does not and why, and what differs from the schema."""
+"""JSON read as Spark's types: values that fit, values that do not and why, and differences from the schema."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from pyspark.sql.types import (
 
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import DeadLetterError
-from spark_integration.validate.drift import Drift, Seen, that_count
-from spark_integration.validate.json_values import loads, needs_digits, reader_of
+from spark_integration.validate.drift import BatchDrift, RecordDrift, drop_optional_fields
+from spark_integration.validate.json_values import make_reader, needs_digits, parse_json
 
 MONEY = DecimalType(10, 2)
 NOON = datetime(2026, 5, 4, 12, tzinfo=timezone.utc)
 
 
-def read(kind: DataType, text: str, drift: Drift | None = None) -> Any:
-    return reader_of(kind)(loads(text.encode(), needs_digits(kind)), drift or Drift())
+def read(kind: DataType, text: str, drift: RecordDrift | None = None) -> Any:
+    return make_reader(kind)(parse_json(text.encode(), needs_digits(kind)), drift or RecordDrift())
 
 
 def struct(**fields: DataType) -> StructType:
@@ -109,7 +109,7 @@ def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
     ],
 )
 def test_values_that_do_not_fit(kind: DataType, text: str, detail: str) -> None:
-    drift = Drift()
+    drift = RecordDrift()
     with pytest.raises(DeadLetterError) as refused:
         read(kind, text, drift)
     assert (refused.value.reason, refused.value.detail) == ("does-not-fit", detail)
@@ -126,26 +126,26 @@ def test_a_field_that_must_be_there() -> None:
 @pytest.mark.parametrize("text", ["", "{", "NaN", "{} {}", "[" * 100_000, "1" * 5_000, '{"b":1e99999999999999999999}'])
 def test_what_is_no_json(text: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        loads(text.encode(), exact=True)
+        parse_json(text.encode(), exact=True)
     assert refused.value.reason == "malformed"
 
 
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(DeadLetterError, match="is no JSON"):
-        loads(b'"\xff"')
+        parse_json(b'"\xff"')
 
 
 def drift_of_values(kind: DataType, *values: Any) -> dict[str, int]:
-    """Return what is told of values, of which those that are no value of the type are dead letters."""
-    seen = Seen()
+    """Return the differences of values, some of which are dead letters."""
+    seen = BatchDrift()
     for value in values:
-        drift, good = Drift(), True
+        drift, good = RecordDrift(), True
         try:
             read(kind, json.dumps(value), drift)
         except DeadLetterError:
             good = False
         seen.add(drift, good)
-    return that_count(seen.differs, seen.has)
+    return drop_optional_fields(seen.differs, seen.has)
 
 
 LONG = LongType()
@@ -157,14 +157,14 @@ LONG = LongType()
         (struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
         (struct(a=LONG), [{}, {}], {"missing value.a": 2}),
         (struct(a=LONG), [{}, {"a": None}], {}),
-        # In records that are dead letters fields may be missing as they are broken.
+        # In records that are dead letters, fields may be missing because the record is damaged.
         (struct(x=LONG, n=LONG), [{"n": "no"}, {"n": "no"}, {"x": 1, "n": 1}], {"changed value.n": 2}),
         (struct(x=LONG, n=LONG), [{"n": 1}, {"x": 1, "n": "no"}], {"missing value.x": 1, "changed value.n": 1}),
         # Once for a record, however many items it has.
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, *[{"i": [{"b": 1}]}] * 50], {}),
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, {"i": [{}]}], {"missing value.i[].b": 2}),
         (struct(i=ArrayType(struct(b=LONG))), [{"i": [{"b": 1}, {}]}], {}),
-        # Where the parent is not there nothing can be in it.
+        # A missing object has no fields that could be missing.
         (struct(o=struct(b=LONG)), [{"o": None}, {"o": {}}, {"o": None}], {"missing value.o.b": 1}),
         (struct(o=struct(b=LONG)), [{"o": None}], {}),
         (
@@ -181,12 +181,12 @@ def test_drift_is_told_by_path_and_counted_by_record(kind: DataType, values: lis
 
 def test_a_type_without_fields() -> None:
     with pytest.raises(PipelineError, match=r"^value\.a has no fields, which Spark does not write"):
-        reader_of(struct(a=StructType([])))
+        make_reader(struct(a=StructType([])))
 
 
 def test_a_type_that_json_cannot_hold() -> None:
     with pytest.raises(PipelineError, match=r"^value\.a is interval"):
-        reader_of(struct(a=CalendarIntervalType()))
+        make_reader(struct(a=CalendarIntervalType()))
 
 
 def test_integers_have_their_bits() -> None:

@@ -1,4 +1,4 @@
-"""Protobuf's types as Spark's, read back from what the protobuf package writes, framed and plain."""
+"""Protobuf's types as Spark's, read back from the protobuf package's encoding, framed and plain."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from google.protobuf import json_format, message_factory
 from pyspark.sql.pandas.types import to_arrow_type
 
 from spark_integration.errors import PipelineError
-from spark_integration.validate.choice import schema_of_file
+from spark_integration.validate.choice import read_schema_file
 from spark_integration.validate.dead import DeadLetterError
-from spark_integration.validate.drift import Drift, drift_of
-from spark_integration.validate.protobuf import Protobuf, file_of
+from spark_integration.validate.drift import RecordDrift, compare_types
+from spark_integration.validate.protobuf import ProtobufDecoder, schema_descriptors
 from spark_integration.validate.registry import Schema
 
 ALL = """
@@ -56,18 +56,18 @@ def proto(text: str) -> Schema:
 
 
 def written(text: str, name: str, **fields: Any) -> bytes:
-    descriptor = file_of(proto(text)).pool.FindMessageTypeByName(name)
+    descriptor = schema_descriptors(proto(text)).pool.FindMessageTypeByName(name)
     message: Any = json_format.ParseDict(fields, message_factory.GetMessageClass(descriptor)())
     return bytes(message.SerializeToString())
 
 
-def held(protobuf: Protobuf, payload: bytes) -> Any:
+def held(protobuf: ProtobufDecoder, payload: bytes) -> Any:
     value, _ = protobuf.decode(payload, None)
     return pa.array([value], to_arrow_type(protobuf.type)).to_pylist()[0]
 
 
 def test_types() -> None:
-    protobuf = Protobuf(proto(ALL), None, framed=False)
+    protobuf = ProtobufDecoder(proto(ALL), None, framed=False)
     assert held(protobuf, written(ALL, "shop.Event", **FULL)) == HELD
     told = {field.name: field.dataType.simpleString() for field in protobuf.type.fields}
     assert (told["c"], told["d"], told["o"]) == ("bigint", "decimal(20,0)", "timestamp")
@@ -75,15 +75,15 @@ def test_types() -> None:
 
 
 def test_what_was_not_set() -> None:
-    """Without presence there is the default of the type; with it, null."""
-    found = held(Protobuf(proto(ALL), None, framed=False), b"")
+    """Without presence a field has the default of its type; with presence it is null."""
+    found = held(ProtobufDecoder(proto(ALL), None, framed=False), b"")
     nulls = {name for name, value in found.items() if value is None}
     assert nulls == set("kopqrstuw")
     assert (found["a"], found["h"], found["j"], found["l"], found["n"]) == (0, "", "NONE", [], [])
 
 
 def test_an_enum_of_a_newer_version_is_its_number() -> None:
-    assert held(Protobuf(proto(ALL), None, framed=False), b"\x50\x07")["j"] == "7"
+    assert held(ProtobufDecoder(proto(ALL), None, framed=False), b"\x50\x07")["j"] == "7"
 
 
 OLD = 'syntax = "proto3"; message First { int32 a = 1; string gone = 2; }'
@@ -91,12 +91,14 @@ NEW = 'syntax = "proto3"; message First { int32 a = 1; string more = 3; }'
 
 
 def test_another_version_is_read_by_numbers() -> None:
-    protobuf = Protobuf(proto(NEW), None, framed=False)
+    protobuf = ProtobufDecoder(proto(NEW), None, framed=False)
     value, unknown = protobuf.decode(written(OLD, "First", a=1, gone="x"), None)
     assert (value, unknown) == ({"a": 1, "more": ""}, [2])
     written_as = protobuf.type_of(proto(OLD))
     assert written_as is not None
-    assert drift_of(written_as, protobuf.type) == Drift({"new value.gone", "missing value.more"}, {"value.a"})
+    assert compare_types(written_as, protobuf.type) == RecordDrift(
+        {"new value.gone", "missing value.more"}, {"value.a"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,10 +106,10 @@ def test_another_version_is_read_by_numbers() -> None:
     [(b"\0", "shop.Event"), (b"\2\0", "shop.Event"), (b"\2\2", "shop.Second"), (b"\4\2\0", "shop.Second.Deep")],
 )
 def test_message_indexes(indexes: bytes, name: str) -> None:
-    """Zigzag varints, 0 alone for the first message."""
-    value, _ = Protobuf(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
+    """Zigzag varints; 0 alone stands for the first message."""
+    value, _ = ProtobufDecoder(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
     assert value is not None
-    other = Protobuf(proto(NEW), None, framed=True)
+    other = ProtobufDecoder(proto(NEW), None, framed=True)
     with pytest.raises(DeadLetterError) as refused:
         other.decode(indexes, proto(ALL))
     assert (refused.value.reason, refused.value.detail) == ("other-message", f"holds {name}, not First")
@@ -116,32 +118,32 @@ def test_message_indexes(indexes: bytes, name: str) -> None:
 @pytest.mark.parametrize("payload", [b"", b"\x80", b"\x01", b"\x02\x63", b"\0\xff", b"\0\x42\x01\xff", b"\xff" * 12])
 def test_what_cannot_be_read(payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        Protobuf(proto(ALL), None, framed=True).decode(payload, proto(ALL))
+        ProtobufDecoder(proto(ALL), None, framed=True).decode(payload, proto(ALL))
     assert refused.value.reason == "malformed"
 
 
 def test_a_required_field_that_is_missing() -> None:
     text = 'syntax = "proto2"; message First { required int32 a = 1; }'
     with pytest.raises(DeadLetterError, match="lacks required fields"):
-        Protobuf(proto(text), None, framed=False).decode(b"", None)
+        ProtobufDecoder(proto(text), None, framed=False).decode(b"", None)
 
 
 def test_a_file_with_imports(tmp_path: Path) -> None:
     (tmp_path / "part.proto").write_text('syntax = "proto3"; message Part { int32 a = 1; }')
     path = tmp_path / "whole.proto"
     path.write_text('syntax = "proto3"; import "part.proto"; message Whole { Part part = 1; }')
-    schema = schema_of_file(path, "protobuf")
-    assert Protobuf(schema, None, framed=False).type.simpleString() == "struct<part:struct<a:int>>"
+    schema = read_schema_file(path, "protobuf")
+    assert ProtobufDecoder(schema, None, framed=False).type.simpleString() == "struct<part:struct<a:int>>"
     descriptors = tmp_path / "whole.desc"
     descriptors.write_bytes(schema.text.encode("latin-1"))
-    assert schema_of_file(descriptors, "protobuf") == schema
+    assert read_schema_file(descriptors, "protobuf") == schema
 
 
 def test_schemas_of_other_subjects() -> None:
     part = 'syntax = "proto3"; message Part { int32 a = 1; }'
     text = 'syntax = "proto3"; import "parts/part.proto"; message Whole { Part part = 1; }'
     schema = Schema("PROTOBUF", text, (("parts/part.proto", part),))
-    assert Protobuf(schema, "Whole", framed=True).type.simpleString() == "struct<part:struct<a:int>>"
+    assert ProtobufDecoder(schema, "Whole", framed=True).type.simpleString() == "struct<part:struct<a:int>>"
 
 
 MAPS = """
@@ -162,7 +164,7 @@ message Outer { map<string, int32> m = 1; message One { int32 x = 1; } message T
     ],
 )
 def test_message_indexes_beside_maps(indexes: bytes, name: str, fits: bool) -> None:
-    protobuf = Protobuf(proto(MAPS), name, framed=True)
+    protobuf = ProtobufDecoder(proto(MAPS), name, framed=True)
     if fits:
         assert protobuf.decode(indexes + b"\x08\x05", proto(MAPS)) == ({"x": 5}, [])
     else:
@@ -191,10 +193,10 @@ message Holder { Empty e = 1; map<string, Empty> m = 2; }
     ],
 )
 def test_any_of_a_message_of_the_schema(told: dict[str, Any], text: str) -> None:
-    descriptor = file_of(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    descriptor = schema_descriptors(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
     json_format.ParseDict({"a": told}, message, descriptor_pool=descriptor.file.pool)
-    decoded = held(Protobuf(proto(HOLDS_ANY), None, framed=False), message.SerializeToString())
+    decoded = held(ProtobufDecoder(proto(HOLDS_ANY), None, framed=False), message.SerializeToString())
     assert json.loads(decoded["a"]) == json.loads(text)
 
 
@@ -202,29 +204,29 @@ def test_any_of_an_unknown_message() -> None:
     url = b"x.y/other.Thing"
     content = b"\x0a" + bytes([len(url)]) + url + b"\x12\x02\xff\x00"
     payload = b"\x0a" + bytes([len(content)]) + content
-    decoded = held(Protobuf(proto(HOLDS_ANY), None, framed=False), payload)
+    decoded = held(ProtobufDecoder(proto(HOLDS_ANY), None, framed=False), payload)
     assert json.loads(decoded["a"]) == {"@type": "x.y/other.Thing", "value": "/wA="}
 
 
 @pytest.mark.parametrize("inner", [False, True])
 def test_a_message_that_json_cannot_hold(inner: bool) -> None:
-    """NaN in a Struct, and a time that is none within a type within itself."""
-    descriptor = file_of(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    """NaN in a Struct, and an invalid time within a recursive type."""
+    descriptor = schema_descriptors(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
     if inner:
         message.inner.inner.t.seconds = 2**62
     else:
         message.s.fields["a"].number_value = float("nan")
     with pytest.raises(DeadLetterError) as refused:
-        Protobuf(proto(HOLDS_ANY), None, framed=False).decode(message.SerializeToString(), None)
+        ProtobufDecoder(proto(HOLDS_ANY), None, framed=False).decode(message.SerializeToString(), None)
     assert refused.value.reason == "malformed"
 
 
 def test_a_message_without_fields_is_json() -> None:
-    protobuf = Protobuf(proto(HOLDS_ANY), "shop.Holder", framed=False)
+    protobuf = ProtobufDecoder(proto(HOLDS_ANY), "shop.Holder", framed=False)
     assert protobuf.type.simpleString() == "struct<e:string,m:map<string,string>>"
     assert held(protobuf, b"\x0a\x00\x12\x05\x0a\x01k\x12\x00") == {"e": "{}", "m": [("k", "{}")]}
-    assert held(Protobuf(proto(HOLDS_ANY), "shop.Empty", framed=False), b"") == "{}"
+    assert held(ProtobufDecoder(proto(HOLDS_ANY), "shop.Empty", framed=False), b"") == "{}"
 
 
 @pytest.mark.parametrize(
@@ -239,4 +241,4 @@ def test_a_message_without_fields_is_json() -> None:
 )
 def test_a_schema_that_cannot_be_used(schema: Schema, name: str | None, told: str) -> None:
     with pytest.raises(PipelineError, match=told):
-        Protobuf(schema, name, framed=False)
+        ProtobufDecoder(schema, name, framed=False)

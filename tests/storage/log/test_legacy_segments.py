@@ -155,7 +155,7 @@ def test_damage_elsewhere_refuses_the_log_and_leaves_its_file(may_be_torn: bool)
     unpackable = entry_writer(1, GZIP)(0, 0, None, b"no gzip")
     for bad in (bytes(damaged), unpackable):
         files = folder_with((0, bad), (2, plain(1, [2])))
-        with pytest.raises(LegacyFormatError, match="the file stays as it is"):
+        with pytest.raises(LegacyFormatError, match="the file stays unchanged"):
             convert(files, may_be_torn=may_be_torn)
         assert data(files) == bad
 

@@ -1,4 +1,4 @@
-"""What is told of an audit: the verdict, the table, the report, and which places in a record there are."""
+"""The output of an audit: verdict, table, report, and places in a record."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from spark_integration.audit.formatting import format_duration
-from spark_integration.audit.plots import plots
-from spark_integration.audit.report import report_of, write_report
+from spark_integration.audit.plots import draw_plots
+from spark_integration.audit.report import render_report, write_report
 from spark_integration.audit.settings import AuditFields
 from spark_integration.audit.summary import AuditSummary, audit_verdict, render_summary
-from spark_integration.audit.windows import WINDOWS_LIMIT, width_of, window_width_ms
+from spark_integration.audit.windows import WINDOWS_LIMIT, fitting_width_ms, smallest_width_ms
 from spark_integration.errors import PipelineError
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -79,7 +79,7 @@ def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
 
 
 def test_the_table() -> None:
-    """The verdict first; of 30 gaps three are told, and that they are not all."""
+    """The verdict comes first; three of 30 gaps are listed, and the table says that there are more."""
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(render_summary(summary(failed_on=["gap: 30"])))
     lines = [line.rstrip() for line in console.export_text().splitlines()]
@@ -94,7 +94,7 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     """Names are escaped, plots take the page's colour, and nothing is fetched."""
     write_report(tmp_path / "report.html", summary())
     text = (tmp_path / "report.html").read_text()
-    assert text == report_of(summary())
+    assert text == render_report(summary())
     assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
     assert "<td>&lt;b&gt;flights&lt;/b&gt;</td>" in text
     assert text.count("<svg") == 2
@@ -106,36 +106,36 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
 
 def test_a_report_of_nothing() -> None:
     empty = summary(topics=[], latency=[], producers=[], details={}, windows=[], latency_windows=[], found={})
-    assert "<svg" not in report_of(empty)
+    assert "<svg" not in render_report(empty)
 
 
 @pytest.mark.parametrize("strange_ms", [START_MS * 1_000, 2**63 - 1, -1, -(2**63)])
 def test_a_time_that_is_none(strange_ms: int) -> None:
-    """It is shown as a number, and neither has a place in a plot nor makes its windows wider."""
+    """It is shown as a number, has no place in a plot, and does not widen its windows."""
     row = {**TOPICS[0], "last_ms": strange_ms}
     window = {"place": "topic", "topic": "flights", "producer": "UA", "start_ms": strange_ms, "records": 1}
     strange = summary(topics=[row], windows=[*summary().windows, window], latency_windows=[])
     console = Console(width=300, record=True, file=io.StringIO())
     console.print(render_summary(strange))
-    text = report_of(strange)
+    text = render_report(strange)
     assert f" {strange_ms} " in console.export_text()
     assert f"<td>2023-11-14 22:13:20</td><td>{strange_ms}</td>" in text
     assert text.count("<svg") == 1
-    assert width_of([row]) == MINUTE_MS
+    assert fitting_width_ms([row]) == MINUTE_MS
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", [r"$\foo$", "a$b_{$", "$x$", "_p1", "日本", "two\nlines"])
 def test_names_of_producers_are_no_formulas(name: str) -> None:
     rows = [{**row, "producer": name} if row["producer"] == "UA" else row for row in summary().windows]
-    drawn = plots(summary(windows=rows))[0][1]
+    drawn = draw_plots(summary(windows=rows))[0][1]
     assert f">{' '.join(name.split())}</text>" in drawn
     assert ">AA</text>" in drawn
 
 
 def test_a_long_name_leaves_room_for_the_plot() -> None:
     rows = [{**row, "producer": "p" * 1_000} for row in summary().windows]
-    assert f">{'p' * 30}…</text>" in plots(summary(windows=rows))[0][1]
+    assert f">{'p' * 30}…</text>" in draw_plots(summary(windows=rows))[0][1]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_long_name_leaves_room_for_the_plot() -> None:
     [(0, MINUTE_MS), (DAY_MS, MINUTE_MS), (2 * DAY_MS, 5 * MINUTE_MS), (100_000 * DAY_MS, 30 * DAY_MS)],
 )
 def test_windows_are_wide_enough(last_ms: int, width_ms: int) -> None:
-    assert window_width_ms(START_MS, START_MS + last_ms) == width_ms
+    assert smallest_width_ms(START_MS, START_MS + last_ms) == width_ms
     assert last_ms // width_ms < WINDOWS_LIMIT or width_ms == 30 * DAY_MS
 
 
