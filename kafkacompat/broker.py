@@ -282,7 +282,7 @@ class Broker:
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.settle()
-        closing = []
+        closing: list[Deferred[Any]] = []
         for directory, logs in self.replica_manager.by_directory():
             self._directories.remove(directory)
             closed = directory.disk.run(directory.storage.close, logs)
