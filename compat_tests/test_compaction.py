@@ -322,7 +322,7 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
     directory = opened(data_folder)
-    (found,) = [each for each in directory.partitions() if each.topic == TOPIC]
+    (found,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
     log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
     while compact_once(OsFiles(), log):
@@ -332,10 +332,10 @@ def compact_copy(data_folder: Path) -> None:
 
 def compact_once(files: OsFiles, log: Log) -> bool:
     now_ms = RECENT_MS + 3_600_000
-    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
     if what is None:
         return False
-    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
+    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
     assert job is not None
     for step in compact(files, job):
         if isinstance(step, CleanedSegment):

@@ -149,7 +149,7 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
 def test_it_imports_nothing_that_it_does_not_need() -> None:
     """Each such process would take half as much memory again."""
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
-    done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
+    done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert {"kafkacompat.storage.compaction.cleaner", "kafkacompat.storage.intake.validation"} <= imported
     assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []
@@ -194,5 +194,5 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
 def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
     for name in ("pickle", "kafkacompat"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
-    done = subprocess.run(process.command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(process.build_command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

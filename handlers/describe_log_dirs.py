@@ -68,7 +68,7 @@ async def _describe_topics(
 
 def _describe_partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
     replicas = services.replica_manager
-    for home, logs in replicas.by_directory():
+    for home, logs in replicas.logs_by_directory():
         if home is directory:
             for log in logs:
                 yield log.topic, DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes)

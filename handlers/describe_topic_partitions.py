@@ -9,7 +9,7 @@ from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from kafkacompat.metadata.topic_names import error_of_missing, is_internal
+from kafkacompat.metadata.topic_names import is_internal, missing_topic_error
 from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_topic_partitions import (
     Cursor,
@@ -100,7 +100,7 @@ class _TopicPage:
 
 def _build_unknown_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
-        error_code=error_of_missing(name),
+        error_code=missing_topic_error(name),
         name=name,
         is_internal=is_internal(name),
         topic_authorized_operations=TOPIC_OPERATIONS,

@@ -29,7 +29,7 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_all
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_unsent
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment import transaction_index
@@ -168,7 +168,7 @@ def _build_topic(topic: TopicKey) -> FetchableTopicResponse:
 
 
 def _release_and_fail(failure: Failure, fetched: list[FetchedPartition]) -> Failure:
-    release_all(fetched)
+    release_unsent(fetched)
     return failure
 
 

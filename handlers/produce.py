@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.produce_answer import build_response, fill_accepted, fill_refused
-from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify_transactions
+from kafkacompat.handlers.produce_verification import NO_VERDICTS, TOPIC_ID_VERSION, Verdicts, verify_transactions
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.producing import RequestAppends, any_is_transactional
 from kafkacompat.storage.log.log import AppendResult
@@ -49,7 +49,7 @@ def handle_produce(request: ProduceRequest, context: RequestContext, services: S
     refusal = _find_request_error(request)
     if refusal is None and request.transactional_id is not None:
         return _verify_and_produce(request.transactional_id, request, context, services)
-    return _produce_batches(request, context, services, refusal, NOTHING)
+    return _produce_batches(request, context, services, refusal, NO_VERDICTS)
 
 
 def _verify_and_produce(
@@ -58,7 +58,7 @@ def _verify_and_produce(
     try:
         verdicts = verify_transactions(transactional_id, request, context, services)
     except KafkaError as problem:
-        return _produce_batches(request, context, services, problem, NOTHING)
+        return _produce_batches(request, context, services, problem, NO_VERDICTS)
     if not isinstance(verdicts, Deferred):
         return _produce_batches(request, context, services, None, verdicts)
     # The connection's next request must not overtake this one while the coordinator is asked.

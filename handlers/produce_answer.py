@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkacompat.handlers.context import UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.wire.apis.produce import (
@@ -39,7 +39,7 @@ def build_response(request: ProduceRequest, response: ProduceResponse) -> Produc
         for partition in topic.partition_responses:
             if partition.error_code:
                 code = ErrorCode(partition.error_code).name
-                where = f"{topic_text(topic.name or topic.topic_id)}-{partition.index}"
+                where = f"{format_topic(topic.name or topic.topic_id)}-{partition.index}"
                 raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
     return None
 

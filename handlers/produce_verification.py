@@ -39,7 +39,7 @@ Verdicts: TypeAlias = "Mapping[tuple[str | bytes, int], Guard | KafkaError]"
 
 A batch whose transaction is open already has no entry."""
 
-NOTHING: Verdicts = {}
+NO_VERDICTS: Verdicts = {}
 
 
 def verify_transactions(

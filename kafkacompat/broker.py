@@ -22,13 +22,13 @@ from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
+from kafkacompat.metadata.sqlite_store import SqliteStore, check_store_directory
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
-from kafkacompat.partitions.takeover import Takeover, may_go_back, owning_cluster
+from kafkacompat.partitions.takeover import Takeover, belonged_to_kafka, find_owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
@@ -36,7 +36,7 @@ from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
-from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.upkeep.moving import PartitionMoves
@@ -46,7 +46,7 @@ from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
-    from kafkacompat.storage.segment.segment_file import FileRegion
+    from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
 
@@ -102,17 +102,17 @@ class Broker:
             raise
 
     async def _start(self) -> None:
-        check_place(self.config.metadata_log_dir, self.config.log_dirs)
+        check_store_directory(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        cluster_id = owning_cluster(self._files, self.config) or await self._cluster_of_store()
+        cluster_id = find_owning_cluster(self._files, self.config) or await self._cluster_of_store()
         self.cluster_id = cluster_id or format_uuid(self._rng.randbytes(16))
         await check_new_directories(self._files, self.config, self._store)
         await self._open_directories()
         self._build()
         takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)
         await takeover.set_damaged_store_aside()
-        await self.controller.load(self.cluster_id, lambda: takeover.inherit(self.directories))
-        await takeover.complete()
+        await self.controller.load(self.cluster_id, lambda: takeover.collect_inheritance(self.directories))
+        await takeover.mark_taken_over()
         await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
         await self._listen()
@@ -130,7 +130,7 @@ class Broker:
         return decode_image(await self._store.load()).cluster_id or None
 
     async def _open_directories(self) -> None:
-        cache = SegmentCache.within(raise_open_file_limit())
+        cache = SegmentCache.for_open_files(raise_open_file_limit())
         for path in self.config.log_dirs:
             disk = self._disk(path)
             storage = await disk.run(
@@ -169,7 +169,7 @@ class Broker:
             self.metadata,
             self._store,
             self._rng,
-            readable_by_old_kafka=may_go_back(self._files, config),
+            readable_by_old_kafka=belonged_to_kafka(self._files, config),
         )
         self.controller = Controller(self._store, self.metadata, self.coordinators.events, config, self._rng)
         self.coordinators.controller = self.controller
@@ -281,9 +281,9 @@ class Broker:
 
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
-        await self.replica_manager.settle()
+        await self.replica_manager.prepare_to_close()
         closing: list[Deferred[Any]] = []
-        for directory, logs in self.replica_manager.by_directory():
+        for directory, logs in self.replica_manager.logs_by_directory():
             self._directories.remove(directory)
             closed = directory.disk.run(directory.storage.close, logs)
             closing.append(

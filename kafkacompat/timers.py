@@ -104,7 +104,7 @@ def next_turn(clock: Clock) -> Deferred[None]:
     return _turn_queues.setdefault(clock, _TurnQueue()).join(clock)
 
 
-def somebody_waits(clock: Clock) -> bool:
+def has_waiting_work(clock: Clock) -> bool:
     """Return whether any work waits for a turn, so that the reactor is busy."""
     return bool(_turn_queues.get(clock))
 

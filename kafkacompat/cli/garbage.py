@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.timers import somebody_waits
+from kafkacompat.timers import has_waiting_work
 
 if TYPE_CHECKING:
     from kafkacompat.timers import Clock
 
-LOOK_EVERY_S = 10
+CHECK_EVERY_S = 10
 MAX_PUT_OFF = 30
 """After this many checks in a row without a quiet moment, the collection happens all the same."""
 _NEVER = 2**31 - 1
@@ -37,15 +37,15 @@ class FullCollections:
         gc.collect()
         gc.freeze()
         gc.set_threshold(self._young, self._middle, _NEVER)
-        looking = LoopingCall(self.look)
+        looking = LoopingCall(self.collect_if_due)
         looking.clock = self._clock  # type: ignore[assignment]
-        looking.start(LOOK_EVERY_S, now=False)
+        looking.start(CHECK_EVERY_S, now=False)
 
-    def look(self) -> None:
+    def collect_if_due(self) -> None:
         """Collect if a full collection is due and no work waits for its turn."""
         if gc.get_count()[2] < self._due:
             return
-        if somebody_waits(self._clock) and self._put_off < MAX_PUT_OFF:
+        if has_waiting_work(self._clock) and self._put_off < MAX_PUT_OFF:
             self._put_off += 1
             return
         self._put_off = 0

@@ -19,9 +19,9 @@ MAX_MESSAGE_CHARACTERS = 4000
 _CONTROL_RANGES = range(0x20), range(0x7F, 0xA0), (0x61C, 0x200E, 0x200F), range(0x2028, 0x202F), range(0x2066, 0x206A)
 CONTROLS = {code: repr(chr(code))[1:-1] for codes in _CONTROL_RANGES for code in codes}
 # The beginnings of a traceback's parts that come from Python: frames with their lines of code, and the joints of two exceptions.
-OURS_IN_TRACEBACK = ("  File ", "\nThe above exception ", "\nDuring handling of ")
+TRACEBACK_PREFIXES = ("  File ", "\nThe above exception ", "\nDuring handling of ")
 ExceptionInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]"
-ERRORS_TOLD, ERRORS_PERIOD_S = 20, 60
+MAX_ERRORS_A_PERIOD, ERRORS_PERIOD_S = 20, 60
 KINDS_KEPT = 1000
 
 
@@ -42,13 +42,13 @@ class ErrorFlood(logging.Filter):
         kind = record.name, record.msg
         begun, count = self._periods.get(kind, (record.created, 0))
         if record.created - begun >= ERRORS_PERIOD_S:
-            if count > ERRORS_TOLD:
-                record.msg = f"{record.msg} ({count - ERRORS_TOLD} more like this were dropped)"
+            if count > MAX_ERRORS_A_PERIOD:
+                record.msg = f"{record.msg} ({count - MAX_ERRORS_A_PERIOD} more like this were dropped)"
             begun, count = record.created, 0
         if len(self._periods) > KINDS_KEPT:
             self._periods.clear()
         self._periods[kind] = begun, count + 1
-        return count < ERRORS_TOLD
+        return count < MAX_ERRORS_A_PERIOD
 
 
 class LineFormatter(logging.Formatter):
@@ -69,16 +69,16 @@ class LineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Logging calls this: format the line of a record."""
-        record.message = _one_line(record.message)
+        record.message = _to_one_line(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: ExceptionInfo) -> str:
         """Logging calls this: format the traceback of a record."""
         parts = (part.removesuffix("\n") for part in traceback.format_exception(*ei))
-        return "\n".join(part if part.startswith(OURS_IN_TRACEBACK) else _one_line(part) for part in parts)
+        return "\n".join(part if part.startswith(TRACEBACK_PREFIXES) else _to_one_line(part) for part in parts)
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     shown = text[:MAX_MESSAGE_CHARACTERS].translate(CONTROLS)
     left_out = len(text) - MAX_MESSAGE_CHARACTERS
     return f"{shown} ... ({left_out} more characters)" if left_out > 0 else shown

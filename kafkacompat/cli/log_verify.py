@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import click
 
-from kafkacompat.cli.columns import visible, write_columns
+from kafkacompat.cli.columns import escape_control_characters, write_columns
 from kafkacompat.cli.progress import byte_progress
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.storage.inspection.directory_check import check_target, count_log_bytes, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
+from kafkacompat.storage.inspection.rows import DumpRow
 
 EXIT_SOUND, EXIT_FINDINGS, EXIT_UNREADABLE = 0, 1, 2
 
@@ -22,12 +22,12 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
     """Check directories; returns the exit code: 0 when sound, 1 with findings, 2 when something cannot be read."""
     files = OsFiles(read_only=True)
     findings: list[Finding] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[UnreadablePath] = []
     try:
-        places = [find_place(files, path) for path in paths]
-        size_bytes = sum(log_bytes(files, place) for place in places)
+        places = [find_check_target(files, path) for path in paths]
+        size_bytes = sum(count_log_bytes(files, place) for place in places)
     except OSError as error:
-        click.echo(visible(f"kafkacompat: {describe_error(error)}"), err=True)
+        click.echo(escape_control_characters(f"kafkacompat: {describe_error(error)}"), err=True)
         return EXIT_UNREADABLE
     partitions = batches_bytes = 0
     with byte_progress("Verifying", size_bytes) as show:
@@ -38,9 +38,11 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
             show(read_bytes)
 
         for place in places:
-            partitions += len(check_place(files, place, findings.append, advance, unreadable.append))
+            partitions += len(check_target(files, place, findings.append, advance, unreadable.append))
     for path, problem in unreadable:
-        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(problem)}"), err=True)
+        click.echo(
+            escape_control_characters(f"kafkacompat: {path} cannot be read: {describe_error(problem)}"), err=True
+        )
     show_findings(findings, as_json)
     wrong = [finding for finding in findings if not finding.note]
     counts = f"{len(wrong)} findings, {len(findings) - len(wrong)} notes"
@@ -55,19 +57,19 @@ def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
         for finding in ordered:
             click.echo(json.dumps(finding._asdict()))
         return
-    write_columns((Row("finding", _fields(finding)) for finding in ordered), click.echo, click.echo)
+    write_columns((DumpRow("finding", _finding_fields(finding)) for finding in ordered), click.echo, click.echo)
 
 
-def offsets_named(first: int, last: int) -> str:
+def format_offsets(first: int, last: int) -> str:
     """Format a range of offsets; a negative *last* means an open end."""
     return f"{first} to {last if last >= 0 else 'the end'}"
 
 
-def _fields(finding: Finding) -> dict[str, object]:
+def _finding_fields(finding: Finding) -> dict[str, object]:
     return {
         "": "note" if finding.note else "WRONG",
         "file": finding.path,
         "position": None if finding.position < 0 else finding.position,
-        "offsets": None if finding.first_offset < 0 else offsets_named(finding.first_offset, finding.last_offset),
-        "what": finding.what,
+        "offsets": None if finding.first_offset < 0 else format_offsets(finding.first_offset, finding.last_offset),
+        "what": finding.fault,
     }

@@ -12,10 +12,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def overrides_option(help_text: str) -> Callable[[Function], Function]:
     """Return the option; the command receives a dictionary named *overrides*."""
-    return click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_read, help=help_text)
+    return click.option(
+        "--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_parse_overrides, help=help_text
+    )
 
 
-def _read(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_overrides(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     overrides = {}
     for text in values:
         name, equals, value = text.partition("=")

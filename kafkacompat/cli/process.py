@@ -36,7 +36,7 @@ def run(config: BrokerConfig) -> int:
     from kafkacompat.broker import Broker
 
     broker = Broker(reactor, config)
-    process = _Process(reactor, broker)
+    process = _BrokerProcess(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
     stop_on_hangup(reactor, process.stop_reactor)
@@ -70,7 +70,7 @@ def log_start() -> None:
     log.log(level, "Started kafkacompat %s, record walk %s", __version__, FORM)
 
 
-class _Process:
+class _BrokerProcess:
     def __init__(self, reactor: Any, broker: Any) -> None:
         self._reactor = reactor
         self._broker = broker
@@ -79,14 +79,14 @@ class _Process:
     def start(self) -> None:
         from twisted.internet.defer import Deferred
 
-        Deferred.fromCoroutine(self._broker.start()).addCallbacks(self._ready, self._failed)
+        Deferred.fromCoroutine(self._broker.start()).addCallbacks(self._print_ready_line, self._report_failure)
 
     def stop(self) -> Any:
         from twisted.internet.defer import Deferred
 
-        return Deferred.fromCoroutine(self._broker.stop()).addErrback(self._failed)
+        return Deferred.fromCoroutine(self._broker.stop()).addErrback(self._report_failure)
 
-    def _ready(self, _: object) -> None:
+    def _print_ready_line(self, _: object) -> None:
         broker = self._broker
         print(
             "kafkacompat ready",
@@ -102,14 +102,14 @@ class _Process:
     def _load_ahead(self) -> None:
         from kafkacompat.timers import make_cooperator
 
-        make_cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
+        make_cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._start_collections)
 
-    def _loaded(self, outcome: object) -> object:
+    def _start_collections(self, outcome: object) -> object:
         """All long-lived objects exist now: take over the full garbage collections."""
         FullCollections(self._reactor).start()
         return outcome
 
-    def _failed(self, failure: Failure) -> None:
+    def _report_failure(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
         from kafkacompat.storage.files.os_errors import describe_error
         from kafkacompat.wire.errors import KafkaError

@@ -36,17 +36,19 @@ def serve(
     log_lines.addFilter(ErrorFlood())
     logging.basicConfig(level=LEVELS[log_level], handlers=[log_lines])
     try:
-        config = BrokerConfig.load(_read(properties), read_environment(os.environ), overrides).with_address(host, port)
-        if strict and config.unknown:
-            raise ConfigError(f"{_unknown(config)}: correct or remove them, or start without --strict")
+        config = BrokerConfig.load(_read_properties(properties), read_environment(os.environ), overrides).with_address(
+            host, port
+        )
+        if strict and config.unknown_names:
+            raise ConfigError(f"{_describe_unknown(config)}: correct or remove them, or start without --strict")
     except ConfigError as problem:
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
-    _warn(config)
+    _warn_of_properties(config)
     return run(config)
 
 
-def _read(properties: Path | None) -> str | None:
+def _read_properties(properties: Path | None) -> str | None:
     """The text of the file, as java.util.Properties reads it: in Latin-1, with other characters escaped."""
     try:
         return properties.read_text(encoding="latin-1") if properties is not None else None
@@ -55,17 +57,17 @@ def _read(properties: Path | None) -> str | None:
         raise ConfigError(f"the properties file cannot be read: {describe_error(error)}") from error
 
 
-def _warn(config: BrokerConfig) -> None:
-    if config.unknown:
-        log.warning("%s", _unknown(config))
-    if config.without_effect:
-        log.warning("Properties that are accepted but have no effect here: %s", ", ".join(config.without_effect))
+def _warn_of_properties(config: BrokerConfig) -> None:
+    if config.unknown_names:
+        log.warning("%s", _describe_unknown(config))
+    if config.names_without_effect:
+        log.warning("Properties that are accepted but have no effect here: %s", ", ".join(config.names_without_effect))
 
 
-def _unknown(config: BrokerConfig) -> str:
+def _describe_unknown(config: BrokerConfig) -> str:
     variables = {name: variable for variable in os.environ if (name := property_of_variable(variable))}
     shown = (
         name + (f" from {variables[name]}" if name in variables else "") + did_you_mean(name, PROPERTIES)
-        for name in config.unknown
+        for name in config.unknown_names
     )
     return f"Properties that no broker has and that have no effect: {', '.join(shown)}"

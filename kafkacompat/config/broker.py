@@ -6,42 +6,42 @@ import builtins
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kafkacompat.config.checks import check, check_inter_broker_listener, check_listener_properties
+from kafkacompat.config.checks import check_config, check_inter_broker_listener, check_listener_properties
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
-    EMULATE,
-    OBEYED_BY_LISTENER,
+    EMULATE_PATTERN,
+    USED_LISTENER_PROPERTIES,
     Listener,
-    base_name,
+    base_property_name,
     check_advertised,
     check_bindable,
-    listener_property,
+    listener_property_name,
     parse_listeners,
     parse_protocols,
-    with_emulation,
+    set_emulations,
 )
-from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.tables import cluster, groups, log, security, server
 from kafkacompat.config.values import Value, format_value
 
-PROPERTIES: Mapping[str, Property] = index_table(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
+PROPERTIES: Mapping[str, Property] = parse_tables(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
 
 T = TypeVar("T")
 
 # Properties for one setting in several units: a change of one while the broker runs replaces all of them.
-SYNONYMS = (
+UNIT_SYNONYMS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 
 
-def synonyms(name: str) -> tuple[str, ...]:
+def find_unit_synonyms(name: str) -> tuple[str, ...]:
     """Return the properties for the same setting as *name*, itself included, the strongest first (as in Kafka)."""
     if name == "log.flush.interval.ms":
         return ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
-    return next((group for group in SYNONYMS if name in group), (name,))
+    return next((group for group in UNIT_SYNONYMS if name in group), (name,))
 
 
 class BrokerConfig:
@@ -58,7 +58,7 @@ class BrokerConfig:
             name: PROPERTIES[name].parse(text) for name, text in given.items() if name in PROPERTIES
         }
         self._apply_own_defaults()
-        check(self)
+        check_config(self)
         self.listeners = tuple(self._read_listeners())
         self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
         check_inter_broker_listener(self)
@@ -96,7 +96,7 @@ class BrokerConfig:
             reason = f"advertised.listeners={shown} tells clients another address"
             raise ConfigError(f"--host and --port are not enough: {reason}; set listeners and that one by --override")
         moved = self.listeners[0].name
-        listeners = parse_listeners("listeners", self.list("listeners"), self._protocols())
+        listeners = parse_listeners("listeners", self.list("listeners"), self._read_protocols())
         entries = [
             listener.with_address(host, port).entry if listener.name == moved else listener.entry
             for listener in listeners
@@ -111,7 +111,7 @@ class BrokerConfig:
         given = dict(self.given)
         for changes in (cluster, broker):
             for name, text in changes.items():
-                for other in synonyms(name):
+                for other in find_unit_synonyms(name):
                     given.pop(other, None)
                 given[name] = text
         return BrokerConfig(given)
@@ -131,17 +131,17 @@ class BrokerConfig:
             self._values[name] = PROPERTIES[name].default_value
         return self._values[name]
 
-    def of_listener(self, listener_name: str, name: str) -> Value:
+    def listener_value(self, listener_name: str, name: str) -> Value:
         """Return the value for one listener: its own, or that of all listeners."""
-        own = listener_property(listener_name, name)
+        own = listener_property_name(listener_name, name)
         return PROPERTIES[name]._replace(name=own).parse(self.given[own]) if own in self.given else self.value(name)
 
     def row(self, name: str) -> Property | None:
         """Return the row of a property, or of the property that *name* sets for an existing listener; None for neither."""
         if name in PROPERTIES:
             return PROPERTIES[name]
-        is_of_listener = any(name.startswith(listener_property(listener.name, "")) for listener in self.listeners)
-        return PROPERTIES.get(base_name(name)) if is_of_listener else None
+        is_of_listener = any(name.startswith(listener_property_name(listener.name, "")) for listener in self.listeners)
+        return PROPERTIES.get(base_property_name(name)) if is_of_listener else None
 
     def text(self, name: str) -> str | None:
         """Return the value as Kafka's tools show it."""
@@ -149,23 +149,23 @@ class BrokerConfig:
 
     def int(self, name: str) -> builtins.int:
         """Return a property of type short, int or long."""
-        return self._typed(name, int)
+        return self._typed_value(name, int)
 
     def float(self, name: str) -> builtins.float:
         """Return a property of type double."""
-        return self._typed(name, float)
+        return self._typed_value(name, float)
 
     def bool(self, name: str) -> builtins.bool:
         """Return a property of type boolean."""
-        return self._typed(name, bool)
+        return self._typed_value(name, bool)
 
     def string(self, name: str) -> str:
         """Return a property of type string, class or password."""
-        return self._typed(name, str)
+        return self._typed_value(name, str)
 
     def list(self, name: str) -> builtins.list[str]:
         """Return a property of type list."""
-        return [*self._typed(name, tuple)]
+        return [*self._typed_value(name, tuple)]
 
     def optional_string(self, name: str) -> str | None:
         """Return a property of type string, class or password, or None when it has no value."""
@@ -195,12 +195,14 @@ class BrokerConfig:
         return self.optional_string("metadata.log.dir") or self.log_dirs[0]
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unknown_names(self) -> tuple[str, ...]:
         """The given names that are no property of a broker or of one of its listeners."""
-        return tuple(sorted(name for name in self.given if self.row(name) is None and not EMULATE.fullmatch(name)))
+        return tuple(
+            sorted(name for name in self.given if self.row(name) is None and not EMULATE_PATTERN.fullmatch(name))
+        )
 
     @property
-    def without_effect(self) -> tuple[str, ...]:
+    def names_without_effect(self) -> tuple[str, ...]:
         """The given properties that differ from their defaults and are accepted only so that Kafka's files load."""
         names = (name for name, text in self.given.items() if DEVELOPMENT_DEFAULTS.get(name) != text)
         return tuple(sorted(name for name in names if self._has_no_effect(name)))
@@ -208,25 +210,25 @@ class BrokerConfig:
     def _has_no_effect(self, name: str) -> builtins.bool:
         row = self.row(name)
         if row is None or name != row.name:
-            return row is not None and row.name not in OBEYED_BY_LISTENER
+            return row is not None and row.name not in USED_LISTENER_PROPERTIES
         return not row.used and self.value(name) != row.default_value
 
     def _read_listeners(self) -> builtins.list[Listener]:
         """Return the listeners to bind: all but the controllers'."""
         listeners = [
             listener
-            for listener in parse_listeners("listeners", self.list("listeners"), self._protocols())
+            for listener in parse_listeners("listeners", self.list("listeners"), self._read_protocols())
             if listener.name not in self._controller_listeners()
         ]
         check_bindable(listeners)
         if not listeners:
             raise ConfigError("listeners names only controller listeners; add one that clients connect to")
-        return with_emulation(listeners, self.given)
+        return set_emulations(listeners, self.given)
 
     def _read_advertised_listeners(self) -> dict[str, tuple[str, builtins.int]]:
         """Return the host and port that clients of each listener receive; "" stands for the host that they connected to."""
         entries = [] if self.value("advertised.listeners") is None else self.list("advertised.listeners")
-        listeners = parse_listeners("advertised.listeners", entries, self._protocols())
+        listeners = parse_listeners("advertised.listeners", entries, self._read_protocols())
         bound = {listener.name for listener in self.listeners}
         advertised = {}
         for listener in listeners:
@@ -239,14 +241,14 @@ class BrokerConfig:
     def _controller_listeners(self) -> set[str]:
         return {name.upper() for name in self.list("controller.listener.names")}
 
-    def _protocols(self) -> dict[str, str]:
+    def _read_protocols(self) -> dict[str, str]:
         """Return the given map; the default map also has PLAINTEXT for the controllers' listeners."""
         protocols = parse_protocols(self.string("listener.security.protocol.map"))
         if "listener.security.protocol.map" not in self.given:
             protocols = {**dict.fromkeys(self._controller_listeners(), "PLAINTEXT"), **protocols}
         return protocols
 
-    def _typed(self, name: str, kind: type[T]) -> T:
+    def _typed_value(self, name: str, kind: type[T]) -> T:
         value = self.value(name)
         if not isinstance(value, kind):
             raise TypeError(f"{name} is {value!r}, not a {kind.__name__}")

@@ -18,14 +18,14 @@ def parse_properties(text: str) -> dict[str, str]:
     Raises ValueError for a ``\\u`` without four hexadecimal digits after it.
     """
     entries = {}
-    for line in _logical_lines(text):
+    for line in _join_logical_lines(text):
         match = _ENTRY.fullmatch(line)
         assert match, "the pattern matches any line"
         entries[_unescape(match[1])] = _unescape(match[2])
     return entries
 
 
-def _logical_lines(text: str) -> list[str]:
+def _join_logical_lines(text: str) -> list[str]:
     """Join lines that end in a backslash; drop blank lines and comments (a comment does not continue)."""
     lines = []
     pending: str | None = None

@@ -11,13 +11,13 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire.releases import RELEASES
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
-EMULATE = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
-OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+EMULATE_PATTERN = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
+LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
 _OF_MECHANISM = re.compile(
     r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
-OBEYED_BY_LISTENER = ("max.connections",)
+USED_LISTENER_PROPERTIES = ("max.connections",)
 """The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
@@ -47,16 +47,16 @@ class Listener(NamedTuple):
         )
 
 
-def base_name(name: str) -> str:
+def base_property_name(name: str) -> str:
     """Return the property that ``listener.name.<listener>.<property>`` sets for one listener; other names unchanged."""
-    match = OF_LISTENER.fullmatch(name)
+    match = LISTENER_PROPERTY_PATTERN.fullmatch(name)
     if match is None:
         return name
     of_mechanism = _OF_MECHANISM.fullmatch(match[1])
     return match[1] if of_mechanism is None else of_mechanism[1]
 
 
-def listener_property(listener_name: str, name: str) -> str:
+def listener_property_name(listener_name: str, name: str) -> str:
     """Build the name that sets a property for one listener; as in Kafka, only its name in lower case does."""
     return f"listener.name.{listener_name.lower()}.{name}"
 
@@ -111,20 +111,20 @@ def check_bindable(listeners: Iterable[Listener]) -> None:
                 f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
                 " only PLAINTEXT is served so far"
             )
-        if listener.port in taken and {_family(taken[listener.port]), _family(listener.host)} != {4, 6}:
+        if listener.port in taken and {_address_family(taken[listener.port]), _address_family(listener.host)} != {4, 6}:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")
         if listener.port:
             taken[listener.port] = listener.host
 
 
-def with_emulation(listeners: Iterable[Listener], given: Mapping[str, str]) -> list[Listener]:
+def set_emulations(listeners: Iterable[Listener], given: Mapping[str, str]) -> list[Listener]:
     """Set the releases that the *given* properties let listeners behave like.
 
     Raises ConfigError for an unknown listener and for an unknown release.
     """
     by_name = {listener.name: listener for listener in listeners}
     for option, release in given.items():
-        match = EMULATE.fullmatch(option)
+        match = EMULATE_PATTERN.fullmatch(option)
         if match is None:
             continue
         name = match[1].upper()
@@ -145,7 +145,7 @@ def check_advertised(listener: Listener, bound: AbstractSet[str]) -> None:
         raise ConfigError(f"{given} is no address that clients can connect to: name a host or its address")
 
 
-def _family(host: str) -> int:
+def _address_family(host: str) -> int:
     if ":" in host:
         return 6
     return 4 if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", host) else 0

@@ -26,7 +26,7 @@ LEVELS: Mapping[str, int] = {
 logging.addLevelName(LEVELS["TRACE"], "TRACE")
 
 
-def logger_levels() -> dict[str, str]:
+def list_logger_levels() -> dict[str, str]:
     """Return every logger with the level in effect for it."""
     logging.getLogger(
         PACKAGE
@@ -45,13 +45,13 @@ def _level_name(logger: logging.Logger) -> str:
 
 def check_logger(name: str, level: str | None) -> None:
     """Raise ConfigError for an unknown logger or level; the *level* None removes the logger's own level."""
-    if name not in logger_levels():
+    if name not in list_logger_levels():
         raise ConfigError(f"there is no logger '{name}': name one that DescribeConfigs returns")
     if level is not None and level not in LEVELS:
         raise ConfigError(f"{name}={level} is not valid: it takes one of {', '.join(LEVELS)}")
 
 
-def set_level(name: str, level: str | None) -> None:
+def set_logger_level(name: str, level: str | None) -> None:
     """Give a logger a level of its own, or its parent's with None; call `check_logger` first."""
     logger = logging.root if name == ROOT else logging.getLogger(name)
     logger.setLevel(logging.NOTSET if level is None else LEVELS[level])

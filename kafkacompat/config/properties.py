@@ -58,7 +58,7 @@ class Property(NamedTuple):
 
         Raises ConfigError, which names the property, the value and the allowed values.
         """
-        rule = _rule(self.kind, self.allowed)
+        rule = _parse_cached_rule(self.kind, self.allowed)
         try:
             value = parse_value(self.kind, text)
         except ValueError:
@@ -76,7 +76,7 @@ class Property(NamedTuple):
 
 
 @cache
-def _rule(kind: str, allowed: str) -> Rule:
+def _parse_cached_rule(kind: str, allowed: str) -> Rule:
     return parse_rule(kind, allowed)
 
 
@@ -84,13 +84,13 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def read_table(table: str) -> Iterator[Property]:
+def parse_table(table: str) -> Iterator[Property]:
     """Parse the rows of a table of properties."""
     for line in table.strip("\n").replace("\n    ", " ").split("\n"):
         name, kind, default, allowed, flags, text = (column.strip() for column in line.split("|"))
         yield Property(name, kind, None if default == "null" else default, allowed, flags, text)
 
 
-def index_table(*tables: str) -> dict[str, Property]:
+def parse_tables(*tables: str) -> dict[str, Property]:
     """Parse tables of properties into one mapping by name."""
-    return {row.name: row for table in tables for row in read_table(table)}
+    return {row.name: row for table in tables for row in parse_table(table)}

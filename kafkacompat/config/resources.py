@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
-from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
 from kafkacompat.config.values import Value
 
-GROUP_CONFIGS: Mapping[str, Property] = index_table(topics.GROUPS)
-CLIENT_METRICS_CONFIGS: Mapping[str, Property] = index_table(topics.CLIENT_METRICS)
+GROUP_CONFIGS: Mapping[str, Property] = parse_tables(topics.GROUPS)
+CLIENT_METRICS_CONFIGS: Mapping[str, Property] = parse_tables(topics.CLIENT_METRICS)
 
 
 class ResourceType(IntEnum):
@@ -33,25 +33,25 @@ _MATCHES = ("client_instance_id", "client_id", "client_software_name", "client_s
 _MATCH = re.compile(rf"\s*({'|'.join(_MATCHES)}|client_source_address|client_source_port)\s*=([^=]+)")
 
 
-class RefusedError(ConfigError):
+class InvalidRequestError(ConfigError):
     """An error that Kafka reports as INVALID_REQUEST instead of INVALID_CONFIG."""
 
 
 _PROTOCOLS = ("consumer", "share", "streams")
 
 
-def is_node(name: str, node_id: int) -> bool:
+def is_node_id(name: str, node_id: int) -> bool:
     """Return whether a resource's name is this node's id; as in Kafka, "01" is 1."""
     return _WHOLE.fullmatch(name) is not None and int(name) == node_id
 
 
-def group_default(config: BrokerConfig, name: str) -> Value:
+def find_group_default(config: BrokerConfig, name: str) -> Value:
     """Return the broker's value of a group config, or the config's own default where the broker has no such property."""
-    broker_name = group_synonym(name)
+    broker_name = find_group_synonym(name)
     return config.value(broker_name) if broker_name else GROUP_CONFIGS[name].default_value
 
 
-def group_synonym(name: str) -> str | None:
+def find_group_synonym(name: str) -> str | None:
     """Return the broker's property that sets a group config for all groups, if there is one."""
     return f"group.{name}" if f"group.{name}" in PROPERTIES else None
 
@@ -64,7 +64,7 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
         _check_bounds(config, name, GROUP_CONFIGS[name].parse(text))
     for protocol in _PROTOCOLS:
         session, heartbeat = (
-            _group_value(config, overrides, f"{protocol}.{name}")
+            _find_group_value(config, overrides, f"{protocol}.{name}")
             for name in ("session.timeout.ms", "heartbeat.interval.ms")
         )
         if session <= heartbeat:
@@ -72,8 +72,8 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
             raise ConfigError(f"{protocol}.session.timeout.ms={session} is not valid: it takes more than {least}")
 
 
-def _group_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
-    value = GROUP_CONFIGS[name].parse(overrides[name]) if name in overrides else group_default(config, name)
+def _find_group_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
+    value = GROUP_CONFIGS[name].parse(overrides[name]) if name in overrides else find_group_default(config, name)
     assert isinstance(value, int)
     return value
 
@@ -81,8 +81,8 @@ def _group_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) 
 def check_group_defaults(config: BrokerConfig) -> None:
     """Raise ConfigError for a broker's value for all groups that is out of the broker's own bounds."""
     for name in GROUP_CONFIGS:
-        if group_synonym(name):
-            _check_bounds(config, f"group.{name}", group_default(config, name))
+        if find_group_synonym(name):
+            _check_bounds(config, f"group.{name}", find_group_default(config, name))
 
 
 def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
@@ -100,15 +100,15 @@ def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
 def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
     """Check the overrides of a client metrics subscription.
 
-    Raises RefusedError for an unknown name and for an interval out of bounds, ConfigError for other errors.
+    Raises InvalidRequestError for an unknown name and for an interval out of bounds, ConfigError for other errors.
     """
     for name, text in overrides.items():
         if name not in CLIENT_METRICS_CONFIGS:
-            raise RefusedError(f"{name} is not a config of client metrics subscriptions")
+            raise InvalidRequestError(f"{name} is not a config of client metrics subscriptions")
         value = CLIENT_METRICS_CONFIGS[name].parse(text)
         if isinstance(value, int) and not MIN_INTERVAL_MS <= value <= MAX_INTERVAL_MS:
             words = f"it takes a whole number from {MIN_INTERVAL_MS} to {MAX_INTERVAL_MS}"
-            raise RefusedError(f"{name}={text} is not valid: {words}")
+            raise InvalidRequestError(f"{name}={text} is not valid: {words}")
         if name == "match" and isinstance(value, tuple) and not all(map(_is_match, value)):
             raise ConfigError(f"match={text} is not valid: it takes a list of name=pattern with a client's property")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkacompat.config.topic_defaults import SYNONYMS
+from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 
 SIMILARITY = 0.8
 """Least share of the letters of both names that agree, as difflib counts them."""
@@ -16,7 +16,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     For a topic config among the broker's properties, it is the property that sets the config for all topics.
     """
     known = list(known)
-    synonyms = [synonym.name for synonym in SYNONYMS.get(name, ()) if synonym.name in known]
+    synonyms = [synonym.name for synonym in TOPIC_CONFIG_SYNONYMS.get(name, ()) if synonym.name in known]
     near = synonyms or _find_nearest(name, known)
     return f" (did you mean {near[0]}?)" if near else ""
 

@@ -7,27 +7,27 @@ from dataclasses import fields
 from typing import Any
 
 from kafkacompat.config.broker import BrokerConfig
-from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
-from kafkacompat.config.topic_defaults import SYNONYMS, broker_topic_value
+from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS, find_broker_topic_value
 from kafkacompat.config.values import Value
 from kafkacompat.storage.log_config import LogConfig
 
-TOPIC_CONFIGS: Mapping[str, Property] = index_table(topics.TOPICS)
+TOPIC_CONFIGS: Mapping[str, Property] = parse_tables(topics.TOPICS)
 
 _LOG_FIELDS = {field.name for field in fields(LogConfig)}
 _LOG_CONFIGS = [name for name in TOPIC_CONFIGS if name.replace(".", "_") in _LOG_FIELDS]
 
 
-def topic_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> Value:
+def find_topic_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> Value:
     """Return the value of one topic config for a topic with these *overrides*.
 
     Raises ConfigError for an invalid override.
     """
     if name in overrides:
         return TOPIC_CONFIGS[name].parse(overrides[name])
-    return broker_topic_value(config, name) if name in SYNONYMS else TOPIC_CONFIGS[name].default_value
+    return find_broker_topic_value(config, name) if name in TOPIC_CONFIG_SYNONYMS else TOPIC_CONFIGS[name].default_value
 
 
 def check_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
@@ -40,20 +40,20 @@ def check_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
         if name not in TOPIC_CONFIGS:
             raise ConfigError(f"{name} is not a topic config{did_you_mean(name, TOPIC_CONFIGS)}")
         TOPIC_CONFIGS[name].parse(text)
-    least: Any = topic_value(config, overrides, "min.compaction.lag.ms")
-    most: Any = topic_value(config, overrides, "max.compaction.lag.ms")
+    least: Any = find_topic_value(config, overrides, "min.compaction.lag.ms")
+    most: Any = find_topic_value(config, overrides, "max.compaction.lag.ms")
     if least > most:
         raise ConfigError(f"min.compaction.lag.ms={least} is not valid: it takes at most max.compaction.lag.ms={most}")
-    if topic_value(config, overrides, "remote.storage.enable"):
+    if find_topic_value(config, overrides, "remote.storage.enable"):
         raise ConfigError("remote.storage.enable=true is not valid: this broker has no tiered storage")
 
 
-def log_config(config: BrokerConfig, overrides: Mapping[str, str]) -> LogConfig:
+def build_log_config(config: BrokerConfig, overrides: Mapping[str, str]) -> LogConfig:
     """Build the configuration of the log of a topic with these overrides; ignores names that are not topic configs."""
-    values: dict[str, Any] = {name: topic_value(config, overrides, name) for name in _LOG_CONFIGS}
+    values: dict[str, Any] = {name: find_topic_value(config, overrides, name) for name in _LOG_CONFIGS}
     values["cleanup.policy"] = frozenset(values["cleanup.policy"])
     # Kafka's tests set small segments this way, because segment.bytes does not allow them.
-    if small := topic_value(config, overrides, "internal.segment.bytes"):
+    if small := find_topic_value(config, overrides, "internal.segment.bytes"):
         values["segment.bytes"] = small
     return LogConfig(
         **{name.replace(".", "_"): value for name, value in values.items()},

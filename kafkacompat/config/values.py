@@ -39,13 +39,13 @@ def parse_value(kind: str, text: str) -> Value:
     return _PARSERS[kind](text.strip(BLANKS))
 
 
-def _boolean(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
     return text.lower() == "true"
 
 
-def _whole(bits: int) -> Callable[[str], int]:
+def _whole_parser(bits: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         # Twenty characters hold any number of 64 bits; int() would take long for a very long text.
         if len(text) > 20 or not _WHOLE.fullmatch(text) or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
@@ -55,21 +55,21 @@ def _whole(bits: int) -> Callable[[str], int]:
     return parse
 
 
-def _double(text: str) -> float:
+def _parse_double(text: str) -> float:
     if not _REAL.fullmatch(text):
         raise ValueError(text)
     return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
 
 
-def _list(text: str) -> tuple[str, ...]:
+def _parse_list(text: str) -> tuple[str, ...]:
     return tuple(_COMMA.split(text)) if text else ()
 
 
 _PARSERS: dict[str, Callable[[str], Value]] = {
-    "boolean": _boolean,
-    **{kind: _whole(bits) for kind, bits in BITS.items()},
-    "double": _double,
-    "list": _list,
+    "boolean": _parse_boolean,
+    **{kind: _whole_parser(bits) for kind, bits in BITS.items()},
+    "double": _parse_double,
+    "list": _parse_list,
     "string": str,
     "class": str,
     "password": str,
@@ -147,7 +147,7 @@ def _any_case_rule(names: tuple[str, ...]) -> Rule:
 
 
 def _any_of_rule(names: tuple[str, ...]) -> Rule:
-    return Rule(lambda value: set(_items(value)) <= set(names), f"a list of {', '.join(names)}", unique=True)
+    return Rule(lambda value: set(_items_of(value)) <= set(names), f"a list of {', '.join(names)}", unique=True)
 
 
 def _some_of_rule(names: tuple[str, ...]) -> Rule:
@@ -159,17 +159,17 @@ def _some_of_rule(names: tuple[str, ...]) -> Rule:
 _WORD_RULES = {"": _one_of_rule, "any case": _any_case_rule, "any of": _any_of_rule, "some of": _some_of_rule}
 
 
-def _items(value: Value) -> tuple[str, ...]:
+def _items_of(value: Value) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
 def _has_no_empty_item(value: Value) -> bool:
-    return "" not in _items(value)
+    return "" not in _items_of(value)
 
 
 def _items_match(pattern: str) -> Callable[[Value], bool]:
     compiled = re.compile(pattern)
-    return lambda value: all(compiled.fullmatch(item) for item in _items(value))
+    return lambda value: all(compiled.fullmatch(item) for item in _items_of(value))
 
 
 _are_replicas = _items_match(r"([0-9]+:[0-9]+)?")

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.conversion.down import ConvertedRecords, Job, Key, Outcome, Unconverted
+from kafkacompat.conversion.job import ConversionJob, ConversionKey, ConvertedRecords, Outcome, RegionToConvert
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.record_batch import read_header, split_batches
-from kafkacompat.workers.processes import Call, Workers, stopped
+from kafkacompat.workers.processes import Call, Workers, build_stopped_error
 
 IN_PLACE_BYTES = 32 * 1024
 """Most bytes of a request that are converted at once: a few milliseconds, unless they are compressed."""
@@ -39,7 +39,7 @@ class Conversions:
     def __init__(self, workers: Workers, files: Files) -> None:
         self._workers = workers
         self._files = files
-        self._kept: OrderedDict[Key, ConvertedRecords] = OrderedDict()
+        self._kept: OrderedDict[ConversionKey, ConvertedRecords] = OrderedDict()
         self._kept_bytes = 0
         self._closed = False
 
@@ -52,7 +52,7 @@ class Conversions:
 
     # In
 
-    def take_in(self, records: Buffer, config: LogConfig, now_ms: int) -> Deferred[Buffer]:
+    def check_and_prepare(self, records: Buffer, config: LogConfig, now_ms: int) -> Deferred[Buffer]:
         """Check a produced batch or message set, and build the batch that a topic of that configuration stores.
 
         Fails with KafkaError as `take_in` of `storage.intake.preparation` does.
@@ -63,28 +63,30 @@ class Conversions:
     def check_open(self) -> None:
         """Raise KafkaError while the broker closes its logs, when nothing may be appended."""
         if self._closed:
-            raise stopped()
+            raise build_stopped_error()
 
     # Down
 
-    def down(self, wanted: Sequence[Unconverted], magic: int) -> list[Outcome] | Deferred[list[Outcome]]:
+    def down_convert(self, wanted: Sequence[RegionToConvert], magic: int) -> list[Outcome] | Deferred[list[Outcome]]:
         """Convert batches to message sets of format *magic* for one response; releases the regions.
 
         Returns an outcome for each. See `down_convert`. The caller may cancel the Deferred.
         """
-        jobs = [Job(batches_of_log, magic) for batches_of_log in wanted]
+        jobs = [ConversionJob(batches_of_log, magic) for batches_of_log in wanted]
         for job in jobs:
             if job.key in self._kept:
-                job.settle(self._share_kept(job.key))
+                job.set_outcome(self._share_kept(job.key))
         missing = [job for job in jobs if job.outcome is None]
         small = _read_if_small([job.region for job in missing])
         if small is None:
-            return self._down_elsewhere(jobs, missing)
+            return self._down_convert_elsewhere(jobs, missing)
         for job, data in zip(missing, small, strict=True):
             job.convert_in_place(data)
         return [_outcome_of(job) for job in jobs]
 
-    def _down_elsewhere(self, jobs: Sequence[Job], missing: Sequence[Job]) -> Deferred[list[Outcome]]:
+    def _down_convert_elsewhere(
+        self, jobs: Sequence[ConversionJob], missing: Sequence[ConversionJob]
+    ) -> Deferred[list[Outcome]]:
         answer: Deferred[list[Outcome]] = Deferred()
 
         def work(call: Call) -> None:
@@ -96,7 +98,7 @@ class Conversions:
             try:
                 for job in missing:
                     if left_bytes <= 0:
-                        job.put_off()
+                        job.postpone()
                     elif not (answer.called or self._closed):
                         left_bytes -= job.convert_elsewhere(call, spool, share_bytes)
             finally:
@@ -110,16 +112,16 @@ class Conversions:
                 answer.callback([_outcome_of(job) for job in jobs])
                 return
             for job in jobs:
-                job.drop()
+                job.release_outcome()
             if not answer.called:
-                answer.errback(result or stopped())
+                answer.errback(result or build_stopped_error())
 
         self._workers.run(work).addBoth(done)
         return answer
 
     # Cache
 
-    def _keep(self, job: Job) -> None:
+    def _keep(self, job: ConversionJob) -> None:
         outcome = job.outcome
         if self._closed or job.key in self._kept or not isinstance(outcome, ConvertedRecords) or not outcome.size_bytes:
             return
@@ -128,7 +130,7 @@ class Conversions:
         while self._kept_bytes > KEPT_BYTES or len(self._kept) > MAX_KEPT:
             self._drop_oldest()
 
-    def _share_kept(self, key: Key) -> ConvertedRecords:
+    def _share_kept(self, key: ConversionKey) -> ConvertedRecords:
         self._kept.move_to_end(key)
         return self._kept[key].share()
 
@@ -138,7 +140,7 @@ class Conversions:
         kept.release()
 
 
-def _outcome_of(job: Job) -> Outcome:
+def _outcome_of(job: ConversionJob) -> Outcome:
     assert job.outcome is not None
     return job.outcome
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
+from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 from kafkacompat.wire.primitives import Buffer
 
 FILE_BYTES = 1024 * 1024
@@ -23,7 +23,7 @@ class Spool:
         """Write a piece; the caller releases the region. Raises OSError."""
         if self._file is None or self._size_bytes >= FILE_BYTES:
             self.close()
-            self._file, self._size_bytes = SegmentFile(self._files.temporary(self._directory)), 0
+            self._file, self._size_bytes = SegmentFile(self._files.create_temporary(self._directory)), 0
         try:
             self._file.file.append((data,), len(data))
         except OSError:

@@ -71,15 +71,15 @@ class ReplicatedLog:
                     offset = read_header(batch).last_offset + 1
                     yield batch
             except CorruptDataError as problem:
-                if problem.behind is not None:
-                    offset = problem.behind
+                if problem.next_offset is not None:
+                    offset = problem.next_offset
                     log.error("%r: records %d to %d are lost to damage", replica, begin, offset - 1)
             if offset == begin:
                 if examined == offset:
                     raise MalformedError(f"{self.topic}-{partition} cannot be read at offset {offset}")
                 examined = offset
                 replica.log.examiner.examine_and_reindex(
-                    replica.log.segments[max(0, replica.log.segments.floor(offset))]
+                    replica.log.segments[max(0, replica.log.segments.find_slot(offset))]
                 )
 
 

@@ -18,7 +18,15 @@ from urllib.parse import quote
 from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.groups.commits import OffsetToCommit, check_offset_metadata
-from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, MetadataStore, StoreError
+from kafkacompat.metadata.store import (
+    ABSENT,
+    OFFSETS_FOLDER,
+    ConflictError,
+    MetadataStore,
+    StoreChange,
+    StoreEntry,
+    StoreError,
+)
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -70,7 +78,7 @@ class StoredOffsets:
             self._count = len(await self._store.keys(OFFSETS_FOLDER))
         return MAX_OFFSETS - self._count
 
-    async def _change(self, changes: Sequence[Change]) -> bool:
+    async def _change(self, changes: Sequence[StoreChange]) -> bool:
         """Apply changes, if there are any. Returns False if another request changed the same keys."""
         known, self._count = self._count, None
         if changes:
@@ -106,7 +114,7 @@ class StoredOffsets:
         for _ in range(MAX_ATTEMPTS):
             keys = [key for key in await self._store.keys(OFFSETS_FOLDER) if _topic_of(key) == topic]
             stored = await self._store.read(keys)
-            if await self._change([Change(key, entry.version, None) for key, entry in stored.items()]):
+            if await self._change([StoreChange(key, entry.version, None) for key, entry in stored.items()]):
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
@@ -124,10 +132,12 @@ def _topic_of(key: str) -> str:
     return key.split("/")[4]
 
 
-def _changes(stored: Mapping[str, Entry], wanted: Mapping[str, bytes]) -> list[Change]:
+def _changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
     """Return the changes that make the stored values the wanted ones."""
-    entries = {key: stored.get(key, Entry(b"", ABSENT)) for key in wanted}
-    return [Change(key, entries[key].version, value) for key, value in wanted.items() if entries[key].value != value]
+    entries = {key: stored.get(key, StoreEntry(b"", ABSENT)) for key in wanted}
+    return [
+        StoreChange(key, entries[key].version, value) for key, value in wanted.items() if entries[key].value != value
+    ]
 
 
 def _as_code(problem: BaseException) -> ErrorCode:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kafkacompat.history.client import main
+from kafkacompat.history.client import run_client
 
 if __name__ == "__main__":
-    sys.exit(main(sys.stdin.read()))
+    sys.exit(run_client(sys.stdin.read()))

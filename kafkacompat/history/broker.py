@@ -22,8 +22,8 @@ from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.primitives import MalformedError
 
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
-ASKED_WITHIN_S = 10.0
-ASKED_AGAIN_AFTER_S = 0.2
+ANSWER_TIMEOUT_S = 10.0
+RETRY_AFTER_S = 0.2
 LONGEST_START_S = 120.0
 LONGEST_STOP_S = 60.0
 
@@ -45,7 +45,7 @@ class RunError(Exception):
     """A run cannot begin or continue; the text is a sentence."""
 
 
-class OwnBroker:
+class StartedBroker:
     """One node that `kafkacompat serve` runs; it keeps its folder and its port."""
 
     def __init__(self, folder: Path, overrides: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ class OwnBroker:
             self.kill()
 
 
-def restart(command: str, log: Path) -> None:
+def run_restart_command(command: str, log: Path) -> None:
     """Run the user's command that kills and starts a broker; raises RunError.
 
     Processes that it starts may continue and keep its output open, so the output is a file.
@@ -133,7 +133,7 @@ def wait_for_broker(bootstrap: str, *, is_encrypted: bool) -> None:
         except RunError as problem:
             if time.monotonic() > deadline:
                 raise RunError(f"{problem}, for {LONGEST_START_S:g} s") from problem
-            pause(ASKED_AGAIN_AFTER_S)
+            pause(RETRY_AFTER_S)
         else:
             return
 
@@ -146,10 +146,10 @@ def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
         if not host or not port.isdecimal():
             raise RunError(f"bootstrap server {server!r} is not of the form HOST:PORT")
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), ASKED_WITHIN_S) as connection:
+            with socket.create_connection((host.strip("[]"), int(port)), ANSWER_TIMEOUT_S) as connection:
                 if is_encrypted:
                     return True
-                apis = {api.api_key for api in _ask_versions(connection).api_keys}
+                apis = {api.api_key for api in _request_versions(connection).api_keys}
         except (OSError, OverflowError, MalformedError, EOFError) as problem:
             problems.append(describe_error(problem) or "it closes the connection")
         else:
@@ -157,7 +157,7 @@ def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
     raise RunError(f"no broker answers at {bootstrap}: {'; '.join(problems)}")
 
 
-def _ask_versions(connection: socket.socket) -> ApiVersionsResponse:
+def _request_versions(connection: socket.socket) -> ApiVersionsResponse:
     header = RequestHeader(request_api_key=18, request_api_version=0, correlation_id=1, client_id="kafkacompat-verify")
     request = compiler.encode_message(header, 1) + compiler.encode_message(ApiVersionsRequest(), 0)
     connection.sendall(struct.pack(">i", len(request)) + request)

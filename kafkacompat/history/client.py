@@ -19,9 +19,9 @@ from random import Random
 from types import FrameType
 from typing import Any, NamedTuple
 
-from kafkacompat.history.events import Event, Place, line_of
+from kafkacompat.history.events import Event, HistoryPartition, encode_event
 
-EXIT_ANEW = 3
+EXIT_REPLACE = 3
 """Exit code of a client that cannot continue, and that another one is to replace."""
 
 PAUSE_S = 0.05
@@ -43,7 +43,7 @@ ROLES = {
 }
 
 
-class Orders(NamedTuple):
+class ClientOrders(NamedTuple):
     """The orders of a client."""
 
     role: str
@@ -73,7 +73,7 @@ class Orders(NamedTuple):
         return f"{self.identity}.{self.incarnation}"
 
     @property
-    def part(self) -> Path:
+    def recording_path(self) -> Path:
         """The file that the client records in."""
         return Path(self.folder) / f"{self.name}.jsonl"
 
@@ -90,30 +90,30 @@ class TopicNames(NamedTuple):
     copiers: str
 
     @staticmethod
-    def of(prefix: str) -> TopicNames:
+    def with_prefix(prefix: str) -> TopicNames:
         """Build the names with a prefix."""
         return TopicNames(f"{prefix}-records", f"{prefix}-copies", f"{prefix}-members", f"{prefix}-copiers")
 
-    def places(self) -> list[Place]:
+    def record_partitions(self) -> list[HistoryPartition]:
         """List the partitions that producers write to."""
-        return [Place(self.records, number) for number in range(RECORDS_PARTITIONS)]
+        return [HistoryPartition(self.records, number) for number in range(RECORDS_PARTITIONS)]
 
-    def copy_places(self) -> list[Place]:
+    def copy_partitions(self) -> list[HistoryPartition]:
         """List the partitions that copiers write to."""
-        return [Place(self.copies, number) for number in range(COPIES_PARTITIONS)]
+        return [HistoryPartition(self.copies, number) for number in range(COPIES_PARTITIONS)]
 
 
-class AnewError(Exception):
+class ReplacementNeededError(Exception):
     """This client cannot continue, but a replacement can."""
 
 
-class Client:
+class HistoryClient:
     """The parts that every role uses: orders, record, random choices, and the end of the work."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: ClientOrders) -> None:
         self.orders = orders
         self.name = orders.name
-        self.names = TopicNames.of(orders.topic_prefix)
+        self.names = TopicNames.with_prefix(orders.topic_prefix)
         self.random = Random(f"{orders.seed} {orders.name}")
         self.config: dict[str, Any] = {
             # With the default, a call that waits for a coordinator may wait for ever once all brokers were down
@@ -129,7 +129,7 @@ class Client:
         self._stopped_at: float | None = None
         self._last_text = ""
         # Unbuffered, so that recorded events survive a kill.
-        self._part = os.open(orders.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        self._part = os.open(orders.recording_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -138,16 +138,16 @@ class Client:
 
     def record(self, event: Event) -> None:
         """Add an event to the history."""
-        os.write(self._part, line_of(event))
+        os.write(self._part, encode_event(event))
 
-    def goes_on(self) -> bool:
+    def should_continue(self) -> bool:
         """Return whether the client continues to work."""
         return self._stopped_at is None and os.getppid() == self.orders.parent
 
-    def again(self, call: Callable[[], Any], passes: Callable[[Any], bool] | None = None) -> Any:
+    def retry(self, call: Callable[[], Any], passes: Callable[[Any], bool] | None = None) -> Any:
         """Repeat a call while it fails with a transient error; by default, librdkafka's error says whether it is one.
 
-        Raises KafkaException for other errors, and AnewError when the client must end.
+        Raises KafkaException for other errors, and ReplacementNeededError when the client must end.
         """
         from confluent_kafka import KafkaException
 
@@ -158,19 +158,19 @@ class Client:
                 error = problem.args[0]
                 if not (error.retriable() if passes is None else passes(error)):
                     raise
-                self.tell(f"repeats a call after {error}")
-            if not self.goes_on() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
-                raise AnewError(f"{call} does not succeed in {LONGEST_END_S:g} s")
+                self.log_line(f"repeats a call after {error}")
+            if not self.should_continue() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
+                raise ReplacementNeededError(f"{call} does not succeed in {LONGEST_END_S:g} s")
             pause(PAUSE_S)
 
-    def tell(self, text: str) -> None:
+    def log_line(self, text: str) -> None:
         """Write a line to the client's log, unless it repeats the last one."""
         if text != self._last_text:
             print(f"{now_ns()} {self.name}: {text}", file=sys.stderr, flush=True)
         self._last_text = text
 
 
-def unless_fatal(error: Any) -> bool:
+def is_not_fatal(error: Any) -> bool:
     """Return whether a consumer may repeat a call; librdkafka marks only producers' errors as retriable."""
     return not error.fatal()
 
@@ -185,16 +185,16 @@ def now_ns() -> int:
     return time.monotonic_ns()
 
 
-def main(orders_json: str) -> int:
+def run_client(orders_json: str) -> int:
     """Run the client's role; returns the exit code."""
     from confluent_kafka import KafkaException
 
-    orders = Orders(**json.loads(orders_json))
+    orders = ClientOrders(**json.loads(orders_json))
     module, function = ROLES[orders.role].split(":")
-    client = Client(orders)
+    client = HistoryClient(orders)
     try:
         getattr(import_module(module), function)(client)
-    except (AnewError, KafkaException) as problem:
-        client.tell(f"ends after {problem}")
-        return EXIT_ANEW
+    except (ReplacementNeededError, KafkaException) as problem:
+        client.log_line(f"ends after {problem}")
+        return EXIT_REPLACE
     return 0

@@ -9,13 +9,13 @@ from kafkacompat.history.events import READ_UNCOMMITTED
 from kafkacompat.history.index import History
 
 
-def counts_of(history: History) -> dict[str, int]:
+def count_events(history: History) -> dict[str, int]:
     """Count the events of a history."""
     values, transactions = history.values.values(), history.transactions.values()
     live = [run for run in history.runs if run.client not in history.last_readers]
     return {
         "broker killed": len(history.restarts),
-        "broker killed after it acknowledged values": _kills_at_work(history),
+        "broker killed after it acknowledged values": _count_kills_at_work(history),
         "values sent": len(values),
         "values acknowledged": sum(value.acknowledged for value in values),
         "copies acknowledged": sum(value.acknowledged and value.source is not None for value in values),
@@ -35,7 +35,7 @@ def counts_of(history: History) -> dict[str, int]:
     }
 
 
-def _kills_at_work(history: History) -> int:
+def _count_kills_at_work(history: History) -> int:
     """Count the kills before which the broker had acknowledged a value since its last start."""
     times_ns = sorted(value.acknowledged_ns for value in history.values.values() if value.acknowledged_ns is not None)
     at_work, ready_ns = 0, -1
@@ -45,16 +45,16 @@ def _kills_at_work(history: History) -> int:
     return at_work
 
 
-def missing(history: History) -> Iterator[str]:
+def list_gaps(history: History) -> Iterator[str]:
     """Yield why a verdict without findings would mean nothing: the work that never succeeded."""
-    counts = counts_of(history)
+    counts = count_events(history)
     if not counts["values acknowledged"]:
         yield "nothing was acknowledged"
     if not counts["records read"]:
         yield "nothing was read while clients were at work"
     if history.transactions and not counts["transactions committed"]:
         yield "no transaction was committed"
-    if history.restarts and not _kills_at_work(history):
+    if history.restarts and not _count_kills_at_work(history):
         yield "the broker was killed only while nothing was acknowledged"
     committing = {
         group for (group, _), commits in history.commits.items() if any(commit.acknowledged_ns for commit in commits)

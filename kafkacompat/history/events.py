@@ -19,7 +19,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 ISOLATIONS = (READ_UNCOMMITTED, READ_COMMITTED)
 
 
-class Place(NamedTuple):
+class HistoryPartition(NamedTuple):
     """A partition."""
 
     topic: str
@@ -39,7 +39,7 @@ class Send(NamedTuple):
     time_ns: int
     client: str
     number: int
-    place: Place
+    place: HistoryPartition
     transaction: int | None = None
     source: tuple[str, int, int] | None = None
 
@@ -76,7 +76,7 @@ class Positioned(NamedTuple):
 
     time_ns: int
     client: str
-    place: Place
+    place: HistoryPartition
     offset: int
 
 
@@ -86,7 +86,7 @@ class Read(NamedTuple):
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     records: list[tuple[int, str]]
 
 
@@ -97,7 +97,7 @@ class Commit(NamedTuple):
     client: str
     number: int
     group: str
-    place: Place
+    place: HistoryPartition
     offset: int
     transaction: int | None = None
 
@@ -116,7 +116,7 @@ class Fetched(NamedTuple):
     time_ns: int
     client: str
     group: str
-    place: Place
+    place: HistoryPartition
     offset: int
     asked_ns: int
 
@@ -131,7 +131,7 @@ class Finished(NamedTuple):
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     offset: int
     end_offset: int
 
@@ -142,7 +142,7 @@ class Listed(NamedTuple):
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     end_offset: int
     asked_ns: int
 
@@ -176,13 +176,13 @@ class HistoryError(Exception):
     """A file is not a complete history."""
 
 
-def line_of(event: Event) -> bytes:
+def encode_event(event: Event) -> bytes:
     """Encode an event as a line of JSON with its line end."""
     fields = {"event": type(event).__name__, **event._asdict()}
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
-def event_of(line: bytes) -> Event:
+def decode_event(line: bytes) -> Event:
     """Decode the event of a line; raises HistoryError."""
     try:
         fields = json.loads(line)
@@ -195,9 +195,9 @@ def event_of(line: bytes) -> Event:
         raise HistoryError(f"{line[:100]!r} is not an event of a history: {problem!r}") from problem
 
 
-def _decode_place(fields: tuple[str, int]) -> Place:
+def _decode_place(fields: tuple[str, int]) -> HistoryPartition:
     topic, partition = fields
-    return Place(str(topic), int(partition))
+    return HistoryPartition(str(topic), int(partition))
 
 
 def _decode_records(pairs: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -216,7 +216,7 @@ def read_history(path: Path) -> Iterator[Event]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield event_of(line)
+                yield decode_event(line)
             except HistoryError as problem:
                 raise HistoryError(f"{path}, line {number}: {problem}") from problem
 
@@ -228,7 +228,7 @@ def merge_parts(parts: Iterable[Path], target: Path) -> int:
     """
     events = sorted((event for path in parts for event in _read_part(path)), key=lambda event: event.time_ns)
     with target.open("wb") as merged:
-        merged.writelines(map(line_of, events))
+        merged.writelines(map(encode_event, events))
     return len(events)
 
 
@@ -236,4 +236,4 @@ def _read_part(path: Path) -> Iterator[Event]:
     with path.open("rb") as lines:
         for line in lines:
             if line.endswith(b"\n"):
-                yield event_of(line)
+                yield decode_event(line)

@@ -19,33 +19,33 @@ from kafkacompat.history.events import (
     Fetched,
     Finished,
     HistoryError,
+    HistoryPartition,
     Isolation,
     Listed,
-    Place,
     Positioned,
     Read,
     Restarted,
     Send,
 )
 
-Name = tuple[str, int]
+ClientNumber = tuple[str, int]
 """A client and its number of a value, a transaction or a commit."""
 
-Of = tuple[str, Place]
+PartitionScope = tuple[str, HistoryPartition]
 """An isolation level or a group, and a partition."""
 
 
 @dataclass
-class Transaction:
+class RecordedTransaction:
     """One transaction with the texts of its values."""
 
-    name: Name
+    name: ClientNumber
     values: list[str] = field(default_factory=list)
     asked_ns: int | None = None
     """The time of the first request to commit it."""
     committed: bool | None = None
     """Whether the broker acknowledged its commit or its abort; None for neither."""
-    commits: list[Committing] = field(default_factory=list)
+    commits: list[RecordedCommit] = field(default_factory=list)
 
     @property
     def may_be_committed(self) -> bool:
@@ -57,13 +57,13 @@ class Transaction:
 
 
 @dataclass
-class Value:
+class RecordedValue:
     """One value that was sent."""
 
     client: str
     number: int
-    place: Place
-    transaction: Transaction | None
+    place: HistoryPartition
+    transaction: RecordedTransaction | None
     source: tuple[str, int, int] | None
     acknowledged_ns: int | None = None
     offset: int = -1
@@ -80,12 +80,12 @@ class Value:
 
 
 @dataclass
-class Run:
+class ReaderRun:
     """The records that a consumer read of a partition from one position on, as (offset, value) in the order of reading."""
 
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     start: int | None
     """The offset of the position, if known."""
     records: list[tuple[int, str]] = field(default_factory=list)
@@ -96,11 +96,11 @@ class Run:
 
 
 @dataclass
-class Committing:
+class RecordedCommit:
     """A commit of a group's offset."""
 
     offset: int
-    transaction: Transaction | None
+    transaction: RecordedTransaction | None
     asked_ns: int | None
     """The time from which it may be in effect; None if its transaction was not committed."""
     acknowledged_ns: int | None = None
@@ -111,10 +111,10 @@ class Committing:
 class History:
     """A whole history. ``values`` are by the texts of their records."""
 
-    values: dict[str, Value] = field(default_factory=dict)
-    transactions: dict[Name, Transaction] = field(default_factory=dict)
-    runs: list[Run] = field(default_factory=list)
-    commits: defaultdict[Of, list[Committing]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, RecordedValue] = field(default_factory=dict)
+    transactions: dict[ClientNumber, RecordedTransaction] = field(default_factory=dict)
+    runs: list[ReaderRun] = field(default_factory=list)
+    commits: defaultdict[PartitionScope, list[RecordedCommit]] = field(default_factory=lambda: defaultdict(list))
     fetched: list[Fetched] = field(default_factory=list)
     group_of: dict[str, str] = field(default_factory=dict)
     """The group of each client that committed offsets or fetched committed ones."""
@@ -122,20 +122,20 @@ class History:
     restarts: list[Restarted] = field(default_factory=list)
     followed: list[Finished] = field(default_factory=list)
     """The last offsets of all readers that read to the end."""
-    finished: dict[Of, Finished] = field(default_factory=dict)
+    finished: dict[PartitionScope, Finished] = field(default_factory=dict)
     """The last offsets of the last readers."""
-    final: dict[Of, dict[int, str]] = field(default_factory=dict)
+    final: dict[PartitionScope, dict[int, str]] = field(default_factory=dict)
     """The values by offset that the last readers found, for each isolation level and partition."""
     last_readers: set[str] = field(default_factory=set)
-    last_fetched: dict[Of, int] = field(default_factory=dict)
+    last_fetched: dict[PartitionScope, int] = field(default_factory=dict)
     """The committed offsets that the last readers received."""
 
-    def reaches(self, isolation: Isolation, place: Place, offset: int) -> bool:
+    def reaches(self, isolation: Isolation, place: HistoryPartition, offset: int) -> bool:
         """Return whether the last reader reached the end of the partition, or passed *offset* if that is not -1."""
         finished = self.finished.get((isolation, place))
         return finished is None or finished.offset >= finished.end_offset or 0 <= offset < finished.offset
 
-    def last_committed(self, group: str, place: Place) -> int:
+    def last_committed_offset(self, group: str, place: HistoryPartition) -> int:
         """Return the group's committed offset in the end; raises HistoryError if no last reader fetched it."""
         try:
             return max(self.last_fetched[group, place], 0)
@@ -143,9 +143,9 @@ class History:
             raise HistoryError(f"no last reader fetched the offset of group {group} in {place}") from None
 
 
-def history_of(events: Iterable[Event]) -> History:
+def index_history(events: Iterable[Event]) -> History:
     """Index events in the order of time; raises HistoryError if they are not a complete history."""
-    indexing = _Indexing()
+    indexing = _HistoryIndexer()
     for event in events:
         try:
             _INDEX_EVENT[type(event)](indexing, event)
@@ -154,11 +154,11 @@ def history_of(events: Iterable[Event]) -> History:
     return indexing.complete()
 
 
-class _Indexing:
+class _HistoryIndexer:
     def __init__(self) -> None:
         self.history = History()
-        self._runs: dict[tuple[str, Place], Run] = {}
-        self._commits: dict[Name, Committing] = {}
+        self._runs: dict[tuple[str, HistoryPartition], ReaderRun] = {}
+        self._commits: dict[ClientNumber, RecordedCommit] = {}
 
     def complete(self) -> History:
         """Return the history; every partition with values must have been read to the end at both isolation levels."""
@@ -177,20 +177,20 @@ class _Indexing:
                 history.final.setdefault((isolation, place), {})
         return history
 
-    def _transaction(self, client: str, number: int | None) -> Transaction | None:
+    def _transaction(self, client: str, number: int | None) -> RecordedTransaction | None:
         if number is None:
             return None
-        return self.history.transactions.setdefault((client, number), Transaction((client, number)))
+        return self.history.transactions.setdefault((client, number), RecordedTransaction((client, number)))
 
     def send(self, event: Send) -> None:
         transaction = self._transaction(event.client, event.transaction)
-        text = text_of(event.client, event.number)
-        self.history.values[text] = Value(event.client, event.number, event.place, transaction, event.source)
+        text = value_text(event.client, event.number)
+        self.history.values[text] = RecordedValue(event.client, event.number, event.place, transaction, event.source)
         if transaction is not None:
             transaction.values.append(text)
 
     def acknowledged(self, event: Acknowledged) -> None:
-        value = self.history.values[text_of(event.client, event.number)]
+        value = self.history.values[value_text(event.client, event.number)]
         value.acknowledged_ns, value.offset = event.time_ns, event.offset
 
     def end(self, event: End) -> None:
@@ -213,8 +213,8 @@ class _Indexing:
         self._runs.pop((event.client, event.place), None)
         self._begin_run(event.client, "", event.place, event.offset)
 
-    def _begin_run(self, client: str, isolation: Isolation, place: Place, start: int | None) -> Run:
-        run = self._runs[client, place] = Run(client, isolation, place, start)
+    def _begin_run(self, client: str, isolation: Isolation, place: HistoryPartition, start: int | None) -> ReaderRun:
+        run = self._runs[client, place] = ReaderRun(client, isolation, place, start)
         self.history.runs.append(run)
         return run
 
@@ -229,7 +229,7 @@ class _Indexing:
     def commit(self, event: Commit) -> None:
         transaction = self._transaction(event.client, event.transaction)
         asked_ns = event.time_ns if transaction is None else None
-        commit = self._commits[event.client, event.number] = Committing(event.offset, transaction, asked_ns)
+        commit = self._commits[event.client, event.number] = RecordedCommit(event.offset, transaction, asked_ns)
         self.history.commits[event.group, event.place].append(commit)
         self.history.group_of[event.client] = event.group
         if transaction is not None:
@@ -258,28 +258,28 @@ class _Indexing:
         self.history.restarts.append(event)
 
 
-def incarnation_of(client: str) -> tuple[str, int]:
+def split_client_name(client: str) -> tuple[str, int]:
     """Split a client's name into its identity and incarnation; the processes of an identity follow each other."""
     identity, _, number = client.rpartition(".")
     return (identity, int(number)) if number.isdecimal() else (client, 0)
 
 
-def text_of(client: str, number: int) -> str:
+def value_text(client: str, number: int) -> str:
     """Build the text of a value's record."""
     return f"{client}:{number}"
 
 
-_INDEX_EVENT: dict[type[Event], Callable[[_Indexing, Any], None]] = {
-    Send: _Indexing.send,
-    Acknowledged: _Indexing.acknowledged,
-    End: _Indexing.end,
-    Ended: _Indexing.ended,
-    Positioned: _Indexing.positioned,
-    Read: _Indexing.read,
-    Commit: _Indexing.commit,
-    CommitAcknowledged: _Indexing.commit_acknowledged,
-    Fetched: _Indexing.fetched,
-    Finished: _Indexing.finished,
-    Listed: _Indexing.listed,
-    Restarted: _Indexing.restarted,
+_INDEX_EVENT: dict[type[Event], Callable[[_HistoryIndexer, Any], None]] = {
+    Send: _HistoryIndexer.send,
+    Acknowledged: _HistoryIndexer.acknowledged,
+    End: _HistoryIndexer.end,
+    Ended: _HistoryIndexer.ended,
+    Positioned: _HistoryIndexer.positioned,
+    Read: _HistoryIndexer.read,
+    Commit: _HistoryIndexer.commit,
+    CommitAcknowledged: _HistoryIndexer.commit_acknowledged,
+    Fetched: _HistoryIndexer.fetched,
+    Finished: _HistoryIndexer.finished,
+    Listed: _HistoryIndexer.listed,
+    Restarted: _HistoryIndexer.restarted,
 }

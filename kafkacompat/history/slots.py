@@ -10,16 +10,16 @@ import sys
 import time
 from pathlib import Path
 
-from kafkacompat.history.client import EXIT_ANEW, Orders
+from kafkacompat.history.client import EXIT_REPLACE, ClientOrders
 
-ANEW_AFTER_S = 1.0
-LAST_WORDS_BYTES = 1000
+REPLACE_AFTER_S = 1.0
+LAST_LINE_BYTES = 1000
 
 
-class Slot:
+class ClientSlot:
     """The slot of one client."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: ClientOrders) -> None:
         self._orders = orders
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
@@ -38,19 +38,19 @@ class Slot:
     @property
     def has_begun(self) -> bool:
         """Whether the present client has recorded an event."""
-        return self._orders.part.exists() and self._orders.part.stat().st_size > 0
+        return self._orders.recording_path.exists() and self._orders.recording_path.stat().st_size > 0
 
     @property
-    def errors(self) -> Path:
+    def log_path(self) -> Path:
         """The log file of the slot's clients."""
-        return self._orders.part.with_name(f"{self._orders.identity}.log")
+        return self._orders.recording_path.with_name(f"{self._orders.identity}.log")
 
     def start(self) -> None:
         """Start a client, or the replacement of the last one."""
         if self._process is not None:
             self._orders = self._orders._replace(incarnation=self._orders.incarnation + 1)
         self.was_killed, self._started_at = False, time.monotonic()
-        with self.errors.open("ab") as errors:
+        with self.log_path.open("ab") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kafkacompat.history"],
                 stdin=subprocess.PIPE,
@@ -62,19 +62,19 @@ class Slot:
         with self._process.stdin as orders:
             orders.write(json.dumps(self._orders._asdict()).encode())
 
-    def ended(self) -> bool:
+    def may_be_replaced(self) -> bool:
         """Return whether the client ended and may be replaced: not at once, unless it was killed."""
-        return self.code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
+        return self.exit_code is not None and (self.was_killed or time.monotonic() > self._started_at + REPLACE_AFTER_S)
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the client ended with an unexpected exit code."""
-        return self.code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM)
+        return self.exit_code not in (None, 0, EXIT_REPLACE, -signal.SIGKILL, -signal.SIGTERM)
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         """Return the last line of the log file."""
-        with self.errors.open("rb") as errors:
-            errors.seek(-min(LAST_WORDS_BYTES, errors.seek(0, os.SEEK_END)), os.SEEK_END)
+        with self.log_path.open("rb") as errors:
+            errors.seek(-min(LAST_LINE_BYTES, errors.seek(0, os.SEEK_END)), os.SEEK_END)
             lines = errors.read().decode("utf-8", "replace").splitlines()
         return lines[-1] if lines else f"{self.name} has logged nothing"
 
@@ -102,6 +102,6 @@ class Slot:
         return True
 
     @property
-    def code(self) -> int | None:
+    def exit_code(self) -> int | None:
         """The exit code of the client, None while it runs."""
         return None if self._process is None else self._process.poll()

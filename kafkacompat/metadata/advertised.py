@@ -22,7 +22,7 @@ class ConnectionEnd(Protocol):
     def local_port(self) -> int: ...
 
 
-def address(broker: BrokerImage, connection: ConnectionEnd) -> tuple[str, int]:
+def find_advertised_address(broker: BrokerImage, connection: ConnectionEnd) -> tuple[str, int]:
     """Return the address of *broker* for the client at the other end of *connection*.
 
     It is the entry of advertised.listeners for the client's listener. If the entry or its host is missing, it is the

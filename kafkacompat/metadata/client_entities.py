@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, credential_text, parse_credential
+from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -42,7 +42,7 @@ def make_entity(pairs: Iterable[tuple[str, str | None]]) -> Entity:
     return tuple(sorted(dict(pairs).items(), key=lambda pair: pair[0]))
 
 
-def user_entity(user: str) -> Entity:
+def make_user_entity(user: str) -> Entity:
     """Build the entity that a user's credentials belong to."""
     return ((USER, user),)
 
@@ -52,7 +52,7 @@ def is_client_key(key: str) -> bool:
     return key.startswith(_ROOTS)
 
 
-def client_key(entity: Entity) -> str:
+def format_client_key(entity: Entity) -> str:
     """Build the key of an entity's quotas and credentials."""
     names = dict(entity)
     path = [f"{folder}/{_encode_name(names[kind])}" for kind, folder in _FOLDERS.items() if kind in names]
@@ -72,12 +72,12 @@ def _encode_name(name: str | None) -> str:
     return _DEFAULT_NAME if name is None else quote(name, safe="")
 
 
-def client_values(config: ClientConfig) -> dict[str, str]:
+def format_client_values(config: ClientConfig) -> dict[str, str]:
     """Format an entity's quotas and credentials as texts."""
     credentials = config.credentials.items()
     return {
         **{key: _format_number(value) for key, value in config.quotas.items()},
-        **{mechanism.sasl_name: credential_text(credential) for mechanism, credential in credentials},
+        **{mechanism.sasl_name: format_credential(credential) for mechanism, credential in credentials},
     }
 
 

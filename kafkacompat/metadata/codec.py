@@ -29,7 +29,7 @@ from kafkacompat.metadata.client_entities import (
     parse_client_values,
 )
 from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.store import Entry, StoreError
+from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.wire.primitives import format_uuid, parse_uuid
 
 CLUSTER_ID = "/cluster/id"
@@ -47,31 +47,33 @@ _DEFAULT_NAME = "<default>"
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
-def to_json(value: Mapping[str, Any]) -> bytes:
+def encode_json(value: Mapping[str, Any]) -> bytes:
     """Encode a store's value."""
     return _ENCODER.encode(value).encode()
 
 
-def cluster_id_entry(cluster_id: str) -> bytes:
+def encode_cluster_id(cluster_id: str) -> bytes:
     """Encode the value of /cluster/id."""
-    return to_json({"version": "1", "id": cluster_id})
+    return encode_json({"version": "1", "id": cluster_id})
 
 
-def producer_ids_entry(node_id: int, block: range) -> bytes:
+def encode_producer_ids(node_id: int, block: range) -> bytes:
     """Encode the value of /latest_producer_id_block: the block that was allocated last."""
-    return to_json({"version": 1, "broker": node_id, "block_start": str(block.start), "block_end": str(block.stop - 1)})
+    return encode_json(
+        {"version": 1, "broker": node_id, "block_start": str(block.start), "block_end": str(block.stop - 1)}
+    )
 
 
-def next_producer_id(entry: Entry | None) -> int:
+def decode_next_producer_id(entry: StoreEntry | None) -> int:
     """Return the first producer id that was never allocated."""
     return 0 if entry is None else int(_parse_value(PRODUCER_IDS, entry)["block_end"]) + 1
 
 
-def topic_entries(topic: TopicImage) -> dict[str, bytes]:
+def encode_topic(topic: TopicImage) -> dict[str, bytes]:
     """Encode one topic as keys and values."""
     folder = f"{_TOPICS}{topic.name}"
     entries = {
-        folder: to_json(
+        folder: encode_json(
             {
                 "version": 3,
                 "topic_id": format_uuid(topic.topic_id),
@@ -90,23 +92,23 @@ def topic_entries(topic: TopicImage) -> dict[str, bytes]:
 @lru_cache
 def _encode_state(leader: int, leader_epoch: int, in_sync_replicas: tuple[int, ...]) -> bytes:
     """Encode a partition's state; cached, because most partitions of a topic have the same one."""
-    return to_json(
+    return encode_json(
         {"controller_epoch": 1, "leader": leader, "version": 1, "leader_epoch": leader_epoch, "isr": in_sync_replicas}
     )
 
 
-def config_key(resource: ConfigKey) -> str:
+def format_config_key(resource: ConfigKey) -> str:
     """Build the key of one resource's configuration."""
     kind, name = resource
     return f"/config/{_CONFIG_FOLDERS[ResourceType(kind)]}/{quote(name, safe='') or _DEFAULT_NAME}"
 
 
-def config_entry(configs: Mapping[str, str]) -> bytes:
+def encode_config(configs: Mapping[str, str]) -> bytes:
     """Encode one resource's configuration."""
-    return to_json({"version": 1, "config": dict(configs)})
+    return encode_json({"version": 1, "config": dict(configs)})
 
 
-def decode_image(entries: Mapping[str, Entry]) -> MetadataImage:
+def decode_image(entries: Mapping[str, StoreEntry]) -> MetadataImage:
     """Build the image of all entries of a store; the store holds no brokers.
 
     Raises StoreError for a value that does not have the form that its key requires.
@@ -129,7 +131,7 @@ def decode_image(entries: Mapping[str, Entry]) -> MetadataImage:
     return MetadataImage(cluster_id=cluster_id, configs=configs, clients=clients).with_topics(topics)
 
 
-def _decode_topic(name: str, entries: Mapping[str, Entry]) -> TopicImage:
+def _decode_topic(name: str, entries: Mapping[str, StoreEntry]) -> TopicImage:
     key = f"{_TOPICS}{name}"
     value = _parse_value(key, entries[key])
     try:
@@ -140,7 +142,9 @@ def _decode_topic(name: str, entries: Mapping[str, Entry]) -> TopicImage:
         raise _damage_error(key, problem) from problem
 
 
-def _decode_partition(name: str, index: int, replicas: tuple[int, ...], entries: Mapping[str, Entry]) -> PartitionImage:
+def _decode_partition(
+    name: str, index: int, replicas: tuple[int, ...], entries: Mapping[str, StoreEntry]
+) -> PartitionImage:
     key = f"{_TOPICS}{name}/partitions/{index}/state"
     if key not in entries:
         # A controller creates the state after the topic, and may have stopped in between.
@@ -150,14 +154,14 @@ def _decode_partition(name: str, index: int, replicas: tuple[int, ...], entries:
     return PartitionImage(index, value["leader"], value["leader_epoch"], replicas, in_sync, entries[key].version)
 
 
-def _decode_client(key: str, entry: Entry) -> tuple[Entity, ClientConfig]:
+def _decode_client(key: str, entry: StoreEntry) -> tuple[Entity, ClientConfig]:
     try:
         return parse_client_key(key), parse_client_values(_parse_value(key, entry)["config"])
     except (KeyError, ValueError) as problem:
         raise _damage_error(key, problem) from problem
 
 
-def _parse_value(key: str, entry: Entry) -> Any:
+def _parse_value(key: str, entry: StoreEntry) -> Any:
     try:
         return json.loads(entry.value)
     except ValueError as problem:

@@ -8,17 +8,17 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
-from kafkacompat.config.dynamic import check_broker_configs, check_listeners, check_step
+from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
-    RefusedError,
+    InvalidRequestError,
     ResourceType,
     check_client_metrics_configs,
     check_group_configs,
 )
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.config.values import format_value
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -26,7 +26,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 MAX_VALUE_LENGTH = 32767
 
 
-class Operation(IntEnum):
+class ConfigOperationType(IntEnum):
     """A change of one config, by the numbers of IncrementalAlterConfigs."""
 
     SET = 0
@@ -39,7 +39,7 @@ class ConfigOperation(NamedTuple):
     """A change of one config with its value, which is None only for DELETE."""
 
     name: str
-    operation: Operation
+    operation: ConfigOperationType
     value: str | None
 
 
@@ -61,7 +61,7 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
 }
 
 
-def alter_configs(draft: Draft, config: BrokerConfig, change: ResourceChange) -> None:
+def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceChange) -> None:
     """Change one resource's configuration.
 
     Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION); the draft
@@ -91,13 +91,13 @@ def _check_resource_name(config: BrokerConfig, resource: ResourceType, name: str
 
 
 def _apply_operation(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
-    if change.operation == Operation.DELETE:
+    if change.operation == ConfigOperationType.DELETE:
         configs.pop(change.name, None)
         return
     if change.value is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value")
     value = change.value
-    if change.operation != Operation.SET:
+    if change.operation != ConfigOperationType.SET:
         value = _change_list(configs, resource, change, value)
     if len(value) > MAX_VALUE_LENGTH:
         reason = f"the value of {change.name} has {len(value)} characters, more than {MAX_VALUE_LENGTH}"
@@ -114,7 +114,7 @@ def _change_list(configs: dict[str, str], resource: ResourceType, change: Config
     current = configs.get(change.name, format_value(known.default_value) or "")
     items = [item for item in current.split(",") if item]
     given = value.split(",")
-    if change.operation == Operation.APPEND:
+    if change.operation == ConfigOperationType.APPEND:
         present = set(items)
         return ",".join([*items, *dict.fromkeys(item for item in given if item not in present)])
     # An element that stands several times goes as often as the request names it, the first ones first.
@@ -128,7 +128,7 @@ def _change_list(configs: dict[str, str], resource: ResourceType, change: Config
 
 
 def _check_configs(
-    draft: Draft, config: BrokerConfig, resource: ResourceType, name: str, configs: Mapping[str, str]
+    draft: MetadataDraft, config: BrokerConfig, resource: ResourceType, name: str, configs: Mapping[str, str]
 ) -> None:
     code = ErrorCode.INVALID_CONFIG
     try:
@@ -145,8 +145,8 @@ def _check_configs(
             after = effective_config(config, {**draft.configs, (resource, name): configs})
             before = config_in_effect(config, draft.configs)
             check_listeners(config, before, after)
-            check_step(before, after)
-    except RefusedError as problem:
+            check_change_size(before, after)
+    except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem

@@ -20,20 +20,20 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import Entity
 from kafkacompat.metadata.config_changes import ResourceChange, alter_configs
-from kafkacompat.metadata.difference import difference
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.difference import compare_images
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, ImageHolder, MetadataImage, TopicImage
-from kafkacompat.metadata.inheritance import Inheritance, unconfigured
-from kafkacompat.metadata.ledger import Ledger
+from kafkacompat.metadata.inheritance import Inheritance, list_unconfigured_topics
+from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.producer_ids import ProducerIds
 from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
 from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
 from kafkacompat.metadata.store import MetadataStore, StoreError
 from kafkacompat.metadata.topic_changes import (
-    MorePartitions,
+    NewPartitions,
     NewTopic,
-    TopicChanges,
+    TopicPlanner,
     delete_topic,
     elect_leaders,
     new_topic_id,
@@ -81,8 +81,8 @@ class Controller:
     def __init__(
         self, store: MetadataStore, holder: ImageHolder, events: PartitionEvents, config: BrokerConfig, rng: Random
     ) -> None:
-        self.producer_ids = ProducerIds(lambda: _deferred(self._ledger.allocate_producer_ids(config.node_id)))
-        self._ledger = Ledger(store, self._with_this_broker)
+        self.producer_ids = ProducerIds(lambda: _as_deferred(self._ledger.allocate_producer_ids(config.node_id)))
+        self._ledger = MetadataLedger(store, self._with_this_broker)
         self._holder = holder
         self._events = events
         self._static_config = config
@@ -115,7 +115,7 @@ class Controller:
         A new store begins with the inheritance that *inherit* returns, by default an empty one. Fails with StoreError when
         the store belongs to another cluster than *cluster_id*.
         """
-        return _deferred(self._load(cluster_id, inherit))
+        return _as_deferred(self._load(cluster_id, inherit))
 
     async def _load(self, cluster_id: str | None, inherit: Inherit | None) -> str:
         await self._ledger.load()
@@ -127,7 +127,7 @@ class Controller:
             stored = cluster_id or format_uuid(new_topic_id(self._rng))
             nothing = Inheritance(self._static_config, (), None, self._rng)
             inheritance = nothing if inherit is None else await inherit()
-            await self._ledger.begin(stored, inheritance, self._static_config.node_id)
+            await self._ledger.initialize_store(stored, inheritance, self._static_config.node_id)
         return stored
 
     def _with_this_broker(self, image: MetadataImage) -> MetadataImage:
@@ -138,11 +138,11 @@ class Controller:
 
     def start(self) -> Deferred[None]:
         """Lead every partition of this node under a new epoch, open them all and publish the first image."""
-        return self._lock.run(_deferred_function(self._start))
+        return self._lock.run(_as_deferred_function(self._start))
 
     async def _start(self) -> None:
         await self._ledger.commit(lambda draft: elect_leaders(draft, self._static_config.node_id))
-        if topics := unconfigured(self._ledger.image):
+        if topics := list_unconfigured_topics(self._ledger.image):
             advice = "to have them cleaned, alter cleanup.policy, retention.ms or retention.bytes"
             names = ", ".join(topics[:MAX_TOPICS_NAMED]) + (" ..." if len(topics) > MAX_TOPICS_NAMED else "")
             log.warning("Keeping all records of %d topics with unknown configs: %s; %s", len(topics), names, advice)
@@ -155,58 +155,58 @@ class Controller:
     ) -> Deferred[list[TopicImage | KafkaError]]:
         """Create topics; fires with each topic's image or error when their leaders accept writes."""
 
-        def plan(draft: Draft) -> list[TopicImage | KafkaError]:
-            changes = TopicChanges(self.config, self._rng)
+        def plan(draft: MetadataDraft) -> list[TopicImage | KafkaError]:
+            changes = TopicPlanner(self.config, self._rng)
             changes.check_size(wanted)
-            return [_outcome(changes.create, draft, topic) for topic in wanted]
+            return [_change_or_error(changes.create_topic, draft, topic) for topic in wanted]
 
-        creating = self._change(plan, validate_only)
+        creating = self._make_change(plan, validate_only)
         return creating if validate_only else creating.addCallback(_log_created)
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
         """Delete topics; fires with None or an error for each, when topics of their names may be created."""
-        return self._change(lambda draft: _change_each(topic_ids, lambda uuid: delete_topic(draft, uuid)), False)
+        return self._make_change(lambda draft: _change_each(topic_ids, lambda uuid: delete_topic(draft, uuid)), False)
 
     def create_partitions(
-        self, wanted: Sequence[MorePartitions], *, validate_only: bool = False
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
     ) -> Deferred[list[Outcome]]:
         """Add partitions to topics; fires with None or an error for each, when the new partitions accept writes."""
 
-        def plan(draft: Draft) -> list[Outcome]:
-            changes = TopicChanges(self.config, self._rng)
-            return _change_each(wanted, lambda more: changes.grow(draft, more))
+        def plan(draft: MetadataDraft) -> list[Outcome]:
+            changes = TopicPlanner(self.config, self._rng)
+            return _change_each(wanted, lambda more: changes.add_partitions(draft, more))
 
-        return self._change(plan, validate_only)
+        return self._make_change(plan, validate_only)
 
     def alter_configs(
         self, wanted: Sequence[ResourceChange], *, validate_only: bool = False
     ) -> Deferred[list[Outcome]]:
         """Change the configurations of resources; fires with None or an error for each."""
 
-        def plan(draft: Draft) -> list[Outcome]:
+        def plan(draft: MetadataDraft) -> list[Outcome]:
             return _change_each(wanted, lambda change: alter_configs(draft, self._static_config, change))
 
-        return self._change(plan, validate_only)
+        return self._make_change(plan, validate_only)
 
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
     ) -> Deferred[dict[Entity, Outcome]]:
         """Change the quotas of clients; fires with None or an error for each entity."""
-        return self._change(lambda draft: alter_client_quotas(draft, alterations), validate_only)
+        return self._make_change(lambda draft: alter_client_quotas(draft, alterations), validate_only)
 
     def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
         """Change the SCRAM credentials of users; fires with None or an error for each user."""
-        return self._change(lambda draft: alter_scram_credentials(draft, changes), False)
+        return self._make_change(lambda draft: alter_scram_credentials(draft, changes), False)
 
-    def _change(self, plan: Callable[[Draft], Result], validate_only: bool) -> Deferred[Result]:
+    def _make_change(self, plan: Callable[[MetadataDraft], Result], validate_only: bool) -> Deferred[Result]:
         async def change() -> Result:
             if validate_only:
-                return plan(Draft(self._ledger.image))
+                return plan(MetadataDraft(self._ledger.image))
             result = await self._ledger.commit(plan)
             await self._notify_replicas()
             return result
 
-        return self._lock.run(_deferred_function(change))
+        return self._lock.run(_as_deferred_function(change))
 
     # Replicas
 
@@ -215,7 +215,7 @@ class Controller:
         old, new = self._known_to_replicas, self._ledger.image
         if new.configs != old.configs:
             self._effective.update(new.configs)
-        steps = difference(old, new)
+        steps = compare_images(old, new)
         if steps.deleted:
             opening = {topic.topic_id for topic in steps.opened}
             open_now = (
@@ -258,7 +258,7 @@ class Controller:
                 count = 0 if known is None else len(known.partitions)
                 self._closed |= {(topic.topic_id, partition.partition) for partition in topic.partitions[count:]}
 
-        return _deferred(open_topic())
+        return _as_deferred(open_topic())
 
     def _delete(self, topic: TopicImage) -> Deferred[None]:
         async def delete_topic() -> None:
@@ -267,7 +267,7 @@ class Controller:
             except Exception:
                 log.exception("Cannot delete the partitions of topic %s", topic.name)
 
-        return _deferred(delete_topic())
+        return _as_deferred(delete_topic())
 
 
 def _log_created(results: list[TopicImage | KafkaError]) -> list[TopicImage | KafkaError]:
@@ -285,20 +285,22 @@ def _count_partitions(topic: TopicImage) -> str:
     return "1 partition" if len(topic.partitions) == 1 else f"{len(topic.partitions)} partitions"
 
 
-def _deferred(coroutine: Coroutine[Deferred[Any], Any, Result]) -> Deferred[Result]:
+def _as_deferred(coroutine: Coroutine[Deferred[Any], Any, Result]) -> Deferred[Result]:
     return Deferred.fromCoroutine(coroutine)
 
 
-def _deferred_function(function: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Callable[[], Deferred[Result]]:
+def _as_deferred_function(
+    function: Callable[[], Coroutine[Deferred[Any], Any, Result]],
+) -> Callable[[], Deferred[Result]]:
     return lambda: Deferred.fromCoroutine(function())
 
 
 def _change_each(items: Sequence[Item], change: Callable[[Item], None]) -> list[Outcome]:
     """Make one change for each item; a failure leaves the other items alone."""
-    return [_outcome(change, item) for item in items]
+    return [_change_or_error(change, item) for item in items]
 
 
-def _outcome(
+def _change_or_error(
     change: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result | KafkaError:
     try:

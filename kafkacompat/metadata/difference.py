@@ -8,7 +8,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage, TopicImage
 
 
-class Difference(NamedTuple):
+class ImageDifference(NamedTuple):
     """Topics to delete, topics with partitions to open, and topics whose configuration changed."""
 
     deleted: list[TopicImage]
@@ -16,11 +16,11 @@ class Difference(NamedTuple):
     reconfigured: list[TopicImage]
 
 
-def difference(old: MetadataImage, new: MetadataImage) -> Difference:
+def compare_images(old: MetadataImage, new: MetadataImage) -> ImageDifference:
     """Compare two images; a topic that was deleted and created again is in both lists."""
     deleted = [topic for topic in old.topics.values() if topic.topic_id not in new.topics_by_id]
     opened = [topic for topic in new.topics.values() if _count_partitions(old, topic) < len(topic.partitions)]
-    return Difference(deleted, opened, _list_reconfigured(old, new))
+    return ImageDifference(deleted, opened, _list_reconfigured(old, new))
 
 
 def _count_partitions(old: MetadataImage, topic: TopicImage) -> int:

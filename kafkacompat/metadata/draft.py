@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, Entity, client_key, client_values
-from kafkacompat.metadata.codec import config_entry, config_key, topic_entries
+from kafkacompat.metadata.client_entities import ClientConfig, Entity, format_client_key, format_client_values
+from kafkacompat.metadata.codec import encode_config, encode_topic, format_config_key
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
-from kafkacompat.metadata.store import ABSENT, Change
-from kafkacompat.metadata.topic_names import unify
+from kafkacompat.metadata.store import ABSENT, StoreChange
+from kafkacompat.metadata.topic_names import unify_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_CHANGES_PER_REQUEST = 10_000
@@ -23,7 +23,7 @@ def check_change_count(count: int) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
-class Draft:
+class MetadataDraft:
     """A copy of *image* that a plan reads and changes; nothing else sees it until it is committed."""
 
     def __init__(self, image: MetadataImage) -> None:
@@ -43,9 +43,9 @@ class Draft:
         self._touched.add(topic.name)
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
-            self._unified[unify(topic.name)] = topic.name
+            self._unified[unify_name(topic.name)] = topic.name
 
-    def drop_topic(self, name: str) -> None:
+    def remove_topic(self, name: str) -> None:
         """Remove a topic with its configuration."""
         self._touched.add(name)
         del self.topics_by_id[self.topics.pop(name).topic_id]
@@ -68,13 +68,13 @@ class Draft:
         else:
             self.clients.pop(entity, None)
 
-    def colliding(self, name: str) -> str | None:
+    def find_colliding_topic(self, name: str) -> str | None:
         """Find the topic whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
-            self._unified = {unify(topic): topic for topic in self.topics}
-        return self._unified.get(unify(name))
+            self._unified = {unify_name(topic): topic for topic in self.topics}
+        return self._unified.get(unify_name(name))
 
-    def image(self) -> MetadataImage:
+    def build_image(self) -> MetadataImage:
         """Build the image with the changes made so far."""
         return replace(
             self._before,
@@ -84,28 +84,30 @@ class Draft:
             clients=self.clients,
         )
 
-    def changes(self, versions: Mapping[str, int]) -> list[Change]:
+    def list_changes(self, versions: Mapping[str, int]) -> list[StoreChange]:
         """List the changes for a store whose keys have these *versions*."""
         before = self._encode_touched(self._before)
-        after = self._encode_touched(self.image())
+        after = self._encode_touched(self.build_image())
         keys = [*after, *(key for key in before if key not in after)]
         return [
-            Change(key, versions.get(key, ABSENT), after.get(key)) for key in keys if before.get(key) != after.get(key)
+            StoreChange(key, versions.get(key, ABSENT), after.get(key))
+            for key in keys
+            if before.get(key) != after.get(key)
         ]
 
     def _encode_touched(self, image: MetadataImage) -> dict[str, bytes]:
         """Encode the topics, configurations and entities that the plan touched."""
         entries: dict[str, bytes] = {}
         for name in self._touched & image.topics.keys():
-            entries.update(topic_entries(image.topics[name]))
+            entries.update(encode_topic(image.topics[name]))
         for resource in self._touched_configs & image.configs.keys():
-            entries[config_key(resource)] = config_entry(image.configs[resource])
+            entries[format_config_key(resource)] = encode_config(image.configs[resource])
         for entity in self._touched_entities & image.clients.keys():
-            entries[client_key(entity)] = config_entry(client_values(image.clients[entity]))
+            entries[format_client_key(entity)] = encode_config(format_client_values(image.clients[entity]))
         return entries
 
 
-def apply_versions(versions: dict[str, int], changes: Iterable[Change]) -> None:
+def apply_versions(versions: dict[str, int], changes: Iterable[StoreChange]) -> None:
     """Update *versions* for changes that the store has made."""
     for change in changes:
         if change.value is None:

@@ -7,7 +7,7 @@ from kafkacompat.wire.schema import Versions
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 
-SUPPORTED: dict[str, Versions] = {
+SUPPORTED_LEVELS: dict[str, Versions] = {
     GROUP_VERSION: Versions(0, 1),
     TRANSACTION_VERSION: Versions(0, 2),
 }

@@ -17,7 +17,7 @@ from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType, check_client_metrics_configs, check_group_configs
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.metadata.topic_changes import new_topic_id
@@ -58,7 +58,7 @@ with one id would look like one producer that repeats itself.
 Check = Callable[[Mapping[str, str]], None]
 
 
-class FoundPartition(NamedTuple):
+class InheritedPartition(NamedTuple):
     """A partition's folder: its topic's id (zeros: unknown), its newest leader epoch and largest producer id (-1: none)."""
 
     topic: str
@@ -75,7 +75,7 @@ class Inheritance:
     """
 
     def __init__(
-        self, config: BrokerConfig, found: Sequence[FoundPartition], kraft: KraftCluster | None, rng: Random
+        self, config: BrokerConfig, found: Sequence[InheritedPartition], kraft: KraftCluster | None, rng: Random
     ) -> None:
         self._config = config
         self._found = found
@@ -91,32 +91,32 @@ class Inheritance:
         allocated = self._kraft.next_producer_id if self._kraft else 0
         return max(allocated, *(folder.producer_id + 1 for folder in self._found)) + PRODUCER_ID_LEAP
 
-    def plan(self, draft: Draft) -> None:
+    def fill_draft(self, draft: MetadataDraft) -> None:
         """Put topics, configurations and client entities into an empty draft."""
         self.warnings.clear()
-        for topic in self._topics():
+        for topic in self._build_topics():
             draft.put_topic(topic)
-            draft.put_config((ResourceType.TOPIC, topic.name), self._topic_configs(topic.name))
+            draft.put_config((ResourceType.TOPIC, topic.name), self._find_topic_configs(topic.name))
         if self._kraft is not None:
             self._put_configs(draft, self._kraft)
             self._put_clients(draft, self._kraft)
 
     # Topics
 
-    def _topics(self) -> Iterator[TopicImage]:
-        folders: defaultdict[str, list[FoundPartition]] = defaultdict(list)
+    def _build_topics(self) -> Iterator[TopicImage]:
+        folders: defaultdict[str, list[InheritedPartition]] = defaultdict(list)
         for folder in self._found:
             folders[folder.topic].append(folder)
         known = {name: uuid for uuid, name in self._kraft.topics.items()} if self._kraft else {}
         # A topic that Kafka's controllers do not know was deleted.
         for name in sorted(folders if self._kraft is None else known):
-            topic_id = known.get(name) or _most_common_id(folders[name]) or new_topic_id(self._rng)
+            topic_id = known.get(name) or _find_most_common_id(folders[name]) or new_topic_id(self._rng)
             own = [folder for folder in folders[name] if folder.topic_id in (topic_id, ZERO_UUID)]
-            if topic := self._topic(name, topic_id, own):
+            if topic := self._build_topic(name, topic_id, own):
                 yield topic
 
-    def _topic(self, name: str, topic_id: bytes, folders: Sequence[FoundPartition]) -> TopicImage | None:
-        epochs = self._leader_epochs(topic_id, folders)
+    def _build_topic(self, name: str, topic_id: bytes, folders: Sequence[InheritedPartition]) -> TopicImage | None:
+        epochs = self._find_leader_epochs(topic_id, folders)
         count = max(epochs, default=-1) + 1
         missing_count = count - len({folder.partition for folder in folders} & epochs.keys())
         try:
@@ -128,10 +128,10 @@ class Inheritance:
             words = f"the topic would have {count} partitions, but {missing_count} folders are missing"
             self.warnings.append(f"Left out the folders of {name!r}: {words}")
             return None
-        partitions = (self._partition(index, epochs.get(index, 0)) for index in range(count))
+        partitions = (self._build_partition(index, epochs.get(index, 0)) for index in range(count))
         return TopicImage(name, topic_id, tuple(partitions))
 
-    def _leader_epochs(self, topic_id: bytes, folders: Sequence[FoundPartition]) -> dict[int, int]:
+    def _find_leader_epochs(self, topic_id: bytes, folders: Sequence[InheritedPartition]) -> dict[int, int]:
         """Return the newest epoch of each partition of the topic, 0 where none is known."""
         if self._kraft is None:
             epochs = dict.fromkeys((folder.partition for folder in folders), 0)
@@ -142,14 +142,14 @@ class Inheritance:
                 epochs[folder.partition] = max(epochs[folder.partition], folder.leader_epoch)
         return epochs
 
-    def _partition(self, index: int, leader_epoch: int) -> PartitionImage:
+    def _build_partition(self, index: int, leader_epoch: int) -> PartitionImage:
         """Build a partition of this node alone, even if other nodes had replicas of it."""
         nodes = (self._config.node_id,)
         return PartitionImage(index, self._config.node_id, leader_epoch, nodes, nodes, 0)
 
     # Configurations
 
-    def _topic_configs(self, name: str) -> Mapping[str, str]:
+    def _find_topic_configs(self, name: str) -> Mapping[str, str]:
         if self._kraft is None:
             return INTERNAL_CONFIGS if name in COMPACTED else KEEP_EVERYTHING
         configs = self._kraft.configs.get((ResourceType.TOPIC, name), {})
@@ -157,7 +157,7 @@ class Inheritance:
         # With only some of the configs for cleaning, the broker might delete records that Kafka kept.
         return valid if _DELETION.isdisjoint(configs.keys() - valid.keys()) else {**valid, **KEEP_EVERYTHING}
 
-    def _put_configs(self, draft: Draft, kraft: KraftCluster) -> None:
+    def _put_configs(self, draft: MetadataDraft, kraft: KraftCluster) -> None:
         checks: Mapping[int, Check] = {
             # The configuration in effect leaves out invalid properties of brokers itself, with a warning.
             ResourceType.BROKER: lambda _: None,
@@ -183,19 +183,19 @@ class Inheritance:
                 self.warnings.append(f"Left out {name}={text} of {owner}: {problem}")
         return kept
 
-    def _put_clients(self, draft: Draft, kraft: KraftCluster) -> None:
+    def _put_clients(self, draft: MetadataDraft, kraft: KraftCluster) -> None:
         for entity, config in kraft.clients.items():
             if {kind for kind, _ in entity} <= {USER, CLIENT_ID, IP}:
                 draft.put_client(entity, config)
 
 
-def _most_common_id(folders: Sequence[FoundPartition]) -> bytes | None:
+def _find_most_common_id(folders: Sequence[InheritedPartition]) -> bytes | None:
     """Return the id that most folders of a name have; a folder with another id belongs to a deleted topic."""
     counts = Counter(folder.topic_id for folder in folders if folder.topic_id != ZERO_UUID)
     return counts.most_common(1)[0][0] if counts else None
 
 
-def unconfigured(image: MetadataImage) -> list[str]:
+def list_unconfigured_topics(image: MetadataImage) -> list[str]:
     """List the topics that still keep all records because their configs are unknown."""
     owners = (
         name for name in image.topics if KEEP_EVERYTHING.items() <= image.config(ResourceType.TOPIC, name).items()

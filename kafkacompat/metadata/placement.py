@@ -9,7 +9,7 @@ from kafkacompat.metadata.image import PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
-def place(nodes: Collection[int], count: int, replication_factor: int, rng: Random) -> list[tuple[int, ...]]:
+def place_replicas(nodes: Collection[int], count: int, replication_factor: int, rng: Random) -> list[tuple[int, ...]]:
     """Choose the replicas of *count* partitions; the first broker is random.
 
     Raises KafkaError INVALID_REPLICATION_FACTOR when there are not enough brokers.

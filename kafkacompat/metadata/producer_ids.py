@@ -30,10 +30,10 @@ class ProducerIds:
         self._waiting.append(waiter)
         if not self._allocating:
             self._allocating = True
-            self._allocate().addCallbacks(self._allocated, self._failed)
+            self._allocate().addCallbacks(self._serve_waiting, self._fail_waiting)
         return waiter
 
-    def _allocated(self, block: range) -> None:
+    def _serve_waiting(self, block: range) -> None:
         self._allocating = False
         self._block = iter(block)
         waiting, self._waiting = self._waiting, deque()
@@ -43,7 +43,7 @@ class ProducerIds:
     def _serve(self, waiter: Deferred[int]) -> None:
         self.next().addCallbacks(waiter.callback, waiter.errback)
 
-    def _failed(self, failure: Failure) -> None:
+    def _fail_waiting(self, failure: Failure) -> None:
         self._allocating = False
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:

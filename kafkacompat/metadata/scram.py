@@ -41,14 +41,16 @@ class ScramCredential(NamedTuple):
         return f"ScramCredential(iterations={self.iterations}, the rest is secret)"
 
 
-def derive(mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int) -> ScramCredential:
+def derive_credential(
+    mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int
+) -> ScramCredential:
     """Derive the credential from a password that the client has salted and hashed *iterations* times."""
     client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
     server_key = hmac.digest(salted_password, b"Server Key", mechanism.digest)
     return ScramCredential(salt, hashlib.new(mechanism.digest, client_key).digest(), server_key, iterations)
 
 
-def credential_text(credential: ScramCredential) -> str:
+def format_credential(credential: ScramCredential) -> str:
     """Write a credential as Kafka kept it in ZooKeeper."""
     secrets = (("salt", credential.salt), ("stored_key", credential.stored_key), ("server_key", credential.server_key))
     words = [f"{name}={base64.b64encode(secret).decode()}" for name, secret in secrets]

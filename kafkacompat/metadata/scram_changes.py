@@ -6,9 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kafkacompat.metadata.client_entities import ClientConfig, user_entity
-from kafkacompat.metadata.draft import Draft, check_change_count
-from kafkacompat.metadata.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism, derive
+from kafkacompat.metadata.client_entities import ClientConfig, make_user_entity
+from kafkacompat.metadata.draft import MetadataDraft, check_change_count
+from kafkacompat.metadata.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramCredential,
+    ScramMechanism,
+    derive_credential,
+)
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
@@ -35,7 +41,7 @@ class ScramUpsertion(NamedTuple):
 ScramChange = ScramDeletion | ScramUpsertion
 
 
-def alter_scram_credentials(draft: Draft, changes: Sequence[ScramChange]) -> dict[str, KafkaError | None]:
+def alter_scram_credentials(draft: MetadataDraft, changes: Sequence[ScramChange]) -> dict[str, KafkaError | None]:
     """Change the credentials of each user; returns None or the error for each.
 
     The error is that of a user's first change, if it is invalid: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM or
@@ -51,19 +57,19 @@ def alter_scram_credentials(draft: Draft, changes: Sequence[ScramChange]) -> dic
     return outcomes
 
 
-def _alter(draft: Draft, change: ScramChange, times: int) -> KafkaError | None:
+def _alter(draft: MetadataDraft, change: ScramChange, times: int) -> KafkaError | None:
     try:
         _check_change(draft, change)
         if times > 1:
             reason = f"the credentials of '{change.user}' are altered {times} times in one request"
             raise KafkaError(ErrorCode.DUPLICATE_RESOURCE, reason)
-        _apply(draft, change)
+        _apply_change(draft, change)
     except KafkaError as problem:
         return problem.with_traceback(None)
     return None
 
 
-def _check_change(draft: Draft, change: ScramChange) -> None:
+def _check_change(draft: MetadataDraft, change: ScramChange) -> None:
     if not change.user:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "the name of a user is empty")
     if change.mechanism not in set(ScramMechanism):
@@ -72,7 +78,7 @@ def _check_change(draft: Draft, change: ScramChange) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, reason)
     if isinstance(change, ScramUpsertion):
         _check_secret(change)
-    elif change.mechanism not in _credentials(draft, change.user):
+    elif change.mechanism not in _find_credentials(draft, change.user):
         name = ScramMechanism(change.mechanism).sasl_name
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"'{change.user}' has no credential of {name}")
 
@@ -85,17 +91,17 @@ def _check_secret(change: ScramUpsertion) -> None:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"the salted password of '{change.user}' is empty")
 
 
-def _credentials(draft: Draft, user: str) -> Mapping[ScramMechanism, ScramCredential]:
-    return draft.clients.get(user_entity(user), ClientConfig()).credentials
+def _find_credentials(draft: MetadataDraft, user: str) -> Mapping[ScramMechanism, ScramCredential]:
+    return draft.clients.get(make_user_entity(user), ClientConfig()).credentials
 
 
-def _apply(draft: Draft, change: ScramChange) -> None:
+def _apply_change(draft: MetadataDraft, change: ScramChange) -> None:
     mechanism = ScramMechanism(change.mechanism)
-    entity = user_entity(change.user)
+    entity = make_user_entity(change.user)
     config = draft.clients.get(entity, ClientConfig())
     credentials = dict(config.credentials)
     if isinstance(change, ScramUpsertion):
-        credentials[mechanism] = derive(mechanism, change.salt, change.salted_password, change.iterations)
+        credentials[mechanism] = derive_credential(mechanism, change.salt, change.salted_password, change.iterations)
     else:
         del credentials[mechanism]
     draft.put_client(entity, config._replace(credentials=credentials))

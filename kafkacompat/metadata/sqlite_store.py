@@ -16,7 +16,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 
 from kafkacompat.disk import Disk
-from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, StoreError
+from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, ConflictError, StoreChange, StoreEntry, StoreError
 from kafkacompat.storage.files.os_errors import describe_error
 
 FILE_NAME = "kafkacompat-metadata.sqlite"
@@ -31,7 +31,7 @@ _PUT = "INSERT INTO metadata (key, version, value) VALUES (?, ?, ?) ON CONFLICT 
 excluded.version, value = excluded.value"
 
 
-def check_place(directory: str, log_dirs: Iterable[str]) -> None:
+def check_store_directory(directory: str, log_dirs: Iterable[str]) -> None:
     """Raise StoreError when another one of *log_dirs* has metadata.
 
     The order of log.dirs may have changed: the broker would begin an empty cluster in *directory*.
@@ -50,11 +50,11 @@ class SqliteStore:
         self._disk = disk
         self._connection: sqlite3.Connection | None = None
 
-    def load(self) -> Deferred[Mapping[str, Entry]]:
+    def load(self) -> Deferred[Mapping[str, StoreEntry]]:
         """See MetadataStore.load."""
         return self._disk.run(self._load)
 
-    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, StoreEntry]]:
         """See MetadataStore.read."""
         return self._disk.run(self._read, keys)
 
@@ -62,7 +62,7 @@ class SqliteStore:
         """See MetadataStore.keys."""
         return self._disk.run(self._keys, folder)
 
-    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+    def compare_and_set(self, changes: Sequence[StoreChange]) -> Deferred[None]:
         """See MetadataStore.compare_and_set."""
         return self._disk.run(self._compare_and_set, changes)
 
@@ -76,26 +76,26 @@ class SqliteStore:
 
     # The methods below run on the disk thread.
 
-    def _load(self) -> dict[str, Entry]:
+    def _load(self) -> dict[str, StoreEntry]:
         with self._reporting() as connection:
-            rows = connection.execute(_LOAD, _range(OFFSETS_FOLDER))
-            return {key: Entry(value, version) for key, value, version in rows}
+            rows = connection.execute(_LOAD, _key_range(OFFSETS_FOLDER))
+            return {key: StoreEntry(value, version) for key, value, version in rows}
 
-    def _read(self, keys: Sequence[str]) -> dict[str, Entry]:
+    def _read(self, keys: Sequence[str]) -> dict[str, StoreEntry]:
         with self._reporting() as connection:
             rows = {key: connection.execute(_GET, (key,)).fetchone() for key in keys}
-            return {key: Entry(*row) for key, row in rows.items() if row}
+            return {key: StoreEntry(*row) for key, row in rows.items() if row}
 
     def _keys(self, folder: str) -> list[str]:
         with self._reporting() as connection:
-            return [key for (key,) in connection.execute(_KEYS, _range(folder))]
+            return [key for (key,) in connection.execute(_KEYS, _key_range(folder))]
 
-    def _compare_and_set(self, changes: Sequence[Change]) -> None:
+    def _compare_and_set(self, changes: Sequence[StoreChange]) -> None:
         with self._reporting() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 for change in changes:
-                    _apply(connection, change)
+                    _apply_change(connection, change)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -170,12 +170,12 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path} has format {version}, newer than {FORMAT_VERSION}: start it with a newer kafkacompat")
 
 
-def _range(folder: str) -> tuple[str, str]:
+def _key_range(folder: str) -> tuple[str, str]:
     """Return the first key of a folder and the first key after it."""
     return folder, folder[:-1] + chr(ord("/") + 1)
 
 
-def _apply(connection: sqlite3.Connection, change: Change) -> None:
+def _apply_change(connection: sqlite3.Connection, change: StoreChange) -> None:
     row = connection.execute("SELECT version FROM metadata WHERE key = ?", (change.key,)).fetchone()
     version = row[0] if row else ABSENT
     if version != change.expected_version:

@@ -19,14 +19,14 @@ OFFSETS_FOLDER = "/consumers/"
 """Folder of the offsets that clients commit by OffsetCommit v0. There may be many, so `MetadataStore.load` leaves them out."""
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """The value and version of a key."""
 
     value: bytes
     version: int
 
 
-class Change(NamedTuple):
+class StoreChange(NamedTuple):
     """One key's new value (None deletes it), valid only while the key has the expected version."""
 
     key: str
@@ -45,16 +45,16 @@ class ConflictError(Exception):
 class MetadataStore(Protocol):
     """A store of metadata. Its methods return at once and fail with StoreError."""
 
-    def load(self) -> Deferred[Mapping[str, Entry]]:
+    def load(self) -> Deferred[Mapping[str, StoreEntry]]:
         """Fire with all entries except those under OFFSETS_FOLDER."""
 
-    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, StoreEntry]]:
         """Fire with the entries of those keys that exist, all read at the same time."""
 
     def keys(self, folder: str) -> Deferred[Sequence[str]]:
         """Fire with every key that begins with *folder*, which ends in a slash."""
 
-    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+    def compare_and_set(self, changes: Sequence[StoreChange]) -> Deferred[None]:
         """Make all the changes or none; fires once they are durable, fails with ConflictError too."""
 
     def close(self) -> Deferred[None]:

@@ -9,14 +9,14 @@ from random import Random
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import check_topic_configs
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import NO_LEADER, TopicImage
-from kafkacompat.metadata.placement import check_assignment, new_partition, place
-from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, topic_text
+from kafkacompat.metadata.placement import check_assignment, new_partition, place_replicas
+from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
-DEFAULT = -1
+BROKER_DEFAULT = -1
 """Stands for a count that the broker's configuration decides."""
 
 
@@ -29,8 +29,8 @@ class NewTopic:
     """
 
     name: str
-    partition_count: int = DEFAULT
-    replication_factor: int = DEFAULT
+    partition_count: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = field(default_factory=dict)
     fewer_replicas_allowed: bool = False
@@ -38,7 +38,7 @@ class NewTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class MorePartitions:
+class NewPartitions:
     """A topic's wanted number of partitions; ``assignments`` are the replicas of the new ones, None for any replicas."""
 
     name: str
@@ -46,7 +46,7 @@ class MorePartitions:
     assignments: Sequence[Sequence[int]] | None = None
 
 
-class TopicChanges:
+class TopicPlanner:
     """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged."""
 
     def __init__(self, config: BrokerConfig, rng: Random) -> None:
@@ -57,23 +57,23 @@ class TopicChanges:
         """Reject a request for more partitions than one request may create (POLICY_VIOLATION)."""
         default = self._config.int("num.partitions")
         counts = (
-            len(new.assignments) or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
+            len(new.assignments) or (default if new.partition_count == BROKER_DEFAULT else max(new.partition_count, 0))
             for new in wanted
         )
         _check_count(sum(counts))
 
-    def create(self, draft: Draft, new: NewTopic) -> TopicImage:
+    def create_topic(self, draft: MetadataDraft, new: NewTopic) -> TopicImage:
         """Create one topic."""
         if new.name == CLUSTER_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{new.name} cannot be created: Kafka's controllers use it")
         check_topic_name(new.name)
         if new.name in draft.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} exists already")
-        if other := draft.colliding(new.name):
+        if other := draft.find_colliding_topic(new.name):
             reason = f"topic {new.name} differs from topic {other} only in '.' and '_': choose another name"
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-        configs = self._configs(new)
-        replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
+        configs = self._check_configs(new)
+        replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
         for name in new.capped_configs:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
         partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
@@ -82,7 +82,7 @@ class TopicChanges:
         draft.put_config((ResourceType.TOPIC, new.name), configs)
         return topic
 
-    def _configs(self, new: NewTopic) -> dict[str, str]:
+    def _check_configs(self, new: NewTopic) -> dict[str, str]:
         nulls = [name for name, value in new.configs.items() if value is None]
         if nulls:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Topic configs without a value: {', '.join(nulls)}")
@@ -93,34 +93,34 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(problem)) from problem
         return configs
 
-    def _placed(self, draft: Draft, new: NewTopic) -> list[tuple[int, ...]]:
-        if new.replication_factor < DEFAULT or new.replication_factor == 0:
+    def _place_replicas(self, draft: MetadataDraft, new: NewTopic) -> list[tuple[int, ...]]:
+        if new.replication_factor < BROKER_DEFAULT or new.replication_factor == 0:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR, f"A replication factor is 1 or more, not {new.replication_factor}"
             )
-        if new.partition_count < DEFAULT or new.partition_count == 0:
+        if new.partition_count < BROKER_DEFAULT or new.partition_count == 0:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"A topic has 1 partition or more, not {new.partition_count}"
             )
         count, factor = new.partition_count, new.replication_factor
-        if count == DEFAULT:
+        if count == BROKER_DEFAULT:
             count = self._config.int("num.partitions")
-        if factor == DEFAULT:
+        if factor == BROKER_DEFAULT:
             factor = self._config.int("default.replication.factor")
-        usable = self._usable(draft)
+        usable = self._find_usable_brokers(draft)
         if new.fewer_replicas_allowed:
             factor = min(factor, max(len(usable), 1))
-        return place(usable, count, factor, self._rng)
+        return place_replicas(usable, count, factor, self._rng)
 
-    def _usable(self, draft: Draft) -> Collection[int]:
+    def _find_usable_brokers(self, draft: MetadataDraft) -> Collection[int]:
         """List the brokers that placement may choose: not this one when all its log directories are cordoned."""
         config = self._config
         full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
         return draft.brokers.keys() - full
 
-    def _assigned(self, draft: Draft, new: NewTopic) -> list[Sequence[int]]:
+    def _check_assignments(self, draft: MetadataDraft, new: NewTopic) -> list[Sequence[int]]:
         for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
-            if count != DEFAULT:
+            if count != BROKER_DEFAULT:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"With a manual assignment the {words} is -1, not {count}")
         replicas: dict[int, Sequence[int]] = {}
         factor = None
@@ -134,7 +134,7 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions are numbered from 0 without gaps")
         return [replicas[index] for index in range(len(replicas))]
 
-    def grow(self, draft: Draft, more: MorePartitions) -> None:
+    def add_partitions(self, draft: MetadataDraft, more: NewPartitions) -> None:
         """Add partitions to one topic."""
         topic = draft.topics.get(more.name)
         if topic is None:
@@ -144,14 +144,16 @@ class TopicChanges:
             reason = f"Topic '{more.name}' has {have} partition(s): {more.partition_count} would not be more"
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, reason)
         _check_count(more.partition_count - have)
-        replicas = self._added_replicas(draft, topic, more)
+        replicas = self._choose_added_replicas(draft, topic, more)
         added = (new_partition(have + index, nodes) for index, nodes in enumerate(replicas))
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
 
-    def _added_replicas(self, draft: Draft, topic: TopicImage, more: MorePartitions) -> Sequence[Sequence[int]]:
+    def _choose_added_replicas(
+        self, draft: MetadataDraft, topic: TopicImage, more: NewPartitions
+    ) -> Sequence[Sequence[int]]:
         count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
         if more.assignments is None:
-            return place(self._usable(draft), count, factor, self._rng)
+            return place_replicas(self._find_usable_brokers(draft), count, factor, self._rng)
         if len(more.assignments) != count:
             reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
@@ -178,7 +180,7 @@ def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
             return uuid
 
 
-def elect_leaders(draft: Draft, node_id: int) -> None:
+def elect_leaders(draft: MetadataDraft, node_id: int) -> None:
     """Make *node_id* the leader of all its partitions, each under a new epoch.
 
     A leader that was stopped may have lost records that it had appended: the new epoch lets consumers notice (KIP-320).
@@ -199,9 +201,9 @@ def elect_leaders(draft: Draft, node_id: int) -> None:
         draft.put_topic(topic._replace(partitions=tuple(partitions)))
 
 
-def delete_topic(draft: Draft, topic_id: bytes) -> None:
+def delete_topic(draft: MetadataDraft, topic_id: bytes) -> None:
     """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID."""
     topic = draft.topics_by_id.get(topic_id)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_text(topic_id)}")
-    draft.drop_topic(topic.name)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_topic(topic_id)}")
+    draft.remove_topic(topic.name)

@@ -25,7 +25,7 @@ def check_topic_name(name: str) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
-def error_of_missing(name: str) -> ErrorCode:
+def missing_topic_error(name: str) -> ErrorCode:
     """Return the error code for a missing topic: INVALID_TOPIC_EXCEPTION where no topic may have that name."""
     return ErrorCode.INVALID_TOPIC_EXCEPTION if _find_objection(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -42,11 +42,11 @@ def _find_objection(name: str) -> str | None:
     return None
 
 
-def topic_text(topic: str | bytes) -> str:
+def format_topic(topic: str | bytes) -> str:
     """Write a topic as the request named it: by its name, or by its id in Kafka's form."""
     return topic if isinstance(topic, str) else format_uuid(topic)
 
 
-def unify(name: str) -> str:
+def unify_name(name: str) -> str:
     """Return the topic's name in Kafka's metrics, where '.' and '_' are the same: no two topics may share it."""
     return name.replace(".", "_")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Unconverted
+from kafkacompat.conversion import RegionToConvert
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, FindPartition, fetch_partitions
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -59,7 +59,7 @@ async def _convert_regions(
 
     Returns the partitions, and for each whose batches left nothing the offset after these batches.
     """
-    converting = conversions.down(list(_list_unconverted(fetched)), magic)
+    converting = conversions.down_convert(list(_list_unconverted(fetched)), magic)
     outcomes = iter(await converting if isinstance(converting, Deferred) else converting)
     converted: list[FetchedPartition] = []
     skipped: dict[PartitionKey, int] = {}
@@ -86,10 +86,10 @@ def _with_error(fetched: FetchedPartition, problem: KafkaError) -> FetchedPartit
     return FetchedPartition(fetched.wanted, fetched.partition, problem.code, None)
 
 
-def _list_unconverted(fetched: Sequence[FetchedPartition]) -> Iterator[Unconverted]:
+def _list_unconverted(fetched: Sequence[FetchedPartition]) -> Iterator[RegionToConvert]:
     for outcome in fetched:
         read, partition, wanted = outcome.read, outcome.partition, outcome.wanted
         if read is not None and partition is not None and isinstance(read.region, FileRegion):
             # Messages are larger than the records they are made of.
             max_bytes = max(read.size_bytes, wanted.max_bytes)
-            yield Unconverted(partition.log, read.region, wanted.fetch_offset, max_bytes)
+            yield RegionToConvert(partition.log, read.region, wanted.fetch_offset, max_bytes)

@@ -196,7 +196,7 @@ class Directories:
         """Raise KafkaError KAFKA_STORAGE_ERROR when no directory has room for new partitions."""
         online = [directory for directory in self._all if not directory.offline]
         if online and all(directory.space.is_full for directory in online):
-            raise online[0].space.refusal()
+            raise online[0].space.build_full_error()
 
     def forget(self, name: PartitionName) -> None:
         """Note that no directory holds a partition any more."""

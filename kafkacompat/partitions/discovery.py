@@ -54,7 +54,7 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
     them. So are copies whose partition is in no directory.
     """
     for directory in directories:
-        for stored in await directory.disk.run(directory.storage.partitions):
+        for stored in await directory.disk.run(directory.storage.list_partitions):
             name = (stored.topic, stored.partition)
             if _is_partition_of_topic(stored, topics.get(stored.topic)):
                 await _note_home(directories, name, directory)
@@ -62,7 +62,7 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
                 folder = directory.storage.folder(*name)
                 log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, aside)
     for directory in directories:
-        for folder, name in (await directory.disk.run(directory.storage.copies)).items():
+        for folder, name in (await directory.disk.run(directory.storage.find_copies)).items():
             await _take_copy(directories, directory, folder, name)
     _name_missing(directories, topics.values())
 
@@ -105,7 +105,7 @@ async def _note_home(directories: Directories, name: PartitionName, directory: D
         both = f"{directory.storage.folder(*name)} and {other.storage.folder(*name)}"
         raise LogDirectoryError(f"{both} are one folder: remove the link")
     progress, progress_of_other = [
-        await holder.disk.run(holder.storage.progress, *name) for holder in (directory, other)
+        await holder.disk.run(holder.storage.rank_copy, *name) for holder in (directory, other)
     ]
     newer, older = (directory, other) if progress > progress_of_other else (other, directory)
     directories.forget(name)

@@ -18,8 +18,8 @@ from kafkacompat.partitions.delayed_fetch import DelayedFetch
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
-from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.timers import Clock, make_steps
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -111,7 +111,7 @@ class _Fetch:
         return reading
 
     def _release(self) -> None:
-        release_all(self.fetched)
+        release_unsent(self.fetched)
         self.fetched = []
 
     @property
@@ -191,7 +191,7 @@ def _has_moved(fetched: FetchedPartition, committed: bool) -> bool:
     return end_offset != fetched.partition.end_offset(committed=committed)
 
 
-def release_all(fetched: Sequence[FetchedPartition]) -> None:
+def release_unsent(fetched: Sequence[FetchedPartition]) -> None:
     """Release the file regions of outcomes that are not sent."""
     for partition in fetched:
         partition.release()

@@ -71,9 +71,9 @@ class FreeSpace:
         if not self.is_full:
             self.measure()
         if is_refused:
-            raise self.refusal()
+            raise self.build_full_error()
 
-    def refusal(self) -> KafkaError:
+    def build_full_error(self) -> KafkaError:
         """Return the error for a client that cannot write."""
         reason = f"{self._path} is full: kafkacompat.disk.reserve.bytes={self._reserve_bytes} have to stay free"
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
@@ -91,7 +91,7 @@ class FreeSpace:
         if isinstance(cause, OSError) and cause.errno in NO_SPACE_ERRORS and not self.is_full:
             self._fill(f"a write failed: {describe_error(cause)}")
 
-    def watch(self) -> None:
+    def measure_if_needed(self) -> None:
         """Measure again, unless no decision depends on it; called at intervals."""
         if self._reserve_bytes or self.is_full:
             self.measure()

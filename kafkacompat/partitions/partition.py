@@ -98,7 +98,7 @@ class Partition:
         None when the transaction is open here already. ``begins_at_zero``: the producer's client takes a new epoch for
         each transaction. Raises KafkaError INVALID_PRODUCER_EPOCH.
         """
-        return self.state.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
+        return self.state.log.producer_state.require_guard(producer_id, epoch, sequence, begins_at_zero)
 
     @property
     def holds_appends(self) -> bool:
@@ -122,7 +122,7 @@ class Partition:
         self.state.report_disk_failure(failure)
         return failure
 
-    def disk_failed(self, failure: Failure) -> None:
+    def report_disk_failure(self, failure: Failure) -> None:
         """Report a failed disk operation; if the log can no longer be used, its directory goes offline."""
         self.state.report_disk_failure(failure)
 

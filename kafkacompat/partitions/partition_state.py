@@ -75,7 +75,7 @@ class PartitionState:
 
     def settle_transactions(self) -> None:
         """Close the transactions whose markers consumers can see."""
-        self.log.producer_state.open.settle(self.high_watermark.offset)
+        self.log.producer_state.open.remove_decided(self.high_watermark.offset)
 
     def report_failure(self, problem: BaseException) -> None:
         """Report a failed operation to the directory: the log can no longer be used, or the disk may be full."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.append_queue import fire_outcome
-from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
-from kafkacompat.storage.intake.validation import TooMuchError, check_batch
+from kafkacompat.storage.intake.preparation import as_checked_batch, convert_messages_at_once
+from kafkacompat.storage.intake.validation import TooLongForTurnError, check_batch
 from kafkacompat.timers import TURN_SECONDS, next_turn
 from kafkacompat.wire.conversion import is_message_set
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -82,7 +82,7 @@ class RequestAppends:
         if not self._late and self._clock.seconds() < self._turn_ends:
             try:
                 return self._append_at_once(partition, records, guard)
-            except TooMuchError:
+            except TooLongForTurnError:
                 needs_worker_process = True
         late = _LateBatch(partition, records, guard, needs_worker_process)
         self._late.append(late)
@@ -91,7 +91,7 @@ class RequestAppends:
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
         config, now_ms = partition.state.log.state.config, self._now_ms
         if self._message_set_bytes and is_message_set(records):
-            batch = take_messages_at_once(records, config, now_ms, self._message_set_bytes)
+            batch = convert_messages_at_once(records, config, now_ms, self._message_set_bytes)
         else:
             batch = check_batch(records, config, now_ms, from_client=True, at_once=True)
         return partition.append(batch, now_ms, guard=guard)
@@ -115,12 +115,12 @@ class RequestAppends:
                 self._begin_turn()
             try:
                 return self._append_at_once(self._find_existing_partition(late.partition), late.records, late.guard)
-            except TooMuchError:
+            except TooLongForTurnError:
                 pass
-        batch = await self._conversions.take_in(late.records, late.partition.log.config, self._now_ms)
+        batch = await self._conversions.check_and_prepare(late.records, late.partition.log.config, self._now_ms)
         self._begin_turn()
         partition = self._find_existing_partition(late.partition)
-        return partition.append(taken_in(batch, self._now_ms), self._now_ms, guard=late.guard)
+        return partition.append(as_checked_batch(batch, self._now_ms), self._now_ms, guard=late.guard)
 
     def _find_existing_partition(self, partition: Partition) -> Partition:
         """Return the partition; raise KafkaError if it was deleted meanwhile or the broker closes its logs."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
 from kafkacompat.disk import do_nothing
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
@@ -109,7 +109,7 @@ class ReplicaManager:
         self._durable_later: list[DelayedCall] = []
         self.moves = moves
         for directory in directories:
-            directory.on_failure = partial(self.directory_failed, directory)
+            directory.on_failure = partial(self.take_directory_offline, directory)
 
     def __iter__(self) -> Iterator[Partition]:
         """Yield every open partition once."""
@@ -126,7 +126,7 @@ class ReplicaManager:
         return partition
 
     def _absent(self, topic: str | bytes, index: int) -> KafkaError:
-        text = topic_text(topic)
+        text = format_topic(topic)
         if (topic, index) in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
@@ -225,7 +225,7 @@ class ReplicaManager:
 
     # Failing disks
 
-    def directory_failed(self, directory: Directory, problem: BaseException) -> None:
+    def take_directory_offline(self, directory: Directory, problem: BaseException) -> None:
         """Take a log directory offline until the next start: its partitions reject everything, the others serve."""
         if directory.offline:
             return
@@ -263,7 +263,7 @@ class ReplicaManager:
             self.directories.note_wish((topic, index), target)
         return self.moves.start(self.find(topic, index), target)
 
-    def by_directory(self) -> list[tuple[Directory, list[Log]]]:
+    def logs_by_directory(self) -> list[tuple[Directory, list[Log]]]:
         """Return every log directory that is online, with the open logs in it."""
         logs: dict[Directory, list[Log]] = {directory: [] for directory in self.directories if not directory.offline}
         for partition in self:
@@ -272,7 +272,7 @@ class ReplicaManager:
                 logs[home].append(partition.log)
         return list(logs.items())
 
-    async def settle(self) -> None:
+    async def prepare_to_close(self) -> None:
         """Stop all moves and answer every waiting append, so that the directories can be closed.
 
         The next start removes files that were to be removed later. Closing a directory syncs its new partitions.
@@ -318,7 +318,7 @@ class ReplicaManager:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
         if not is_transient(problem):
-            self.directory_failed(directory, problem)
+            self.take_directory_offline(directory, problem)
         reason = f"the new log start offset could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
@@ -326,7 +326,7 @@ class ReplicaManager:
 def _make_durable(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
-    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.disk_failed)
+    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
 
 
 def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:

@@ -174,7 +174,7 @@ class KafkaConnection(Protocol):
     def _count_held(self) -> None:
         held = self._frames.held_bytes + self._in_flight_bytes
         if held != self.held_bytes:
-            self._shared.budget.hold(self, held)
+            self._shared.budget.update_held_bytes(self, held)
 
     def _set_reading(self) -> None:
         pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing

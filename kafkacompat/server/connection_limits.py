@@ -41,7 +41,7 @@ class ConnectionLimits:
 
 
 def _listener_limit(config: BrokerConfig, listener_name: str) -> int:
-    value = config.of_listener(listener_name, "max.connections")
+    value = config.listener_value(listener_name, "max.connections")
     assert isinstance(value, int)
     return value
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.server.portions import in_portions
+from kafkacompat.server.portions import answer_in_portions
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -56,7 +56,7 @@ class Dispatcher:
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
             if incoming.size_bytes > MAX_SMALL_BYTES and body is not None:
-                portions = in_portions(body, lambda part: handle(part, context, services), services.clock)
+                portions = answer_in_portions(body, lambda part: handle(part, context, services), services.clock)
                 if portions is not None:
                     return portions
             answer: Answer = handle(body, context, services)

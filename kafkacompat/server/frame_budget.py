@@ -48,7 +48,7 @@ class FrameBudget:
         self._large: dict[FrameHolder, None] = {}
         self._paused: dict[FrameHolder, None] = {}
 
-    def hold(self, holder: FrameHolder, held_bytes: int) -> None:
+    def update_held_bytes(self, holder: FrameHolder, held_bytes: int) -> None:
         """Note that *holder* now holds *held_bytes*, and pause or resume connections accordingly."""
         self.held_bytes += held_bytes - holder.held_bytes
         holder.held_bytes = held_bytes

@@ -15,7 +15,7 @@ from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.transport import ReadAhead, zero_copy_port
+from kafkacompat.server.transport import ReadAhead, make_zero_copy_port
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -129,7 +129,7 @@ class KafkaServer:
             self._complaints,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
-        listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
+        listening = make_zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
         try:
             listening.startListening()
         except CannotListenError as problem:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from kafkacompat.storage.files.operating_system import send_file
-from kafkacompat.storage.segment.segment_file import FileRegion, RegionGoneError
+from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
 from kafkacompat.wire.schema import Struct
 

@@ -77,7 +77,7 @@ DIVISIBLE: dict[int, Sequence[DivisibleRequest]] = {
 }
 
 
-def in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Response] | None:
+def answer_in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Response] | None:
     """Answer a request portion by portion; return None for one that fits into a portion or cannot be cut."""
     for paths in DIVISIBLE.get(request.API_KEY, ()):
         if _room_after(request, paths.asked, PORTION) < 0:

@@ -15,7 +15,7 @@ from twisted.internet import main, tcp
 from twisted.internet.defer import Deferred
 
 from kafkacompat.server.outgoing import Outgoing
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.compiler import Part
 
 READ_BYTES = 256 * 1024
@@ -138,6 +138,6 @@ class ZeroCopyTransport(tcp.Server):
         self.on_drained = self.read_ahead = None
 
 
-def zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:
+def make_zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:
     """Return a class of listening ports whose connections are zero-copy transports."""
     return type("ZeroCopyPort", (base,), {"transport": ZeroCopyTransport})

@@ -15,25 +15,25 @@ from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.python.failure import Failure
 
 from kafkacompat.storage.compaction import (
-    Cleanable,
+    CleanableRange,
     CleanedSegment,
+    CleaningProgress,
     CleaningResult,
     CorruptBatchError,
-    Progress,
 )
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.timers import now_ms, yield_unhurried
 from kafkacompat.upkeep.cleaning_run import CleaningRun, log_result
-from kafkacompat.upkeep.pacing import Rest, Throttle
+from kafkacompat.upkeep.pacing import InterruptibleWait, Throttle
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.workers.processes import ReplacedError
+from kafkacompat.workers.processes import CodeReplacedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.partitions.directories import Directory
     from kafkacompat.partitions.partition import Partition
-    from kafkacompat.storage.compaction import Step
+    from kafkacompat.storage.compaction import CleaningStep
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -75,7 +75,7 @@ class LogCleaner:
         self._uncleanable: WeakSet[Partition] = WeakSet()
         self._not_before: WeakKeyDictionary[Partition, float] = WeakKeyDictionary()
         self._throttle = Throttle(clock)
-        self._rest = Rest(clock)
+        self._rest = InterruptibleWait(clock)
         self._ended: Deferred[None] | None = None
         self._stopping = False
         housekeeping.is_cleaning = self.is_cleaning
@@ -127,13 +127,13 @@ class LogCleaner:
     def _backoff_s(self) -> float:
         return max(self._config().int("log.cleaner.backoff.ms") / 1000, LEAST_BACKOFF_S)
 
-    async def _choose(self) -> tuple[Partition, Cleanable] | None:
+    async def _choose(self) -> tuple[Partition, CleanableRange] | None:
         """Return the partition with the largest share of bytes never compacted, among those that are due."""
         best: tuple[float, Partition] | None = None
         async for partition in yield_unhurried(self._clock, list(self._replicas)):
             if not self._may_be_cleaned(partition):
                 continue
-            if unknown := partition.log.compaction.unknown_first_timestamps():
+            if unknown := partition.log.compaction.find_unknown_first_timestamps():
                 await partition.disk.run(partition.log.compaction.learn_first_timestamps, unknown)
             cleanable = self._due(partition)
             if cleanable is not None and (best is None or cleanable.ratio > best[0]):
@@ -152,8 +152,8 @@ class LogCleaner:
             and all(move.partition is not partition for move in self._moves)
         )
 
-    def _due(self, partition: Partition) -> Cleanable | None:
-        cleanable = partition.log.compaction.cleanable(
+    def _due(self, partition: Partition) -> CleanableRange | None:
+        cleanable = partition.log.compaction.find_cleanable(
             stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock)
         )
         return cleanable if cleanable is not None and cleanable.is_due(partition.log.config) else None
@@ -163,7 +163,7 @@ class LogCleaner:
 
     # One compaction
 
-    def _start_cleaning(self, partition: Partition, cleanable: Cleanable) -> None:
+    def _start_cleaning(self, partition: Partition, cleanable: CleanableRange) -> None:
         cleaning = self._cleanings[partition] = CleaningRun(partition, cleanable, self._clock)
         Deferred.fromCoroutine(self._clean(cleaning)).addErrback(
             lambda failure: log.error("compacting %r failed", partition, exc_info=failure.value)
@@ -202,7 +202,7 @@ class LogCleaner:
 
         def begin(call: Callable[..., Any]) -> Any:
             """Run in a worker's thread."""
-            job = partition.log.compaction.cleaning_job(
+            job = partition.log.compaction.make_cleaning_job(
                 cleaning.cleanable, now_ms=now, map_bytes=map_bytes, load_factor=load_factor
             )
             return None if job is None else call("compact", self._files, job)
@@ -216,7 +216,7 @@ class LogCleaner:
                 step = await self._workers.run(lambda _: self._step(steps, partition))
                 if step is None:
                     return result
-                if isinstance(step, Progress):
+                if isinstance(step, CleaningProgress):
                     rate = _read_number(self._config(), "log.cleaner.io.max.bytes.per.second")
                     await cleaning.rest.begin(self._throttle.delay_s(step.io_bytes, rate))
                 elif isinstance(step, CleaningResult):
@@ -227,11 +227,11 @@ class LogCleaner:
             await self._workers.run(lambda _: steps.close())
         return None
 
-    def _step(self, steps: Iterator[Step], partition: Partition) -> Step | None:
+    def _step(self, steps: Iterator[CleaningStep], partition: Partition) -> CleaningStep | None:
         """Run in a worker's thread."""
         step = next(steps, None)
         home = self._home(partition)
-        if isinstance(step, Progress) and home is not None:
+        if isinstance(step, CleaningProgress) and home is not None:
             home.space.check_reserve(home.storage.disk_usage())
         return step
 
@@ -254,7 +254,9 @@ class LogCleaner:
     def _remove(self, partition: Partition, replaced: list[Segment]) -> None:
         # The next start removes the files otherwise.
         if not (partition.closed or self._stopping):
-            partition.disk.run(partition.log.compaction.remove_replaced, replaced).addErrback(partition.disk_failed)
+            partition.disk.run(partition.log.compaction.remove_replaced, replaced).addErrback(
+                partition.report_disk_failure
+            )
 
     async def _remove_leftovers(self, partition: Partition) -> None:
         if not (partition.closed or partition.log.offline):
@@ -270,14 +272,14 @@ class LogCleaner:
         if partition.closed or self._stopping:
             return
         self._postpone(partition)
-        if isinstance(problem, ReplacedError):
+        if isinstance(problem, CodeReplacedError):
             self._uncleanable.add(partition)  # the workers have logged why
         elif isinstance(problem, OSError) and not is_transient(problem):
             home = self._home(partition)
             assert home is not None
             home.report_failure(problem)
         elif partition.log.offline:
-            partition.disk_failed(Failure(problem))
+            partition.report_disk_failure(Failure(problem))
         elif isinstance(problem, KafkaError | OSError | MemoryError | CorruptIndexError):
             log.error("%r cannot be compacted now: %s", partition, problem)
         else:

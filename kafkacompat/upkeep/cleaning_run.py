@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import Deferred
 
 from kafkacompat.timers import Clock
-from kafkacompat.upkeep.pacing import Rest
+from kafkacompat.upkeep.pacing import InterruptibleWait
 
 if TYPE_CHECKING:
     from kafkacompat.partitions.partition import Partition
-    from kafkacompat.storage.compaction import Cleanable, CleaningResult
+    from kafkacompat.storage.compaction import CleanableRange, CleaningResult
 
 log = logging.getLogger(__name__)
 
@@ -20,11 +20,11 @@ log = logging.getLogger(__name__)
 class CleaningRun:
     """The compaction of one partition; ``ended`` fires when no step of it is under way any more."""
 
-    def __init__(self, partition: Partition, cleanable: Cleanable, clock: Clock) -> None:
+    def __init__(self, partition: Partition, cleanable: CleanableRange, clock: Clock) -> None:
         self.partition = partition
         self.cleanable = cleanable
         self.begun_s = clock.seconds()
-        self.rest = Rest(clock)
+        self.rest = InterruptibleWait(clock)
         self.ended: Deferred[None] = Deferred()
         self._given_up = False
 

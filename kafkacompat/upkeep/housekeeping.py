@@ -59,7 +59,7 @@ class Housekeeping:
             self._start(name, task, self._config.int(name))
         self.watch_free_space()
         self._start("kafkacompat.disk.reserve.bytes", self.watch_free_space, FREE_SPACE_INTERVAL_MS)
-        self._start("kafkacompat.producer.ids.max", self.bound_producers, PRODUCERS_INTERVAL_MS)
+        self._start("kafkacompat.producer.ids.max", self.limit_producers, PRODUCERS_INTERVAL_MS)
 
     def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
         # Kafka's "never" is the largest long, which no timer takes.
@@ -111,7 +111,7 @@ class Housekeeping:
             log.info("%r: deleting %d expired segments", partition, len(expired))
             partition.log.trimmer.detach(expired)
             # The files are renamed at once, so that a restart ignores them, and removed when no reader has them open.
-            partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.disk_failed)
+            partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.report_disk_failure)
             delay_s = partition.log.config.file_delete_delay_ms / 1000
             self.clock.callLater(delay_s, self._delete_files, partition, expired)
 
@@ -119,7 +119,7 @@ class Housekeeping:
         # The next start removes the files otherwise.
         if not (partition.closed or self._stopped):
             deleting = partition.disk.run(partition.log.trimmer.delete_segments, segments)
-            deleting.addErrback(partition.disk_failed)
+            deleting.addErrback(partition.report_disk_failure)
 
     def flush_old_data(self) -> Deferred[None]:
         """Sync the logs that have waited for flush.ms."""
@@ -150,15 +150,15 @@ class Housekeeping:
         """Measure the free space of the log directories."""
         for directory in self.replicas.directories:
             if not directory.offline:
-                directory.space.watch()
+                directory.space.measure_if_needed()
 
     def expire_producers(self) -> Deferred[None]:
         """Forget producers that have been idle for producer.id.expiration.ms."""
-        return Deferred.fromCoroutine(self._producers.expire())
+        return Deferred.fromCoroutine(self._producers.forget_expired())
 
-    def bound_producers(self) -> Deferred[None]:
+    def limit_producers(self) -> Deferred[None]:
         """Forget the producers idle for longest where there are more than kafkacompat.producer.ids.max."""
-        return Deferred.fromCoroutine(self._producers.bound())
+        return Deferred.fromCoroutine(self._producers.forget_excess())
 
 
 class _CheckpointContents:

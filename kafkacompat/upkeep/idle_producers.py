@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kafkacompat.storage.producers.producer import last_timestamp
+from kafkacompat.storage.producers.producer import unpack_last_timestamp
 from kafkacompat.timers import Clock, now_ms, yield_unhurried
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ class IdleProducers:
             for start in range(0, len(ids), GROUP_SIZE):
                 yield partition, ids[start : start + GROUP_SIZE]
 
-    async def expire(self) -> None:
+    async def forget_expired(self) -> None:
         """Forget the producers that have been idle for producer.id.expiration.ms."""
         async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
             since_ms = now_ms(self._clock) - partition.log.config.producer_id_expiration_ms
             partition.log.producer_state.remove_idle(ids, since_ms)
 
-    async def bound(self) -> None:
+    async def forget_excess(self) -> None:
         """Where there are too many producers, forget those idle for longest that have no open transaction."""
         total = guards = 0
         async for partition in yield_unhurried(self._clock, list(self._replicas)):
@@ -77,7 +77,7 @@ class IdleProducers:
         partitions = list(self._replicas)
         share = max(LEAST_GUARDS, MOST_GUARDS // max(1, len(partitions)))
         async for partition in yield_unhurried(self._clock, partitions):
-            partition.log.producer_state.verifications.keep(share)
+            partition.log.producer_state.verifications.keep_newest(share)
 
     async def _idle_since(self, share: float, step: int) -> int:
         """Return the time (ms) since which that share of producers sent nothing, by a sample of every *step*-th."""
@@ -87,7 +87,7 @@ class IdleProducers:
             packed = partition.log.producer_state.producers.packed
             for producer_id in islice(ids, -passed_count % step, None, step):
                 if data := packed.get(producer_id):
-                    times.append(last_timestamp(data))
+                    times.append(unpack_last_timestamp(data))
             passed_count += len(ids)
         times.sort()
         return times[min(int(len(times) * share), len(times) - 1)] if times else -1

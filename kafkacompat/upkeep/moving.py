@@ -19,11 +19,11 @@ from kafkacompat.disk import do_nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.storage.log.copy import SourceError
+from kafkacompat.storage.log.copy import CopySourceError
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.timers import Clock
-from kafkacompat.upkeep.pacing import Rest
+from kafkacompat.upkeep.pacing import InterruptibleWait
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class PartitionMoveTask:
         self._paused = False
         self._turns = turns
         self._waiting: Deferred[DeferredLock] | None = None
-        self._rest = Rest(clock)
+        self._rest = InterruptibleWait(clock)
 
     @property
     def offset_lag(self) -> int:
@@ -132,10 +132,10 @@ class PartitionMoveTask:
 
     async def _step(self, bytes_per_second: int) -> tuple[Log | None, int]:
         """Copy some bytes, or adopt the copy; return the adopted copy, and the bytes that the step copied at most."""
-        if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
+        if self.copy.count_remaining_bytes() > PAUSE_BELOW_BYTES:
             step_bytes = min(STEP_BYTES, bytes_per_second)  # a cancelled move ends after its step
             self.target.space.reserve(step_bytes)
-            await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
+            await self.target.disk.run(self.copy.advance, self.copy.list_extents(), step_bytes)
             return None, step_bytes
         if self.partition.pause():
             self._paused = True
@@ -156,7 +156,7 @@ class PartitionMoveTask:
         if self.partition.closed:
             return  # the partition was deleted, so its files may be gone
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
-        if isinstance(problem, SourceError):
+        if isinstance(problem, CopySourceError):
             self.source.report_failure(problem)
         elif isinstance(problem, OSError) and not is_transient(problem):
             self.target.report_failure(problem)

@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.timers import Clock
 
 
-class Rest:
+class InterruptibleWait:
     """A wait that can be ended early."""
 
     def __init__(self, clock: Clock) -> None:

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
-from kafkacompat.storage.segment.scrub import Extent, Scrubbed
+from kafkacompat.storage.directory.scrub_notes import BEFORE_ALL_PLACES, ScrubNotes, read_scrub_notes, write_scrub_notes
+from kafkacompat.storage.segment.scrub import ScrubExtent, ScrubResult
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
 from kafkacompat.timers import Clock, now_ms, yield_unhurried
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.workers.processes import ReplacedError
+from kafkacompat.workers.processes import CodeReplacedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.partitions.partition import Partition
     from kafkacompat.partitions.replica_manager import ReplicaManager
-    from kafkacompat.storage.directory.scrub_notes import Place
+    from kafkacompat.storage.directory.scrub_notes import ScrubPlace
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.workers.processes import Workers
@@ -58,7 +58,7 @@ class LogScrubber:
         self._bytes_per_second = config.int("kafkacompat.scrub.max.bytes.per.second")
         self._running: Deferred[None] | None = None
         self._begun_ms = 0
-        self._reached = START
+        self._reached = BEFORE_ALL_PLACES
         self._noted_s = 0.0
         self._is_news = False
         """Whether damage was found that is not in the saved notes."""
@@ -68,7 +68,7 @@ class LogScrubber:
         if self._interval_s >= 0:
             self._running = Deferred.fromCoroutine(self._run())
             # When the installed code was replaced, the workers have logged that no process starts until the next start.
-            self._running.addErrback(lambda failure: failure.trap(CancelledError, ReplacedError) and None)
+            self._running.addErrback(lambda failure: failure.trap(CancelledError, CodeReplacedError) and None)
 
     def stop(self) -> None:
         """Stop at once."""
@@ -91,7 +91,7 @@ class LogScrubber:
             self._begin_round()
 
     def _begin_round(self) -> None:
-        self._begun_ms, self._reached = now_ms(self._clock), START
+        self._begun_ms, self._reached = now_ms(self._clock), BEFORE_ALL_PLACES
 
     async def _round(self) -> None:
         """Continue from the place in the notes, in an order that is the same after a restart."""
@@ -107,12 +107,12 @@ class LogScrubber:
                         await self._save_notes()
         await self._save_notes()
 
-    async def _scrub_again(self, place: Place) -> None:
+    async def _scrub_again(self, place: ScrubPlace) -> None:
         topic, index, offset = place
         for partition in self._replicas:
             if (partition.topic, partition.index) == (topic, index):
                 segments = partition.log.segments
-                segment = segments[max(0, segments.floor(offset))]
+                segment = segments[max(0, segments.find_slot(offset))]
                 if _is_rolled(partition, segment):
                     await self._scrub(partition, segment)
                 return
@@ -130,7 +130,7 @@ class LogScrubber:
 
     async def _save_notes(self) -> None:
         self._noted_s, self._is_news = self._clock.seconds(), False
-        damaged: list[Place] = []
+        damaged: list[ScrubPlace] = []
         async for partition in yield_unhurried(self._clock, list(self._replicas)):
             damaged += [
                 (partition.topic, partition.index, base_offset) for base_offset in partition.log.examiner.corrupt
@@ -151,7 +151,7 @@ class LogScrubber:
             try:
                 await self._read(partition, segment)
                 return
-            except (CancelledError, ReplacedError):
+            except (CancelledError, CodeReplacedError):
                 raise
             except Exception as problem:
                 # A segment that is no longer rolled was removed by compaction or retention, and its file with it.
@@ -168,7 +168,7 @@ class LogScrubber:
         position, next_offset = 0, segment.base_offset
         while position < segment.size_bytes and _is_rolled(partition, segment):
             piece_bytes = min(self._bytes_per_second, MOST_PIECE_BYTES)
-            extent = Extent(
+            extent = ScrubExtent(
                 segment.files.path(LOG_SUFFIX), segment.size_bytes, partition.log.examiner.last_offset_of(segment)
             )
             scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
@@ -178,7 +178,7 @@ class LogScrubber:
             await self._wait((scrubbed.position - position) / self._bytes_per_second)
             position, next_offset = scrubbed.position, scrubbed.next_offset
 
-    def _piece(self, extent: Extent, position: int, next_offset: int, max_bytes: int) -> Deferred[Scrubbed]:
+    def _piece(self, extent: ScrubExtent, position: int, next_offset: int, max_bytes: int) -> Deferred[ScrubResult]:
         return self._workers.run(lambda call: call("scrub", extent, position, next_offset, max_bytes))
 
 

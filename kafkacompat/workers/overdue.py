@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock, DelayedCall
 
 
-class Computing(Protocol):
+class ComputingProcess(Protocol):
     """A process that computes an answer."""
 
     def give_up(self) -> None:
         """End it because it took too long."""
 
 
-class Overdue:
+class AnswerTimeouts:
     """Ends each process that has owed an answer for ``timeout_s``; None means no limit.
 
     Threads wait for the answers. The reactor checks the clock, but only while there is work.
@@ -26,12 +26,12 @@ class Overdue:
     def __init__(self, clock: Clock, timeout_s: float | None) -> None:
         self._clock = clock
         self._timeout_s = timeout_s
-        self._asked_s: dict[Computing, float] = {}
+        self._asked_s: dict[ComputingProcess, float] = {}
         self._works = 0
         self._next_check: DelayedCall | None = None
 
     @contextmanager
-    def owed_by(self, process: Computing) -> Iterator[None]:
+    def expect_answer(self, process: ComputingProcess) -> Iterator[None]:
         """Mark the time during which a thread waits for an answer of *process*."""
         self._asked_s[process] = self._clock.seconds()
         try:
@@ -39,13 +39,13 @@ class Overdue:
         finally:
             del self._asked_s[process]
 
-    def work_begins(self) -> None:
+    def begin_work(self) -> None:
         """Start checking: a thread is about to wait for answers."""
         self._works += 1
         if self._next_check is None and self._timeout_s is not None:
             self._next_check = self._clock.callLater(self._timeout_s, self._end_overdue, self._timeout_s)
 
-    def work_ended(self) -> None:
+    def end_work(self) -> None:
         """Stop checking if no other work is left; call it once for each `work_begins`."""
         self._works -= 1
         if not self._works:

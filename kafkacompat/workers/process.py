@@ -11,7 +11,7 @@ from typing import Any
 from kafkacompat.workers.child import END, PROBLEM, STREAM
 
 
-def command() -> list[str]:
+def build_command() -> list[str]:
     """Return the command of a worker: it imports from this process's paths, and nothing from its current folder."""
     isolated = ["-I"] if sys.flags.isolated else []
     start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import start; start()"
@@ -30,7 +30,7 @@ class Process:
     """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(build_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.begun = False
         self.in_step = True
         self.overdue = False

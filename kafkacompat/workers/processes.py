@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.workers.overdue import Overdue
+from kafkacompat.workers.overdue import AnswerTimeouts
 from kafkacompat.workers.process import DiedError, Process
 from kafkacompat.workers.sources import fingerprint, first_fingerprint
 
@@ -58,7 +58,7 @@ class ProcessWorkers:
         self._reactor = reactor
         self._name = name
         self._timeout_s = timeout_s
-        self._overdue = Overdue(reactor, timeout_s)
+        self._overdue = AnswerTimeouts(reactor, timeout_s)
         self._fingerprint = first_fingerprint()
         self._has_logged_replacement = False
         self._executor = ThreadPoolExecutor(max_workers=count, thread_name_prefix=name)
@@ -71,13 +71,13 @@ class ProcessWorkers:
     def run(self, work: Work) -> Deferred[Any]:
         """See Workers.run."""
         if self._closed:
-            return fail(stopped())
+            return fail(build_stopped_error())
         result: Deferred[Any] = Deferred()
-        self._overdue.work_begins()
-        self._executor.submit(self._do, work, result)
+        self._overdue.begin_work()
+        self._executor.submit(self._run_work, work, result)
         return result
 
-    def _do(self, work: Work, result: Deferred[Any]) -> None:
+    def _run_work(self, work: Work, result: Deferred[Any]) -> None:
         """Run work in a thread."""
         finish: Callable[[Any], None] = result.callback
         try:
@@ -95,7 +95,7 @@ class ProcessWorkers:
         finally:
             if not stream:
                 self._release(process)
-        return _Stream(self._wait_for, self._release, process) if stream else result
+        return _ItemStream(self._wait_for, self._release, process) if stream else result
 
     def _take(self) -> Process:
         try:
@@ -118,7 +118,7 @@ class ProcessWorkers:
         self._check_sources()
         with self._lock:
             if self._closed:
-                raise stopped()
+                raise build_stopped_error()
             process = Process()
             self._all.add(process)
         try:
@@ -132,26 +132,26 @@ class ProcessWorkers:
         return process
 
     def _check_sources(self) -> None:
-        """Raise ReplacedError when the files are no longer those of the broker's own code."""
+        """Raise CodeReplacedError when the files are no longer those of the broker's own code."""
         if fingerprint() == self._fingerprint:
             return
         with self._lock:
             is_logged, self._has_logged_replacement = self._has_logged_replacement, True
         if not is_logged:
             log.error("Stopped %s, because the files of kafkacompat were replaced: restart the broker", self._name)
-        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker's files were replaced: restart it")
+        raise CodeReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker's files were replaced: restart it")
 
     def _wait_for(self, process: Process, ask: Callable[..., Result], *arguments: Any) -> Result:
         """Wait for the answer of a process; its death becomes a KafkaError."""
         try:
-            with self._overdue.owed_by(process):
+            with self._overdue.expect_answer(process):
                 return ask(*arguments)
         except DiedError as problem:
-            raise self._refusal(process, problem) from None
+            raise self._describe_death(process, problem) from None
 
-    def _refusal(self, process: Process, problem: DiedError) -> KafkaError:
+    def _describe_death(self, process: Process, problem: DiedError) -> KafkaError:
         if self._closed:
-            return stopped()
+            return build_stopped_error()
         if process.overdue:
             words = f"a process for {self._name} that gave no answer for {self._timeout_s} s"
             log.error("Killed %s", words)
@@ -160,7 +160,7 @@ class ProcessWorkers:
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the process for {self._name} died")
 
     def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
-        self._overdue.work_ended()
+        self._overdue.end_work()
         if self._idle is not None:
             self._idle.cancel()
         self._idle = None if self._closed else self._reactor.callLater(IDLE_SECONDS, self._end_idle)
@@ -200,16 +200,16 @@ class ProcessWorkers:
             process.end()
 
 
-class ReplacedError(KafkaError):
+class CodeReplacedError(KafkaError):
     """The code on the disk is no longer the broker's, which the log says; clients repeat requests until a restart."""
 
 
-def stopped() -> KafkaError:
+def build_stopped_error() -> KafkaError:
     """Build the error of work that a stopping broker does not finish; clients repeat their request."""
     return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
 
-class _Stream(Iterator[Any]):
+class _ItemStream(Iterator[Any]):
     """The items that a process computes one by one; the stream releases the process after the last item."""
 
     def __init__(

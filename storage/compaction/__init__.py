@@ -7,18 +7,18 @@ Rules: KIP-58 (lag), KIP-354 (longest lag), KIP-534 (tombstones), KIP-98 (transa
 """
 
 from kafkacompat.storage.compaction.checked_batches import CorruptBatchError
-from kafkacompat.storage.compaction.cleanable import Cleanable, cleanable
-from kafkacompat.storage.compaction.cleaner import Step, compact
-from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress
+from kafkacompat.storage.compaction.cleanable import CleanableRange, find_cleanable
+from kafkacompat.storage.compaction.cleaner import CleaningStep, compact
+from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningProgress, CleaningResult
 
 __all__ = [
-    "Cleanable",
+    "CleanableRange",
     "CleanedSegment",
     "CleaningJob",
+    "CleaningProgress",
     "CleaningResult",
+    "CleaningStep",
     "CorruptBatchError",
-    "Progress",
-    "Step",
-    "cleanable",
     "compact",
+    "find_cleanable",
 ]

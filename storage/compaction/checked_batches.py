@@ -23,7 +23,9 @@ class CorruptBatchError(Exception):
         return str(self.args[0])
 
 
-def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> Iterator[tuple[BatchHeader, memoryview]]:
+def read_checked_batches(
+    file: File, name: str, size_bytes: int, offsets: range
+) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Yield the header and the bytes of each batch of a segment, all within `offsets`.
 
     Raises CorruptBatchError at the first damaged one.
@@ -35,7 +37,7 @@ def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> I
         if header is None or window.checksum(position + CRC_END, position + header.size_bytes) != header.crc:
             raise CorruptBatchError(f"byte {position} of {name} begins no sound batch", offsets.start)
         size = header.size_bytes
-        whole = window.get(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
+        whole = window.read(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
         yield header, whole
         position, next_offset = position + size, header.last_offset + 1
 
@@ -44,7 +46,7 @@ def _header(window: Window, position: int, size_bytes: int, offsets: range) -> B
     """Return the header at a position; None if it is impossible."""
     if position + HEADER_SIZE > size_bytes:
         return None
-    header = read_header(window.get(position, HEADER_SIZE))
+    header = read_header(window.read(position, HEADER_SIZE))
     sized = HEADER_SIZE <= header.size_bytes <= size_bytes - position
     in_order = offsets.start <= header.base_offset <= header.last_offset < offsets.stop
     return header if header.magic == MAGIC_V2 and sized and in_order else None

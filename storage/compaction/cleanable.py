@@ -11,7 +11,7 @@ from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segments import Segments
 
 
-class Cleanable(NamedTuple):
+class CleanableRange(NamedTuple):
     """The segments to compact: all before `end_offset`, of which those before `first_dirty_offset` are clean.
 
     `bytes` counts the dirty segments up to `end_offset`, and `ratio` is their share of all bytes before it. `is_overdue`:
@@ -29,7 +29,7 @@ class Cleanable(NamedTuple):
         return self.ratio > config.min_cleanable_dirty_ratio or self.is_overdue
 
 
-def cleanable(
+def find_cleanable(
     segments: Segments,
     config: LogConfig,
     *,
@@ -38,7 +38,7 @@ def cleanable(
     log_end_offset: int,
     stable_offset: int,
     now_ms: int,
-) -> Cleanable | None:
+) -> CleanableRange | None:
     """Return what a compaction would read; None for nothing. [loop]
 
     `checkpoint` is where the last compaction stopped, `stable_offset` the last stable offset. Only sealed segments before
@@ -59,7 +59,7 @@ def cleanable(
     if not dirty_bytes:
         return None
     is_overdue = any(_is_overdue(segment, config, now_ms) for segment in _sealed_since(segments, first_dirty_offset))
-    return Cleanable(first_dirty_offset, end_offset, dirty_bytes, dirty_bytes / total_bytes, is_overdue)
+    return CleanableRange(first_dirty_offset, end_offset, dirty_bytes, dirty_bytes / total_bytes, is_overdue)
 
 
 def _sealed_since(segments: Segments, offset: int) -> Iterator[Segment]:
@@ -68,7 +68,7 @@ def _sealed_since(segments: Segments, offset: int) -> Iterator[Segment]:
 
 def _end_offset(segments: Segments, config: LogConfig, first_dirty_offset: int, stable_offset: int, now_ms: int) -> int:
     """Return the base offset of the first segment that must not be compacted."""
-    end_offset = segments[max(0, segments.floor(min(stable_offset, segments.active.base_offset)))].base_offset
+    end_offset = segments[max(0, segments.find_slot(min(stable_offset, segments.active.base_offset)))].base_offset
     lag_ms = config.min_compaction_lag_ms
     for segment in segments.since(first_dirty_offset):
         if segment.base_offset >= end_offset:

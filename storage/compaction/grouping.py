@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.storage.compaction.job import Source
+from kafkacompat.storage.compaction.job import CleaningSource
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET
 
 
-def groups(
-    sources: Sequence[Source], index_bytes: Sequence[int], end_offset: int, config: LogConfig
-) -> list[list[Source]]:
+def group_segments(
+    sources: Sequence[CleaningSource], index_bytes: Sequence[int], end_offset: int, config: LogConfig
+) -> list[list[CleaningSource]]:
     """Group neighbouring segments as long as they fit one segment.
 
     `index_bytes` has the size of the larger index of each segment; the last segment ends at `end_offset`.
     """
-    grouped: list[list[Source]] = []
+    grouped: list[list[CleaningSource]] = []
     size_bytes = index_size_bytes = 0
     ends = [*(source.base_offset for source in sources), end_offset][1:]
     for source, index_size, end in zip(sources, index_bytes, ends, strict=True):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kafkacompat.storage.log_config import LogConfig
 
 
-class Source(NamedTuple):
+class CleaningSource(NamedTuple):
     """A segment to compact; `modified_ms` is the time of its last write."""
 
     base_offset: int
@@ -26,7 +26,7 @@ class CleaningJob:
     """
 
     directory: str
-    sources: tuple[Source, ...]
+    sources: tuple[CleaningSource, ...]
     bases: tuple[int, ...]
     first_dirty_offset: int
     end_offset: int
@@ -37,7 +37,7 @@ class CleaningJob:
     load_factor: float
 
 
-class Progress(NamedTuple):
+class CleaningProgress(NamedTuple):
     """Bytes that were read and written since the last step."""
 
     io_bytes: int

@@ -1,17 +1,17 @@
-"""Transactions in a compaction: aborted records go, and markers stay until their transactions have no records (KIP-98)."""
+"""TransactionTracker in a compaction: aborted records go, and markers stay until their transactions have no records (KIP-98)."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 
-from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT, marker_type
+from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT, read_marker_type
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader
 
 
-class Transactions:
+class TransactionTracker:
     """Follows the transactions of a log, none of which is open, batch by batch.
 
     `aborted` are the aborted transactions that end after the first batch.
@@ -33,10 +33,10 @@ class Transactions:
         (self._with_batches if aborted else self._committing).add(header.producer_id)
         return aborted
 
-    def is_marker_of_nothing(self, header: BatchHeader, batch: Buffer) -> bool:
+    def is_marker_without_batches(self, header: BatchHeader, batch: Buffer) -> bool:
         """Follow a control batch; return whether its transaction had no batch left."""
         self._begin_until(header.last_offset)
-        kind, producer_id = marker_type(batch), header.producer_id
+        kind, producer_id = read_marker_type(batch), header.producer_id
         if kind == COMMIT:
             had_batches = producer_id in self._committing
             self._committing.discard(producer_id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, write_aborted
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
@@ -51,7 +51,7 @@ class SegmentWriter:
         """Write and sync all files; `modified_ms` becomes the time of the last write."""
         self._flush()
         segment = self.segment
-        segment.finish()
+        segment.finish_time_index()
         self._log.sync()
         segment.write_indexes()
         write_aborted(self._files, segment.files.path(TXN_INDEX_SUFFIX), aborted)

@@ -33,7 +33,7 @@ class DirectoryCheckpoints:
             # As in Kafka: without the checkpoint, recovery reads more, but loses nothing.
             return {}
 
-    def note(self, log: Log, high_watermark: int) -> None:
+    def note_offsets(self, log: Log, high_watermark: int) -> None:
         """Note the current offsets of a log."""
         name = (log.topic, log.partition)
         self.recovery_points[name] = log.recovery_point
@@ -57,7 +57,7 @@ class DirectoryCheckpoints:
         """Leave a deleted partition out of the next write."""
         self._deleted.add(name)
 
-    def take(self, name: tuple[str, int]) -> None:
+    def include(self, name: tuple[str, int]) -> None:
         """Include a partition again that was moved here, without an earlier cleaner offset."""
         self._deleted.discard(name)
         self.cleaner_offsets.pop(name, None)

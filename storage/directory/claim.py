@@ -11,17 +11,17 @@ from kafkacompat.storage.directory.meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
-from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files, Lock
+from kafkacompat.storage.files.filesystem import DirectoryLockedError, FileLock, Files
 from kafkacompat.storage.files.os_errors import describe_error
 
-LOCK = ".lock"
+LOCK_FILE = ".lock"
 
 
-def take(files: Files, path: str) -> Lock:
+def lock_log_directory(files: Files, path: str) -> FileLock:
     """Create the directory if absent, and lock it. Raises LogDirectoryError."""
     try:
         _make_directory(files, path)
-        return files.lock(os.path.join(path, LOCK))
+        return files.lock(os.path.join(path, LOCK_FILE))
     except DirectoryLockedError as error:
         detail = f"log directory {path} is in use by another broker; stop that one or set log.dirs to another directory"
         raise LogDirectoryError(detail) from error
@@ -40,7 +40,7 @@ def _make_directory(files: Files, path: str) -> None:
         files.sync_directory(parent)
 
 
-def claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
+def claim_log_directory(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
     """Assign the directory to a node of a cluster; returns the directory's id. Raises LogDirectoryError for another's.
 
     A meta.properties of version 0 keeps its version, and the lack of a cluster id: the Kafka that wrote it reads no other.

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.segment.segment_files import log_path, segment_bases
-from kafkacompat.storage.segment.walk import Bounds, walk
+from kafkacompat.storage.segment.segment_files import list_segment_bases, log_file_path
+from kafkacompat.storage.segment.walk import Bounds, walk_log_file
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import Record, read_records
 
-FOLDER = "__cluster_metadata-0"
+CLUSTER_METADATA_FOLDER = "__cluster_metadata-0"
 
 _SNAPSHOT_FOOTER = b"\0\0\0\4"
 """The key of the control record that ends a snapshot: version 0, type 4."""
@@ -25,26 +25,26 @@ _SNAPSHOT_FOOTER = b"\0\0\0\4"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
-def cluster_metadata_values(files: Files, directory: str) -> Iterator[bytes]:
+def read_cluster_metadata(files: Files, directory: str) -> Iterator[bytes]:
     """Yield the values of all records in a log directory's cluster metadata, those of the newest snapshot first.
 
     A directory without cluster metadata yields nothing. A torn end of the log is ignored. Raises LogDirectoryError if
     anything else is missing or cannot be read: with part of the metadata, topics would seem deleted, and records older
     than their configs allow.
     """
-    folder = os.path.join(directory, FOLDER)
+    folder = os.path.join(directory, CLUSTER_METADATA_FOLDER)
     if not files.is_directory(folder):
         return
     try:
         end_offset, name = _newest_snapshot(files, folder)
         if name:
             yield from _snapshot(files, os.path.join(folder, name))
-        bases = segment_bases(files, folder)
+        bases = list_segment_bases(files, folder)
         if bases and bases[0] > end_offset:
             raise MalformedError(f"the records from {end_offset} to {bases[0]} are missing")
         for base, following in zip(bases, [*bases[1:], None], strict=False):
             if following is None or following > end_offset:
-                yield from _segment(files, log_path(folder, base), base, following, end_offset)
+                yield from _segment(files, log_file_path(folder, base), base, following, end_offset)
     except MalformedError as problem:
         advice = "restore it, or move it away to start without its topics and configurations"
         raise LogDirectoryError(f"{folder} cannot be read ({problem}); {advice}") from problem
@@ -82,7 +82,7 @@ def _records(files: Files, path: str, next_offset: int) -> Iterator[tuple[bool, 
     file = files.open(path)
     try:
         size_bytes = file.size()
-        for stretch in walk(file, Bounds(size_bytes), next_offset):
+        for stretch in walk_log_file(file, Bounds(size_bytes), next_offset):
             if stretch.problem and stretch.end == size_bytes:
                 return
             if stretch.header is None or stretch.problem or stretch.base_offset != next_offset:

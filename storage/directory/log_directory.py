@@ -11,33 +11,33 @@ import os
 from collections.abc import Iterable, Mapping
 
 from kafkacompat.storage.directory.checkpoints import DirectoryCheckpoints
-from kafkacompat.storage.directory.claim import claim, take
+from kafkacompat.storage.directory.claim import claim_log_directory, lock_log_directory
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.directory.partition_folders import (
     DELETE_SUFFIX,
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
-    copies,
-    put_aside,
-    random_ending,
-    remove_deleted,
+    find_copies,
+    make_random_ending,
+    remove_deleted_folders,
+    rename_partition_folder,
 )
-from kafkacompat.storage.directory.stored_partitions import StoredPartition, stored_partitions, topic_id_of
+from kafkacompat.storage.directory.stored_partitions import StoredPartition, list_stored_partitions, read_topic_id
 from kafkacompat.storage.files.checkpoints import replace_file
-from kafkacompat.storage.files.filesystem import DiskUsage, Files, Lock
+from kafkacompat.storage.files.filesystem import DiskUsage, FileLock, Files
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.copy import LogCopy
 from kafkacompat.storage.log.legacy_segments import convert_legacy
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import has_segment_files, last_segment
+from kafkacompat.storage.segment.segment_files import find_last_segment, has_segment_files
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
 __all__ = ["LogDirectory", "LogDirectoryError", "StoredPartition"]
 
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 
 _CLEAN_SHUTDOWN_CONTENTS = b'{"version":0,"brokerEpoch":-1}'
 
@@ -46,7 +46,7 @@ class LogDirectory:
     """A log directory that this process holds."""
 
     def __init__(
-        self, files: Files, path: str, lock: Lock, directory_id: bytes, clean_shutdown: bool, cache: SegmentCache
+        self, files: Files, path: str, lock: FileLock, directory_id: bytes, clean_shutdown: bool, cache: SegmentCache
     ) -> None:
         self._files = files
         self._lock = lock
@@ -76,10 +76,10 @@ class LogDirectory:
         Several directories may share a `cache`. Raises LogDirectoryError if another process holds the directory, if it
         belongs to another node or cluster, or if it cannot be written.
         """
-        lock = take(files, path)
+        lock = lock_log_directory(files, path)
         try:
-            directory_id = claim(files, path, node_id, cluster_id, new_directory_id)
-            marker = os.path.join(path, CLEAN_SHUTDOWN)
+            directory_id = claim_log_directory(files, path, node_id, cluster_id, new_directory_id)
+            marker = os.path.join(path, CLEAN_SHUTDOWN_FILE)
             clean_shutdown = files.exists(marker)
             if clean_shutdown:
                 # From now on this process has to write the marker itself.
@@ -105,9 +105,9 @@ class LogDirectory:
 
     # --- partitions ---
 
-    def partitions(self) -> list[StoredPartition]:
+    def list_partitions(self) -> list[StoredPartition]:
         """Return every partition with a folder here, or a link to one. Raises LogDirectoryError for a link to nothing."""
-        return stored_partitions(self._files, self.path)
+        return list_stored_partitions(self._files, self.path)
 
     def shares_folder(self, other: LogDirectory, topic: str, partition: int) -> bool:
         """Return whether a link makes the partition's folders here and in another directory the same."""
@@ -142,7 +142,7 @@ class LogDirectory:
         self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
         name = (topic, partition)
-        stored_id = topic_id_of(self._files, folder) if self._files.is_directory(folder) else None
+        stored_id = read_topic_id(self._files, folder) if self._files.is_directory(folder) else None
         if stored_id not in (None, topic_id, ZERO_UUID):
             self.set_aside(topic, partition)
             stored_id = None
@@ -178,12 +178,12 @@ class LogDirectory:
         """Rename a partition's folder, so that `remove_deleted` removes it."""
         log.release()
         self.checkpoints.forget((log.topic, log.partition))
-        put_aside(self._files, self.path, log.directory, DELETE_SUFFIX)
+        rename_partition_folder(self._files, self.path, log.directory, DELETE_SUFFIX)
 
     def set_aside(self, topic: str, partition: int) -> str:
         """Rename the folder of a partition without a topic, as Kafka does; returns its new name."""
         self._unopened.discard((topic, partition))
-        return put_aside(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
+        return rename_partition_folder(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
 
     def set_stray_aside(self, topic: str, partition: int) -> str | None:
         """As `set_aside`, but return None for a folder with a partition's name and no log in it."""
@@ -192,13 +192,13 @@ class LogDirectory:
 
     def remove_deleted(self, most: int | None = None) -> bool:
         """Remove the folders of deleted partitions, at most `most`; returns whether any are left."""
-        return remove_deleted(self._files, self.path, most)
+        return remove_deleted_folders(self._files, self.path, most)
 
     # --- copies of partitions that move here ---
 
     def new_copy(self, source: Log) -> LogCopy:
         """Return an empty copy of a log of another directory, with Kafka's name for the folder. [loop]"""
-        folder = f"{self.folder(source.topic, source.partition)}{random_ending(FUTURE_SUFFIX)}"
+        folder = f"{self.folder(source.topic, source.partition)}{make_random_ending(FUTURE_SUFFIX)}"
         return LogCopy(self._files, source, folder, self._cache)
 
     def adopt(self, copy: LogCopy) -> Log:
@@ -212,7 +212,7 @@ class LogDirectory:
         if self._files.is_directory(folder):
             self.set_aside(topic, partition)
         checkpoints = self.checkpoints
-        checkpoints.take(name)
+        checkpoints.include(name)
         checkpoints.recovery_points[name] = checkpoints.high_watermarks[name] = copy.end_offset
         checkpoints.note_log_start_offset(copy.source)
         checkpoints.note_cleaner_offset(copy.source)
@@ -227,20 +227,20 @@ class LogDirectory:
         if self._files.is_directory(copy.directory):
             self.remove_copy(copy.directory)
 
-    def copies(self) -> dict[str, tuple[str, int]]:
+    def find_copies(self) -> dict[str, tuple[str, int]]:
         """Return the folders of copies that an earlier process has left, with their partitions."""
-        return copies(self._files, self.path)
+        return find_copies(self._files, self.path)
 
     def remove_copy(self, folder: str) -> None:
         """Remove a copy's folder."""
-        put_aside(self._files, self.path, folder, DELETE_SUFFIX)
+        rename_partition_folder(self._files, self.path, folder, DELETE_SUFFIX)
         self.remove_deleted()
 
     def set_copy_aside(self, folder: str) -> str:
         """Rename the folder of a copy that may be the only one of its partition; returns its new name."""
-        return put_aside(self._files, self.path, folder, STRAY_SUFFIX)
+        return rename_partition_folder(self._files, self.path, folder, STRAY_SUFFIX)
 
-    def progress(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+    def rank_copy(self, topic: str, partition: int) -> tuple[int, int, int, int]:
         """Return a value that is larger for the newer of two copies of a log.
 
         It is (base offset and size of the last segment, recovery point, log start offset). The recovery point decides
@@ -248,7 +248,7 @@ class LogDirectory:
         """
         name, checkpoints = (topic, partition), self.checkpoints
         offsets = checkpoints.recovery_points.get(name, 0), checkpoints.log_start_offsets.get(name, 0)
-        return *last_segment(self._files, self.folder(*name)), *offsets
+        return *find_last_segment(self._files, self.folder(*name)), *offsets
 
     # --- checkpoints ---
 
@@ -260,7 +260,9 @@ class LogDirectory:
         for log in logs:
             # A new log may not be on the disk yet: without an entry, a start recovers it from 0.
             if not log.is_new:
-                self.checkpoints.note(log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset))
+                self.checkpoints.note_offsets(
+                    log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset)
+                )
         self.checkpoints.write()
 
     def save_log_start_offset(self, log: Log) -> None:
@@ -283,7 +285,7 @@ class LogDirectory:
                     log.close()
             self.checkpoint(logs)
             if all(log.state.closed for log in logs) and not self._unopened:
-                replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN), _CLEAN_SHUTDOWN_CONTENTS)
+                replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN_CONTENTS)
         finally:
             self._lock.release()
 

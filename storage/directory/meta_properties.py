@@ -69,7 +69,7 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
     return [meta for meta in owners if meta is not None]
 
 
-def cluster_of(files: Files, directories: Sequence[str], node_id: int) -> str | None:
+def find_cluster_id(files: Files, directories: Sequence[str], node_id: int) -> str | None:
     """Return the cluster of the directories, None if none names one.
 
     Raises LogDirectoryError if they belong to another node, or to several clusters. [disk]

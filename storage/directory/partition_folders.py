@@ -22,20 +22,20 @@ _DELETED = re.compile(rf".+\.[0-9a-f]{{32}}{DELETE_SUFFIX}")
 _MAX_NAME_BYTES = 255
 
 
-def partition_of(name: str) -> tuple[str, int] | None:
+def parse_folder_name(name: str) -> tuple[str, int] | None:
     """Return the partition of a folder's name; None for a name that no broker gives, such as "t-01"."""
     match = _PARTITION.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 
-def random_ending(suffix: str) -> str:
+def make_random_ending(suffix: str) -> str:
     """Return an ending that distinguishes the folders of one partition."""
     return f".{os.urandom(16).hex()}{suffix}"
 
 
-def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
+def rename_partition_folder(files: Files, root: str, folder: str, suffix: str) -> str:
     """Rename a partition's folder in `root` and sync that; returns the new name."""
-    ending = random_ending(suffix)
+    ending = make_random_ending(suffix)
     # The longest topic names would make the name too long for a file system.
     name = os.path.basename(folder)[: _MAX_NAME_BYTES - len(ending)] + ending
     files.rename(folder, os.path.join(root, name))
@@ -43,7 +43,7 @@ def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
     return name
 
 
-def remove_deleted(files: Files, root: str, most: int | None = None) -> bool:
+def remove_deleted_folders(files: Files, root: str, most: int | None = None) -> bool:
     """Remove the folders of deleted partitions, at most `most` (None: all); returns whether any are left.
 
     Other folders that merely end like them stay.
@@ -58,7 +58,7 @@ def remove_deleted(files: Files, root: str, most: int | None = None) -> bool:
     return most is not None and len(names) > most
 
 
-def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
+def find_copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
     """Return the folders of copies, with their partitions."""
     matches = {name: _COPY.fullmatch(name) for name in files.list(root)}
     return {os.path.join(root, name): (match[1], int(match[2])) for name, match in matches.items() if match}

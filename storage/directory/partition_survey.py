@@ -10,11 +10,11 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots
-from kafkacompat.storage.segment.lookup import scan_headers
-from kafkacompat.storage.segment.segment_files import log_path, segment_bases
+from kafkacompat.storage.segment.header_scan import scan_headers
+from kafkacompat.storage.segment.segment_files import list_segment_bases, log_file_path
 from kafkacompat.wire.record_batch import MAGIC_V2
 
-MADE_UP = 1 << 62
+FIRST_MADE_UP_ID = 1 << 62
 """Producer ids from here on come from a client, not from a broker, and leave too few ids after them."""
 
 
@@ -28,13 +28,13 @@ class PartitionSurvey(NamedTuple):
     producer_id: int
 
 
-def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
+def survey_partition(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
     """Survey a partition's folder; None if it has no log.
 
     After a crash, or without a readable leader epoch checkpoint, the last segment is read too: it may have newer epochs
     and producers than the checkpoint and the snapshots.
     """
-    bases = segment_bases(files, folder)
+    bases = list_segment_bases(files, folder)
     if not bases:
         return None
     epoch = LeaderEpochs.load(files, folder).latest
@@ -42,7 +42,9 @@ def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurve
     producer_id = _largest(producer.producer_id for producers in snapshots for producer in producers)
     from_files = PartitionSurvey(epoch, producer_id)
     return (
-        from_files if clean_shutdown and epoch >= 0 else _with_batches(files, log_path(folder, bases[-1]), from_files)
+        from_files
+        if clean_shutdown and epoch >= 0
+        else _with_batches(files, log_file_path(folder, bases[-1]), from_files)
     )
 
 
@@ -66,4 +68,4 @@ def _readable_snapshots(snapshots: Snapshots) -> Iterator[list[Producer]]:
 
 
 def _largest(producer_ids: Iterable[int]) -> int:
-    return max((producer_id for producer_id in producer_ids if producer_id < MADE_UP), default=-1)
+    return max((producer_id for producer_id in producer_ids if producer_id < FIRST_MADE_UP_ID), default=-1)

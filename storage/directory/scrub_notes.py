@@ -11,10 +11,10 @@ from kafkacompat.storage.files.filesystem import Files
 
 FILE_NAME = "kafkacompat-scrub.json"
 
-Place: TypeAlias = "tuple[str, int, int]"
+ScrubPlace: TypeAlias = "tuple[str, int, int]"
 """(topic, partition, offset)."""
 
-START: Place = ("", 0, 0)
+BEFORE_ALL_PLACES: ScrubPlace = ("", 0, 0)
 """Before every partition."""
 
 
@@ -26,8 +26,8 @@ class ScrubNotes(NamedTuple):
     """
 
     begun_ms: int
-    reached: Place
-    damaged: tuple[Place, ...]
+    reached: ScrubPlace
+    damaged: tuple[ScrubPlace, ...]
 
 
 def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
@@ -42,7 +42,7 @@ def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
         return None  # a new round begins
 
 
-def _place(value: list[object]) -> Place:
+def _place(value: list[object]) -> ScrubPlace:
     topic, partition, offset = value
     return str(topic), int(str(partition)), int(str(offset))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
-from kafkacompat.storage.directory.partition_folders import partition_of
+from kafkacompat.storage.directory.partition_folders import parse_folder_name
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
@@ -21,7 +21,7 @@ class StoredPartition(NamedTuple):
     topic_id: bytes
 
 
-def stored_partitions(files: Files, root: str) -> list[StoredPartition]:
+def list_stored_partitions(files: Files, root: str) -> list[StoredPartition]:
     """Return every partition with a folder in a log directory, or a link to one.
 
     Raises LogDirectoryError for a link that leads nowhere: its disk may not be mounted.
@@ -29,9 +29,9 @@ def stored_partitions(files: Files, root: str) -> list[StoredPartition]:
     stored = []
     for name in files.list(root):
         folder = os.path.join(root, name)
-        partition = partition_of(name)
-        if partition and name != FOLDER and _is_there(files, folder):
-            stored.append(StoredPartition(*partition, topic_id_of(files, folder)))
+        partition = parse_folder_name(name)
+        if partition and name != CLUSTER_METADATA_FOLDER and _is_there(files, folder):
+            stored.append(StoredPartition(*partition, read_topic_id(files, folder)))
     return stored
 
 
@@ -44,7 +44,7 @@ def _is_there(files: Files, folder: str) -> bool:
     return False
 
 
-def topic_id_of(files: Files, folder: str) -> bytes:
+def read_topic_id(files: Files, folder: str) -> bytes:
     """Return the topic id of a folder, all zeros if it has none. Raises LogDirectoryError if it cannot be read."""
     try:
         return read_partition_metadata(files, folder)

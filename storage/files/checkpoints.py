@@ -14,7 +14,7 @@ from kafkacompat.storage.files.filesystem import Files
 VERSION = "0"
 TEMPORARY_SUFFIX = ".tmp"
 
-Offsets: TypeAlias = Mapping[tuple[str, int], int]
+PartitionOffsets: TypeAlias = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset."""
 
 
@@ -42,13 +42,13 @@ def replace_file(files: Files, path: str, data: bytes) -> None:
     files.sync_directory(os.path.dirname(path))
 
 
-def write_lines(files: Files, path: str, entries: Iterable[str]) -> None:
+def write_checkpoint(files: Files, path: str, entries: Iterable[str]) -> None:
     """Write a checkpoint: a line each for the version, the number of entries and every entry."""
     lines = list(entries)
     replace_file(files, path, "".join(f"{line}\n" for line in (VERSION, len(lines), *lines)).encode())
 
 
-def read_lines(files: Files, path: str, fields: int) -> list[list[str]]:
+def read_checkpoint(files: Files, path: str, fields: int) -> list[list[str]]:
     """Read a checkpoint's entries, each split into `fields` words; [] if the file does not exist.
 
     Raises CorruptCheckpointError.
@@ -66,14 +66,14 @@ def read_lines(files: Files, path: str, fields: int) -> list[list[str]]:
     return entries
 
 
-def write_offsets(files: Files, path: str, offsets: Offsets) -> None:
+def write_offsets(files: Files, path: str, offsets: PartitionOffsets) -> None:
     """Write an offset checkpoint: topic, partition and offset a line."""
-    write_lines(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()))
+    write_checkpoint(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()))
 
 
 def read_offsets(files: Files, path: str) -> dict[tuple[str, int], int]:
     """Read an offset checkpoint; {} if the file does not exist. Raises CorruptCheckpointError."""
-    entries = read_lines(files, path, 3)
+    entries = read_checkpoint(files, path, 3)
     try:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
     except ValueError as error:

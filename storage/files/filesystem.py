@@ -57,7 +57,7 @@ class File(Protocol):
         """Close the descriptor."""
 
 
-class Lock(Protocol):
+class FileLock(Protocol):
     """A held lock."""
 
     def release(self) -> None:
@@ -70,7 +70,7 @@ class Files(Protocol):
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file for reading and appending; `create` makes an absent one, else it is a FileNotFoundError."""
 
-    def temporary(self, directory: str) -> File:
+    def create_temporary(self, directory: str) -> File:
         """Create a nameless file in the file system of a directory; closing the file deletes it."""
 
     def read(self, path: str) -> bytes:
@@ -118,8 +118,8 @@ class Files(Protocol):
     def sync_directory(self, path: str) -> None:
         """Return when the directory's names are on the disk; raises SyncError."""
 
-    def lock(self, path: str) -> Lock:
-        """Lock a file, created if absent, as Kafka does (fcntl). Raises DirectoryLockedError if the lock is held."""
+    def lock(self, path: str) -> FileLock:
+        """FileLock a file, created if absent, as Kafka does (fcntl). Raises DirectoryLockedError if the lock is held."""
 
     def disk_usage(self, path: str) -> DiskUsage:
         """Return total and free bytes of the file system that a path lies on."""

@@ -182,8 +182,8 @@ class OsFiles:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return self._file(os.open(path, flags, 0o644))
 
-    def temporary(self, directory: str) -> PortableFile:
-        """See Files.temporary."""
+    def create_temporary(self, directory: str) -> PortableFile:
+        """See Files.create_temporary."""
         from tempfile import TemporaryFile  # rarely needed, and slow to import
 
         with TemporaryFile(dir=directory) as file:

@@ -13,17 +13,22 @@ from kafkacompat.storage.directory.checkpoints import (
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
 )
-from kafkacompat.storage.directory.claim import LOCK
-from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.directory.claim import LOCK_FILE
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN_FILE
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError, read_meta_properties
-from kafkacompat.storage.directory.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX, STRAY_SUFFIX, partition_of
+from kafkacompat.storage.directory.partition_folders import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    parse_folder_name,
+)
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_offsets
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
-from kafkacompat.storage.inspection.findings import Finding, Progress, Report, Unreadable
-from kafkacompat.storage.inspection.partition_check import CheckedPartition, Circumstances, check_partition
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding, ReportProgress, UnreadablePath
+from kafkacompat.storage.inspection.partition_check import CheckedPartition, PartitionCircumstances, check_partition
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, segment_bases
+from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, list_segment_bases
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -36,7 +41,7 @@ _RENAMED_FOLDERS = {
 }
 
 
-class Place(NamedTuple):
+class CheckTarget(NamedTuple):
     """The folders of partitions to check, in the log directory `path` or, if that is None, by themselves."""
 
     path: str | None
@@ -48,28 +53,28 @@ class Place(NamedTuple):
         return self.path if self.path is not None else os.path.dirname(os.path.abspath(self.folders[0]))
 
 
-def find_place(files: Files, path: str) -> Place:
+def find_check_target(files: Files, path: str) -> CheckTarget:
     """Tell whether a path is a log directory or a partition's folder. Raises NotADirectoryError if neither, and OSError."""
     path = path.rstrip("/") or path
-    if segment_bases(files, path):
-        return Place(None, [_resolve_folder(files, path)])
+    if list_segment_bases(files, path):
+        return CheckTarget(None, [_resolve_folder(files, path)])
     folders = [
         folder
         for name in files.list(path)
-        if partition_of(name) is not None and files.is_directory(folder := os.path.join(path, name))
+        if parse_folder_name(name) is not None and files.is_directory(folder := os.path.join(path, name))
     ]
     if not folders and not files.exists(os.path.join(path, META_PROPERTIES)):
         raise NotADirectoryError(f"{path} is neither a log directory nor a partition's folder")
-    return Place(path, folders)
+    return CheckTarget(path, folders)
 
 
 def _resolve_folder(files: Files, folder: str) -> str:
     """Resolve a link to a partition's folder, unless it lies in a log directory: a broker may hold the target's."""
-    is_there = files.exists(os.path.join(os.path.dirname(os.path.abspath(folder)), LOCK))
+    is_there = files.exists(os.path.join(os.path.dirname(os.path.abspath(folder)), LOCK_FILE))
     return folder if is_there else os.path.realpath(folder)
 
 
-def log_bytes(files: Files, place: Place) -> int:
+def count_log_bytes(files: Files, place: CheckTarget) -> int:
     """Return the bytes of all log files, for the progress; files that a broker deletes meanwhile do not count."""
     return sum(_log_bytes(files, folder) for folder in place.folders)
 
@@ -84,9 +89,9 @@ def _log_bytes(files: Files, folder: str) -> int:
     return size_bytes
 
 
-def is_locked(files: Files, path: str) -> bool:
+def is_held_by_broker(files: Files, path: str) -> bool:
     """Return whether a broker holds a log directory, by taking its lock for a moment."""
-    lock = os.path.join(path, LOCK)
+    lock = os.path.join(path, LOCK_FILE)
     if not files.exists(lock):
         return False
     try:
@@ -103,12 +108,12 @@ class DirectoryState(NamedTuple):
     clean: bool
     checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
 
-    def of(self, folder: str) -> Circumstances:
+    def circumstances_of(self, folder: str) -> PartitionCircumstances:
         """Return the circumstances of a partition."""
-        name = partition_of(os.path.basename(folder))
+        name = parse_folder_name(os.path.basename(folder))
         assert name is not None, f"{folder} is no folder of a partition"
         synced_to = LARGEST_OFFSET if self.clean else self.checkpoints[RECOVERY_POINTS].get(name, 0)
-        return Circumstances(
+        return PartitionCircumstances(
             synced_to,
             self.checkpoints[LOG_START_OFFSETS].get(name, 0),
             self.checkpoints[HIGH_WATERMARKS].get(name, 0),
@@ -117,7 +122,7 @@ class DirectoryState(NamedTuple):
         )
 
 
-def read_state(files: Files, path: str, report: Report, live: bool) -> DirectoryState:
+def read_directory_state(files: Files, path: str, report: ReportFinding, live: bool) -> DirectoryState:
     """Read the files of the log directory itself, and report their faults."""
     checkpoints = {}
     for name in CHECKPOINTS:
@@ -130,15 +135,15 @@ def read_state(files: Files, path: str, report: Report, live: bool) -> Directory
         read_meta_properties(files, path)
     except LogDirectoryError as error:
         report(Finding(os.path.join(path, META_PROPERTIES), str(error)))
-    return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN)), checkpoints)
+    return DirectoryState(live, not live and files.exists(os.path.join(path, CLEAN_SHUTDOWN_FILE)), checkpoints)
 
 
-def check_place(
+def check_target(
     files: Files,
-    place: Place,
-    report: Report,
-    progress: Progress,
-    unreadable: Callable[[Unreadable], None],
+    place: CheckTarget,
+    report: ReportFinding,
+    progress: ReportProgress,
+    unreadable: Callable[[UnreadablePath], None],
     live: bool | None = None,
 ) -> list[CheckedPartition]:
     """Check a log directory or a partition's folder, reporting unreadable files and continuing with the others.
@@ -146,46 +151,48 @@ def check_place(
     `live` says whether a broker runs; None finds out.
     """
     if live is None:
-        live = is_locked(files, place.directory)
-    state = read_state(files, place.path, report, live) if place.path is not None else None
+        live = is_held_by_broker(files, place.directory)
+    state = read_directory_state(files, place.path, report, live) if place.path is not None else None
     checked = []
     for folder in place.folders:
-        circumstances = state.of(folder) if state is not None else _circumstances_of_single(files, folder, live)
+        circumstances = (
+            state.circumstances_of(folder) if state is not None else _circumstances_of_single(files, folder, live)
+        )
         try:
             checked.append(check_partition(files, folder, circumstances, report, progress))
         except OSError as error:
             if not (circumstances.live and not files.exists(folder)):
-                unreadable(Unreadable(folder, error))
+                unreadable(UnreadablePath(folder, error))
     if place.path is not None:
         _report_folders(files, place.path, report)
         _report_topic_ids(files, place.folders, report)
     return checked
 
 
-def _circumstances_of_single(files: Files, folder: str, live: bool) -> Circumstances:
+def _circumstances_of_single(files: Files, folder: str, live: bool) -> PartitionCircumstances:
     """Return the circumstances of a single folder.
 
     Its last segment may be torn. A checkpoint beside the folder may say that the log was compacted.
     """
     parent, name = os.path.split(os.path.abspath(folder))
     try:
-        compacted = partition_of(name) in read_offsets(files, os.path.join(parent, CLEANER_OFFSETS))
+        compacted = parse_folder_name(name) in read_offsets(files, os.path.join(parent, CLEANER_OFFSETS))
     except CorruptCheckpointError:
         compacted = True  # unknown: it may be
-    return Circumstances(synced_to=segment_bases(files, folder)[-1], compacted=compacted, live=live)
+    return PartitionCircumstances(synced_to=list_segment_bases(files, folder)[-1], compacted=compacted, live=live)
 
 
-def _report_folders(files: Files, path: str, report: Report) -> None:
+def _report_folders(files: Files, path: str, report: ReportFinding) -> None:
     for name in files.list(path):
         ending = next((ending for ending in _RENAMED_FOLDERS if name.endswith(ending)), None)
         if ending is not None and files.is_directory(os.path.join(path, name)):
             report(Finding(os.path.join(path, name), _RENAMED_FOLDERS[ending], note=True))
-        if partition_of(name) is not None and files.target(os.path.join(path, name)) is None:
+        if parse_folder_name(name) is not None and files.target(os.path.join(path, name)) is None:
             report(Finding(os.path.join(path, name), "a link that leads nowhere; a broker does not start"))
 
 
-def _report_topic_ids(files: Files, folders: Sequence[str], report: Report) -> None:
-    """Report partitions whose topic id differs from another partition's of the topic."""
+def _report_topic_ids(files: Files, folders: Sequence[str], report: ReportFinding) -> None:
+    """ReportFinding partitions whose topic id differs from another partition's of the topic."""
     ids: dict[str, tuple[bytes, str]] = {}
     for folder in folders:
         topic = os.path.basename(folder).rpartition("-")[0]

@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_checkpoint
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.inspection.findings import Finding, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, EpochRun
 from kafkacompat.storage.log.leader_epochs import FILE_NAME, EpochEntry, LeaderEpochs
 
@@ -20,15 +20,20 @@ _LARGEST_EPOCH = 2**31 - 1
 
 
 def check_epochs(
-    files: Files, folder: str, segments: Sequence[CheckedSegment], start_offset: int, written_to: int, report: Report
+    files: Files,
+    folder: str,
+    segments: Sequence[CheckedSegment],
+    start_offset: int,
+    written_to: int,
+    report: ReportFinding,
 ) -> bool:
-    """Report differences; return whether the checkpoint is wrong.
+    """ReportFinding differences; return whether the checkpoint is wrong.
 
     It may lack epochs from offset `written_to` on, and those before `start_offset`.
     """
     path = os.path.join(folder, FILE_NAME)
     try:
-        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_lines(files, path, 2)]
+        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_checkpoint(files, path, 2)]
         problem = _disorder(entries)
     except (CorruptCheckpointError, ValueError) as error:
         entries, problem = [], f"it cannot be read: {error}"

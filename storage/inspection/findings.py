@@ -14,21 +14,21 @@ class Finding(NamedTuple):
     """
 
     path: str
-    what: str
+    fault: str
     note: bool = False
     position: int = -1
     first_offset: int = -1
     last_offset: int = -1
 
 
-Report = Callable[[Finding], None]
+ReportFinding = Callable[[Finding], None]
 """Receives findings as they are made."""
 
-Progress = Callable[[int], None]
+ReportProgress = Callable[[int], None]
 """Receives the number of bytes read since the last call."""
 
 
-class Unreadable(NamedTuple):
+class UnreadablePath(NamedTuple):
     """A file or folder that could not be read."""
 
     path: str

@@ -31,10 +31,10 @@ class IndexCheck(ABC):
         """Return the entries with absolute instead of relative offsets."""
 
     @abstractmethod
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """Compare with the next stretch of the log file."""
 
-    def finish(self, complete: bool) -> None:
+    def compare_end(self, complete: bool) -> None:
         """Finish after the last stretch; `complete`: the segment is sealed, so the index should have all entries."""
         if self._next < len(self._entries) and not self.problem:
             self._note(f"its entry {self._next} points after the end of the log")
@@ -56,7 +56,7 @@ class OffsetIndexCheck(IndexCheck):
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(self._base_offset + offset, position) for offset, position in entries]
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][1] < stretch.end:
             offset, position = self._entries[self._next]
@@ -87,7 +87,7 @@ class TimeIndexCheck(IndexCheck):
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(timestamp, self._base_offset + offset) for timestamp, offset in entries]
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         if stretch.problem:
             self._damaged = True
@@ -108,9 +108,9 @@ class TimeIndexCheck(IndexCheck):
         elif not stretch.problem and not (placed and timestamp == stretch.max_timestamp >= self._latest[0]):
             self._note(f"the entry of timestamp {timestamp} names offset {offset}, where the log has another one")
 
-    def finish(self, complete: bool) -> None:
+    def compare_end(self, complete: bool) -> None:
         """See IndexCheck."""
-        super().finish(complete)
+        super().compare_end(complete)
         last = self._entries[-1][0] if self._entries else -1
         if complete and not self._damaged and last < self._latest[0]:
             self._note(f"it ends with timestamp {last}, but the segment's largest is {self._latest[0]}")
@@ -119,12 +119,12 @@ class TimeIndexCheck(IndexCheck):
 class TransactionIndexCheck(IndexCheck):
     """Checks that every entry has a producer and the offset of its abort marker."""
 
-    ENTRY = transaction_index.ENTRY
+    ENTRY = transaction_index.ABORTED_ENTRY
 
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return list(entries)
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][3] <= stretch.last_offset:
             version, producer_id, first_offset, last_offset, stable_offset = self._entries[self._next]
@@ -138,7 +138,7 @@ class TransactionIndexCheck(IndexCheck):
                 self._note(f"the entry of offset {last_offset} says that the log was stable up to {stable_offset}")
             self._next += 1
 
-    def expect(self, aborted: Sequence[AbortedTransaction]) -> None:
+    def compare_aborted(self, aborted: Sequence[AbortedTransaction]) -> None:
         """Check that the aborted transactions of the log have entries; entries of deleted records may be extra."""
         known = {(producer_id, last_offset) for _, producer_id, _, last_offset, _ in self._entries}
         for transaction in aborted:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.epoch_check import check_epochs
-from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding, ReportProgress
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
@@ -21,13 +21,13 @@ from kafkacompat.storage.segment.segment_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     SWAP_SUFFIX,
-    log_path,
-    segment_bases,
+    list_segment_bases,
+    log_file_path,
 )
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
 
-class Circumstances(NamedTuple):
+class PartitionCircumstances(NamedTuple):
     """What a log directory says of a partition, and whether its broker runs (`live`).
 
     Everything before `synced_to` is on the disk, with its indexes; after a clean shutdown that is LARGEST_OFFSET.
@@ -71,11 +71,11 @@ _LEFTOVERS = {
 
 
 def check_partition(
-    files: Files, folder: str, circumstances: Circumstances, report: Report, progress: Progress
+    files: Files, folder: str, circumstances: PartitionCircumstances, report: ReportFinding, progress: ReportProgress
 ) -> CheckedPartition:
     """Check everything in a partition's folder. Raises OSError."""
     checked = CheckedPartition(folder)
-    bases = segment_bases(files, folder)
+    bases = list_segment_bases(files, folder)
     segments, transactions = [], TransactionReplay({})
     for base, following in zip(bases, [*bases[1:], None], strict=False):
         segment = _check_segment(files, folder, base, following, circumstances, transactions, progress)
@@ -100,12 +100,12 @@ def _check_segment(
     folder: str,
     base: int,
     following: int | None,
-    circumstances: Circumstances,
+    circumstances: PartitionCircumstances,
     transactions: TransactionReplay,
-    progress: Progress,
+    progress: ReportProgress,
 ) -> CheckedSegment | None:
     """Check one segment; None if a running broker has removed or replaced it meanwhile."""
-    path = log_path(folder, base)
+    path = log_file_path(folder, base)
     settled = circumstances.clean if following is None else following <= circumstances.synced_to
     try:
         before = files.size(path), files.modified_ms(path)
@@ -144,8 +144,10 @@ def _extend_damage(checked: CheckedSegment, following: int | None) -> None:
         checked.end_offset = following
 
 
-def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circumstances, report: Report) -> None:
-    """Report offsets without a batch, unless compaction removed them, or retention removed a segment (None)."""
+def _report_gaps(
+    segments: Sequence[CheckedSegment | None], circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
+    """ReportFinding offsets without a batch, unless compaction removed them, or retention removed a segment (None)."""
     if circumstances.compacted or any(segment is not None and segment.compacted for segment in segments):
         return
     end_offset = None
@@ -162,8 +164,8 @@ def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circu
         end_offset = segment.end_offset
 
 
-def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
-    """Report checkpoints with offsets after the log's end."""
+def _check_offsets(checked: CheckedPartition, circumstances: PartitionCircumstances, report: ReportFinding) -> None:
+    """ReportFinding checkpoints with offsets after the log's end."""
     end_offset = checked.end_offset
     checkpoints = [("log start offset", circumstances.log_start_offset, False)]
     if circumstances.clean:
@@ -177,14 +179,16 @@ def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, repo
             checked.is_short = True
 
 
-def _written_to(checked: CheckedPartition, circumstances: Circumstances) -> int:
+def _written_to(checked: CheckedPartition, circumstances: PartitionCircumstances) -> int:
     """Return the offset before which the leader epoch checkpoint is complete; a roll and a clean shutdown write it."""
     if circumstances.clean or not checked.segments:
         return circumstances.synced_to
     return min(circumstances.synced_to, checked.segments[-1].base_offset)
 
 
-def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
+def _check_snapshots(
+    files: Files, checked: CheckedPartition, circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
     snapshots = Snapshots(files, checked.folder)
     for offset in snapshots.offsets():
         path = os.path.join(checked.folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
@@ -204,14 +208,16 @@ def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Cir
             report(Finding(path, fault))
 
 
-def _check_metadata(files: Files, folder: str, report: Report) -> None:
+def _check_metadata(files: Files, folder: str, report: ReportFinding) -> None:
     try:
         read_partition_metadata(files, folder)
     except CorruptCheckpointError as error:
         report(Finding(folder, str(error)))
 
 
-def _report_leftovers(files: Files, folder: str, bases: set[int], circumstances: Circumstances, report: Report) -> None:
+def _report_leftovers(
+    files: Files, folder: str, bases: set[int], circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
     for name in files.list(folder) if not circumstances.live else ():
         ending = next((ending for ending in _LEFTOVERS if name.endswith(ending)), None)
         stem = name.split(".")[0]

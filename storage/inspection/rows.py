@@ -10,7 +10,7 @@ from kafkacompat.wire.record_batch import Record
 PROBLEM = "problem"
 
 
-class Row(NamedTuple):
+class DumpRow(NamedTuple):
     """One line of a dump; all rows of a `kind` have the same fields. Rows of kind PROBLEM have the field "what"."""
 
     kind: str
@@ -32,16 +32,16 @@ class DumpOptions(NamedTuple):
     verify_index_only: bool = False
 
 
-def problem(what: str) -> Row:
+def make_problem_row(what: str) -> DumpRow:
     """Return a row that says what is wrong."""
-    return Row(PROBLEM, {"what": what})
+    return DumpRow(PROBLEM, {"what": what})
 
 
-def text(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Decode UTF-8; other bytes appear as \\x.."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def plain_text(record: Record) -> tuple[str | None, str | None]:
+def decode_plain_text(record: Record) -> tuple[str | None, str | None]:
     """Decode keys and values that are text."""
-    return tuple(None if data is None else text(data) for data in (record.key, record.value))  # type: ignore[return-value]
+    return tuple(None if data is None else decode_text(data) for data in (record.key, record.value))  # type: ignore[return-value]

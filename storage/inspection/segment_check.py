@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding, ReportProgress
 from kafkacompat.storage.inspection.index_check import (
     IndexCheck,
     OffsetIndexCheck,
@@ -18,7 +18,7 @@ from kafkacompat.storage.inspection.index_check import (
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, Stretch, walk
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, Stretch, walk_log_file
 from kafkacompat.wire.primitives import MalformedError
 
 PROGRESS_BYTES = 1 << 20
@@ -75,7 +75,7 @@ class CheckedSegment:
         """The damage that no crash explains."""
         return [stretch for stretch in self.damage if not self.is_torn(stretch)]
 
-    def take(self, stretch: Stretch) -> None:
+    def add_stretch(self, stretch: Stretch) -> None:
         """Record the next stretch."""
         if stretch.problem:
             self.damage.append(stretch)
@@ -107,7 +107,7 @@ def check_segment(
     with_indexes: bool,
     complete: bool,
     transactions: TransactionReplay,
-    progress: Progress,
+    progress: ReportProgress,
 ) -> CheckedSegment:
     """Check a segment whose offsets go up to `last_offset` at most; `complete`: it is sealed. Raises OSError.
 
@@ -120,13 +120,13 @@ def check_segment(
         checked = CheckedSegment(stem + LOG_SUFFIX, base_offset, size_bytes, base_offset)
         checks = _index_checks(files, stem, checked) if with_indexes else {}
         aborted_before, reported = len(transactions.aborted), 0
-        for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset):
-            checked.take(stretch)
+        for stretch in walk_log_file(file, Bounds(size_bytes, last_offset), base_offset):
+            checked.add_stretch(stretch)
             if stretch.header is not None and not stretch.problem:
                 with suppress(MalformedError):
                     transactions.follow(file, stretch.position, stretch.header)
             for check in checks.values():
-                check.pass_by(stretch)
+                check.compare(stretch)
             if stretch.end - reported >= PROGRESS_BYTES:
                 progress(stretch.end - reported)
                 reported = stretch.end
@@ -134,9 +134,9 @@ def check_segment(
     finally:
         file.close()
     for suffix, check in checks.items():
-        check.finish(complete)
+        check.compare_end(complete)
         if isinstance(check, TransactionIndexCheck):
-            check.expect(transactions.aborted[aborted_before:])
+            check.compare_aborted(transactions.aborted[aborted_before:])
         if check.problem:
             checked.wrong_indexes[suffix] = check.problem
     return checked
@@ -154,8 +154,8 @@ def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str,
     return checks
 
 
-def report_segment(checked: CheckedSegment, report: Report) -> None:
-    """Report the faults of a segment."""
+def report_segment(checked: CheckedSegment, report: ReportFinding) -> None:
+    """ReportFinding the faults of a segment."""
     for stretch in checked.damage:
         torn = checked.is_torn(stretch)
         fault = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"

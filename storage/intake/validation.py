@@ -48,7 +48,7 @@ _UNUSUAL_ATTRIBUTES = record_batch.CONTROL | Codec.ZSTD
 _CODECS = {"uncompressed": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 
 
-class TooMuchError(Exception):
+class TooLongForTurnError(Exception):
     """The batch would take too long on the reactor thread. Nothing has changed."""
 
 
@@ -72,7 +72,7 @@ def check_batch(
 ) -> CheckedBatch:
     """Check exactly one batch; fields that producers may not set are checked only if it is `from_client`.
 
-    Raises KafkaError with Kafka's code, and TooMuchError if `at_once` and the batch would take long.
+    Raises KafkaError with Kafka's code, and TooLongForTurnError if `at_once` and the batch would take long.
     """
     view = memoryview(records)
     size_bytes = len(view)
@@ -107,26 +107,26 @@ def _check_contents_at_once(view: memoryview, header: BatchHeader, config: LogCo
     except InvalidRecordsError as problem:
         if problem.code != ErrorCode.MESSAGE_TOO_LARGE or max_bytes == config.max_decompressed_bytes:
             raise
-    raise TooMuchError
+    raise TooLongForTurnError
 
 
 def _max_bytes_at_once(size_bytes: int, header: BatchHeader, config: LogConfig) -> int:
-    """Return how many bytes a batch may decompress to. Raises TooMuchError if the header shows that it takes long."""
+    """Return how many bytes a batch may decompress to. Raises TooLongForTurnError if the header shows that it takes long."""
     if header.record_count > AT_ONCE_RECORDS and (config.validation == "records" or config.compacted):
         # A record count that does not fit the size is rejected without a walk.
         has_room = header.codec or header.record_count * SMALLEST_RECORD_BYTES < size_bytes
         if has_room:
-            raise TooMuchError
+            raise TooLongForTurnError
     if config.compression_type == PRODUCER or not _needs_recompression(header, config):
         return AT_ONCE_UNPACKED_BYTES
     if size_bytes > AT_ONCE_PACKED_BYTES:
-        raise TooMuchError
+        raise TooLongForTurnError
     return AT_ONCE_PACKED_BYTES
 
 
 def _needs_recompression(header: BatchHeader, config: LogConfig) -> bool:
     """Return whether the topic has a codec of its own that is not the batch's."""
-    codec = stored_codec(config)
+    codec = choose_stored_codec(config)
     return codec is not None and codec != header.codec and not header.is_control
 
 
@@ -197,20 +197,20 @@ def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now
 def _stamp_append_time(view: memoryview, header: BatchHeader, now_ms: int) -> CheckedBatch:
     if header.is_log_append_time:
         raise _append_time_error()
-    return restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
+    return change_timestamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
 
 
 def _correct_timestamp(view: memoryview, header: BatchHeader, max_timestamp: int) -> CheckedBatch:
     if header.is_log_append_time and max_timestamp == -1:
         raise _append_time_error()
-    return restamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
+    return change_timestamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
 
 
 def _append_time_error() -> KafkaError:
     return KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
 
 
-def restamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> CheckedBatch:
+def change_timestamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> CheckedBatch:
     """Return the batch with other attributes and another maximum timestamp (ms)."""
     head = bytearray(view[:HEADER_SIZE])
     body = view[HEADER_SIZE:]
@@ -234,7 +234,7 @@ def _check_times(base_timestamp: int, max_timestamp: int, config: LogConfig, now
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
 
 
-def codec_levels(config: LogConfig) -> dict[int, int]:
+def list_codec_levels(config: LogConfig) -> dict[int, int]:
     """Return the compression levels of the codecs that have levels."""
     return {
         Codec.GZIP: config.compression_gzip_level,
@@ -243,7 +243,7 @@ def codec_levels(config: LogConfig) -> dict[int, int]:
     }
 
 
-def stored_codec(config: LogConfig) -> int | None:
+def choose_stored_codec(config: LogConfig) -> int | None:
     """Return the codec that batches are stored with; None if each keeps its producer's."""
     return None if config.compression_type == PRODUCER else _CODECS[config.compression_type]
 
@@ -251,7 +251,7 @@ def stored_codec(config: LogConfig) -> int | None:
 def _recompress(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
     codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress_batch(checked.joined(), codec, codec_levels(config).get(codec), max_bytes)
+        batch = record_batch.recompress_batch(checked.joined(), codec, list_codec_levels(config).get(codec), max_bytes)
     except TooLargeError as error:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:

@@ -10,7 +10,7 @@ from kafkacompat.storage.intake.validation import CheckedBatch, check_batch
 from kafkacompat.storage.log.rolling import must_roll
 from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.producers.producer import StoredBatch
-from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
+from kafkacompat.storage.producers.transaction_marker import Marker, build_marker_batch
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment, TornSegmentError
@@ -77,12 +77,12 @@ class LogAppender:
             detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={state.config.segment_bytes}"
             raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, detail)
         if header.producer_id >= 0:
-            stored = state.producer_state.check(header, from_client, guard)
+            stored = state.producer_state.check_batch(header, from_client, guard)
             if stored is not None:
                 return self._duplicate(stored)
         active, position = self._write(records, leader_epoch, now_ms)
         if header.producer_id >= 0:
-            state.producer_state.add(header, state.log_end_offset, (active.base_offset, position))
+            state.producer_state.add_batch(header, state.log_end_offset, (active.base_offset, position))
         return self._appended(header, active)
 
     def append_marker(self, marker: Marker, *, leader_epoch: int, now_ms: int) -> AppendResult:
@@ -95,7 +95,7 @@ class LogAppender:
         if state.offline:
             raise state.offline_error()
         state.producer_state.check_marker(marker)
-        batch = marker_batch(marker, state.config, now_ms)
+        batch = build_marker_batch(marker, state.config, now_ms)
         active, _ = self._write(batch, leader_epoch, now_ms)
         header = batch.header._replace(base_offset=state.log_end_offset)
         first_offset = state.producer_state.first_open_offset(marker.producer_id)

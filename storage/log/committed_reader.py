@@ -9,15 +9,15 @@ from typing import NamedTuple
 from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log.state import LogState
-from kafkacompat.storage.producers.recovery import open_transactions
+from kafkacompat.storage.producers.recovery import find_open_transactions
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
-from kafkacompat.storage.segment.corruption import CorruptDataError, spans
+from kafkacompat.storage.segment.corruption import CorruptDataError, split_at_damage
+from kafkacompat.storage.segment.header_scan import scan_headers
 from kafkacompat.storage.segment.indexes import CorruptIndexError
-from kafkacompat.storage.segment.lookup import scan_headers
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class CommittedReader:
         self._reader = reader
         self._examiner = examiner
 
-    def stable_end(self, high_watermark: OffsetPosition, *, may_block: bool = True) -> OffsetPosition:
+    def find_stable_end(self, high_watermark: OffsetPosition, *, may_block: bool = True) -> OffsetPosition:
         """Return the last stable offset: where the first open transaction begins, else the high watermark. [loop]
 
         The position is -1 if nothing before it can be read. Raises ColdDataError if `may_block` is False and its place is not
@@ -59,10 +59,10 @@ class CommittedReader:
         return first if first.position >= 0 else self._locate(first.offset, may_block)
 
     def _locate(self, offset: int, may_block: bool) -> OffsetPosition:
-        segment = self._state.segments[max(0, self._state.segments.floor(offset))]
+        segment = self._state.segments[max(0, self._state.segments.find_slot(offset))]
         with self._state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
             try:
-                place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+                place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
                 position = segment.size_bytes if place is None else place.position
             except CorruptDataError as error:
                 if error.bad is None:
@@ -80,7 +80,7 @@ class CommittedReader:
         may_block: bool = True,
     ) -> CommittedRead:
         """As LogReader.read, up to the last stable offset; returns less if very many transactions were aborted. [loop]"""
-        upper = self.stable_end(high_watermark, may_block=may_block)
+        upper = self.find_stable_end(high_watermark, may_block=may_block)
         read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_ABORTED)
         if len(read.aborted) < MOST_ABORTED or read.region is None:
             return read
@@ -107,7 +107,7 @@ class CommittedReader:
 
     def _end_offset(self, segment: Segment, position: int, end_offset: int, may_block: bool) -> int:
         """Return an offset after the batches of a segment that begin before a position."""
-        known = segment.indexes(may_block=may_block)[0].offset_behind(position)
+        known = segment.indexes(may_block=may_block)[0].last_offset_from(position)
         return min(end_offset, self._examiner.last_offset_of(segment) + 1 if known is None else known)
 
     def _aborted(self, start: int, end: int, may_block: bool, enough: int) -> list[AbortedTransaction]:
@@ -120,7 +120,7 @@ class CommittedReader:
     def warm(self, offset: int, max_bytes: int, high_watermark: OffsetPosition) -> None:
         """Load what a `read_committed` of `max_bytes` from `offset` needs. [disk]"""
         try:
-            upper = self.stable_end(high_watermark)
+            upper = self.find_stable_end(high_watermark)
             found_region = self._reader.find_region(offset, max_bytes, upper, True, True)
         except CorruptDataError as error:
             self._reader.examine_at(error, offset)
@@ -146,10 +146,10 @@ class CommittedReader:
         log.warning("%s: %s; it is rebuilt", segment.files.path(TXN_INDEX_SUFFIX), problem)
         earlier = [other for other in self._state.segments if other.base_offset < segment.base_offset]
         replay = TransactionReplay(
-            open_transactions(self._state.files, self._state.directory, earlier, segment.base_offset)
+            find_open_transactions(self._state.files, self._state.directory, earlier, segment.base_offset)
         )
         with segment.pin() as file:
-            for start, end, _ in spans(segment.corrupt, 0, segment.size_bytes):
+            for start, end, _ in split_at_damage(segment.corrupt, 0, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, end):
                     replay.follow(file.file, position, header)
         segment.transactions.replace(replay.aborted)

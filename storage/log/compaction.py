@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from kafkacompat.storage.compaction import Cleanable, CleanedSegment, CleaningJob, cleanable
-from kafkacompat.storage.compaction.job import Source
+from kafkacompat.storage.compaction import CleanableRange, CleanedSegment, CleaningJob, find_cleanable
+from kafkacompat.storage.compaction.job import CleaningSource
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.producer import ENTRY
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX
 
@@ -26,9 +26,9 @@ class LogCompaction:
     def __init__(self, state: LogState) -> None:
         self._state = state
 
-    def cleanable(self, *, stable_offset: int, now_ms: int) -> Cleanable | None:
+    def find_cleanable(self, *, stable_offset: int, now_ms: int) -> CleanableRange | None:
         """Return what a compaction would read, up to the last stable offset; None for nothing. [loop]"""
-        return cleanable(
+        return find_cleanable(
             self._state.segments,
             self._state.config,
             checkpoint=self._state.cleaner_offset,
@@ -38,7 +38,7 @@ class LogCompaction:
             now_ms=now_ms,
         )
 
-    def unknown_first_timestamps(self) -> list[Segment]:
+    def find_unknown_first_timestamps(self) -> list[Segment]:
         """Return the segments whose first timestamp `cleanable` lacks to decide whether they are overdue. [loop]"""
         if self._state.config.max_compaction_lag_ms == LONG_MAX:
             return []
@@ -54,8 +54,8 @@ class LogCompaction:
             for segment in segments:
                 segment.learn_first_timestamp()
 
-    def cleaning_job(
-        self, cleanable: Cleanable, *, now_ms: int, map_bytes: int, load_factor: float
+    def make_cleaning_job(
+        self, cleanable: CleanableRange, *, now_ms: int, map_bytes: int, load_factor: float
     ) -> CleaningJob | None:
         """Return the job for `compact`; None if an open transaction begins before all dirty segments.
 
@@ -63,7 +63,7 @@ class LogCompaction:
         """
         producers, undecided_offset = bytearray(), cleanable.end_offset
         for entry in self._state.producer_state.producers.entries():
-            _, _, _, last_offset, _, _, _, first_offset = ENTRY.unpack(entry)
+            _, _, _, last_offset, _, _, _, first_offset = PRODUCER_ENTRY.unpack(entry)
             if first_offset >= 0:
                 undecided_offset = min(undecided_offset, first_offset)
             if last_offset < cleanable.end_offset:
@@ -75,7 +75,7 @@ class LogCompaction:
         sources = [segment for segment in segments if segment.base_offset < end_offset]
         return CleaningJob(
             self._state.directory,
-            tuple(Source(segment.base_offset, segment.size_bytes, segment.modified_ms) for segment in sources),
+            tuple(CleaningSource(segment.base_offset, segment.size_bytes, segment.modified_ms) for segment in sources),
             tuple(segment.base_offset for segment in segments[len(sources) :]),
             cleanable.first_dirty_offset,
             end_offset,
@@ -87,7 +87,7 @@ class LogCompaction:
         )
 
     def _segment_base(self, offset: int) -> int:
-        return self._state.segments[max(0, self._state.segments.floor(offset))].base_offset
+        return self._state.segments[max(0, self._state.segments.find_slot(offset))].base_offset
 
     def prepare_swap(self, cleaned: CleanedSegment) -> Segment:
         """Commit to a compacted segment: from now on a start would complete its swap. [disk]"""
@@ -104,7 +104,7 @@ class LogCompaction:
     def swap_segments(self, cleaned: CleanedSegment, segment: Segment) -> list[Segment]:
         """Read `segment` from now on; returns the replaced ones, whose regions may still be sent. [loop]"""
         segments = list(self._state.segments)
-        start = self._state.segments.floor(cleaned.base_offset)
+        start = self._state.segments.find_slot(cleaned.base_offset)
         replaced = segments[start : start + len(cleaned.replaced)]
         if (
             tuple(segment.base_offset for segment in replaced) != cleaned.replaced

@@ -22,9 +22,9 @@ from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.index_files import write_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.transaction_index import write_aborted
 
 CHUNK_BYTES = 1 << 20
@@ -32,11 +32,11 @@ SYNC_BYTES = 8 << 20
 """Bytes written between syncs, so that the last sync, for which appends wait, is short."""
 
 
-class SourceError(Exception):
+class CopySourceError(Exception):
     """The source log cannot be read."""
 
 
-class Extent(NamedTuple):
+class CopyExtent(NamedTuple):
     """A segment and its size when a step began."""
 
     segment: Segment
@@ -65,13 +65,13 @@ class LogCopy:
         """Bytes of all copied batches."""
         return sum(list(self._copied.values()))
 
-    def left_bytes(self) -> int:
+    def count_remaining_bytes(self) -> int:
         """Return the number of bytes that are not copied yet."""
         return sum(segment.size_bytes - self._copied.get(segment.base_offset, 0) for segment in self.source.segments)
 
-    def extents(self) -> list[Extent]:
+    def list_extents(self) -> list[CopyExtent]:
         """Return the current segments and sizes."""
-        return [Extent(segment, segment.size_bytes) for segment in self.source.segments]
+        return [CopyExtent(segment, segment.size_bytes) for segment in self.source.segments]
 
     # --- [disk], of the directory that the copy is made in ---
 
@@ -81,10 +81,10 @@ class LogCopy:
         write_partition_metadata(self._files, self.directory, self.source.topic_id)
         self._files.sync_directory(os.path.dirname(self.directory))
 
-    def advance(self, extents: Sequence[Extent], max_bytes: int | None = None) -> None:
+    def advance(self, extents: Sequence[CopyExtent], max_bytes: int | None = None) -> None:
         """Copy at most `max_bytes` more (None: all) of the `extents`.
 
-        Raises OSError if the copy cannot be written, and SourceError if the log cannot be read.
+        Raises OSError if the copy cannot be written, and CopySourceError if the log cannot be read.
         """
         self._forget_before(extents[0].segment.base_offset)
         left = sum(extent.size_bytes for extent in extents) if max_bytes is None else max_bytes
@@ -95,12 +95,12 @@ class LogCopy:
                     return
                 if extent is not extents[-1]:
                     self._end_segment(extent.segment)
-            except SourceError:
+            except CopySourceError:
                 if extent.segment in self.source.segments:
                     raise
                 return  # retention removed it; it is not among the next extents
 
-    def _copy(self, extent: Extent, max_bytes: int) -> int:
+    def _copy(self, extent: CopyExtent, max_bytes: int) -> int:
         """Copy part of one segment; returns the number of bytes."""
         base_offset = extent.segment.base_offset
         self.end_offset = max(self.end_offset, base_offset)
@@ -129,7 +129,7 @@ class LogCopy:
             if not data:
                 raise OSError(errno.EIO, f"{segment!r} ends at {position}")
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         return data
 
     def _segment(self, base_offset: int) -> Segment:
@@ -162,14 +162,14 @@ class LogCopy:
         try:
             aborted = segment.aborted().since()
         except (OSError, CorruptIndexError) as error:
-            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         write_aborted(self._files, self._segment(segment.base_offset).files.path(TXN_INDEX_SUFFIX), aborted)
 
     def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
             return segment.indexes()
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
 
     def _forget_before(self, base_offset: int) -> None:
         """Remove the copies of segments that the log has deleted."""
@@ -182,15 +182,15 @@ class LogCopy:
 
     def complete(self) -> None:
         """Copy the rest and sync everything. [no append meanwhile]"""
-        self.advance(self.extents())
-        while self.left_bytes():  # retention removed a segment meanwhile
-            self.advance(self.extents())
+        self.advance(self.list_extents())
+        while self.count_remaining_bytes():  # retention removed a segment meanwhile
+            self.advance(self.list_extents())
         active = self.source.segments.active
         self._sync(self._open(active.base_offset))
         self.close()
         self._copy_transaction_index(active)
         copy = self._segment(active.base_offset)
-        copy.take_over(active)
+        copy.adopt_indexes(active)
         self._complete[active.base_offset] = copy
         self.end_offset = self.source.log_end_offset
         LeaderEpochs(self._files, self.directory, self.source.leader_epochs.entries).write()

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import EpochEntry, LeaderEpochs
-from kafkacompat.storage.segment.lookup import DamagedError, scan_headers
+from kafkacompat.storage.segment.header_scan import DamagedError, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.wire.record_batch import BatchHeader
 
 
-def with_lost_epochs(
+def recover_lost_epochs(
     files: Files, directory: str, epochs: LeaderEpochs, segments: Iterable[Segment], start_offset: int
 ) -> LeaderEpochs:
     """Return the epochs from `start_offset` on, adding those before the first known one from the batches.

@@ -32,7 +32,7 @@ class LogExaminer:
                     "%s: its indexes do not lead to its batches and are rebuilt", segment.files.path(LOG_SUFFIX)
                 )
             with self._state.disk_operation(repeatable=True):
-                segment.index_again()
+                segment.rebuild_indexes()
 
     def examine(self, segment: Segment) -> bool:
         """Read a whole segment and record its damaged batches; return whether there are any. [disk]"""
@@ -50,7 +50,7 @@ class LogExaminer:
 
     def last_offset_of(self, segment: Segment) -> int:
         """Return the largest offset that a segment may hold. [loop]"""
-        following = self._state.segments.behind(segment)
+        following = self._state.segments.after(segment)
         return (following.base_offset if following is not None else self._state.log_end_offset) - 1
 
     @property

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines, write_lines
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_checkpoint, write_checkpoint
 from kafkacompat.storage.files.filesystem import Files
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -46,7 +46,7 @@ class LeaderEpochs:
     def load(cls, files: Files, directory: str) -> LeaderEpochs:
         """Read the file; a corrupt one counts as empty, because the batches have the epochs. [disk]"""
         try:
-            lines = read_lines(files, os.path.join(directory, FILE_NAME), 2)
+            lines = read_checkpoint(files, os.path.join(directory, FILE_NAME), 2)
             epochs = cls(files, directory, [EpochEntry(int(epoch), int(offset)) for epoch, offset in lines])
         except (CorruptCheckpointError, ValueError):
             return cls(files, directory)
@@ -104,5 +104,5 @@ class LeaderEpochs:
         """
         entries = [entry for entry in list(self._entries) if entry.start_offset < end_offset]
         if entries != self._written:
-            write_lines(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
+            write_checkpoint(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
             self._written = entries

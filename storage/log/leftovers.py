@@ -6,7 +6,7 @@ import os
 
 from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.segment.corruption import sound_headers
+from kafkacompat.storage.segment.corruption import scan_sound_headers
 from kafkacompat.storage.segment.segment_files import (
     ALL_SUFFIXES,
     CLEANED_SUFFIX,
@@ -98,7 +98,7 @@ class _Folder:
         """Return the offset after the last sound batch: by a rotten header, segments would be removed without a replacement."""
         file, end_offset = self._files.open(os.path.join(self._directory, name)), _base(name)
         try:
-            for _, header in sound_headers(file, file.size(), end_offset):
+            for _, header in scan_sound_headers(file, file.size(), end_offset):
                 end_offset = header.last_offset + 1
         finally:
             file.close()

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from kafkacompat.storage.files.filesystem import File, Files
 from kafkacompat.storage.log.leftovers import clean_folder
-from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, SWAP_SUFFIX, log_path, segment_bases
+from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, SWAP_SUFFIX, list_segment_bases, log_file_path
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
-from kafkacompat.storage.segment.walk import Bounds, walk
+from kafkacompat.storage.segment.walk import Bounds, walk_log_file
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.legacy_log import convert_entries
 from kafkacompat.wire.message_set import MAGIC_POSITION, LegacyMessage, read_message_set
@@ -33,12 +33,12 @@ def convert_legacy(files: Files, folder: str, max_decompressed_bytes: int, *, ma
     A torn message at the end of the last segment is left out if it `may_be_torn`. Raises LegacyFormatError for anything
     else that cannot be read; that segment stays unchanged.
     """
-    paths = (log_path(folder, base) for base in segment_bases(files, folder))
+    paths = (log_file_path(folder, base) for base in list_segment_bases(files, folder))
     first = next((path for path in paths if files.size(path)), None)
     if first is None or not _is_legacy(files, first):
         return
     bases = clean_folder(files, folder)
-    legacy = [base for base in bases if _is_legacy(files, log_path(folder, base))]
+    legacy = [base for base in bases if _is_legacy(files, log_file_path(folder, base))]
     if legacy:
         log.warning("%s: converting %d segments of an old message format", folder, len(legacy))
     for base in reversed(legacy):
@@ -61,7 +61,7 @@ class _Conversion:
     def __init__(self, files: Files, folder: str, base: int, may_be_torn: bool, max_decompressed_bytes: int) -> None:
         self._files = files
         self._folder = folder
-        self._path = log_path(folder, base)
+        self._path = log_file_path(folder, base)
         self._may_be_torn = may_be_torn
         self._max_decompressed_bytes = max_decompressed_bytes
         self._position = 0
@@ -131,7 +131,9 @@ class _Conversion:
 
     def _is_torn(self, source: File, size_bytes: int) -> bool:
         """Return whether a crash may have torn the rest: nothing sound follows."""
-        return self._may_be_torn and next(walk(source, Bounds(size_bytes), 0, self._position)).end == size_bytes
+        return (
+            self._may_be_torn and next(walk_log_file(source, Bounds(size_bytes), 0, self._position)).end == size_bytes
+        )
 
     def _damaged(self, problem: Exception) -> LegacyFormatError:
         words = f"the message of an old format at byte {self._position} is damaged ({problem})"

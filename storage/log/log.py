@@ -18,14 +18,14 @@ from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.maintenance import LogMaintenance
 from kafkacompat.storage.log.reader import LogReader
-from kafkacompat.storage.log.recovery import empty_log, load_log
+from kafkacompat.storage.log.recovery import create_empty_log, load_log
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log.trimmer import LogTrimmer
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.segment.positions import OffsetPosition
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.timestamp_search import FoundRecord
 
 __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
@@ -85,7 +85,7 @@ class Log:
         """Create the partition's folder with an empty log; `make_durable` and the first flush put it on the disk. [disk]"""
         cache = SegmentCache() if cache is None else cache
         files.make_directory(directory)
-        loaded = empty_log(files, directory, cache)
+        loaded = create_empty_log(files, directory, cache)
         log = cls(LogState(files, directory, topic, partition, topic_id, config, loaded, cache))
         log.maintenance.note_new()
         return log

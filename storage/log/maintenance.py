@@ -44,7 +44,7 @@ class LogMaintenance:
         if segment.base_offset != self._state.log_end_offset:
             raise ValueError(f"{segment!r} does not begin at the end of {self._state!r}")
         old = self._state.segments.active
-        old.finish()
+        old.finish_time_index()
         self._state.segments.replace([*self._state.segments, segment])
         self._state.recent_batches.clear()
         return old
@@ -131,7 +131,7 @@ class LogMaintenance:
         self.flush()
         with self._state.disk_operation():
             active = self._state.segments.active
-            active.finish()
+            active.finish_time_index()
             # Most of thousands of logs have not changed since the start: their files stay as they are.
             if active.indexes_changed:
                 active.write_indexes()

@@ -8,10 +8,10 @@ from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.lookup import DamagedError
+from kafkacompat.storage.segment.header_scan import DamagedError
 from kafkacompat.storage.segment.positions import OffsetPosition
-from kafkacompat.storage.segment.region_search import FoundRegion, first_with_records, regions_from
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.region_search import FoundRegion, find_regions, skip_empty_regions
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.storage.segment.timestamp_search import FoundRecord, find_max_timestamp, find_timestamp
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -62,8 +62,8 @@ class LogReader:
         if offset >= upper.offset:
             return None
         try:
-            return first_with_records(
-                regions_from(
+            return skip_empty_regions(
+                find_regions(
                     state.segments, state.recent_batches, offset, max_bytes, upper, at_least_one_batch, may_block
                 )
             )
@@ -85,14 +85,14 @@ class LogReader:
 
     def examine_at(self, error: CorruptDataError, offset: int) -> None:
         """Examine the segment of `offset` after a read failed with `error`, unless the damage is known. [disk]"""
-        if error.behind is None:
-            self._examiner.examine_and_reindex(self._state.segments[max(0, self._state.segments.floor(offset))])
+        if error.next_offset is None:
+            self._examiner.examine_and_reindex(self._state.segments[max(0, self._state.segments.find_slot(offset))])
 
     def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """Find the first record whose timestamp is >= `timestamp` (ms); None without one. [disk]"""
         return self._searched(find_timestamp, timestamp, self._state.log_start_offset)
 
-    def max_timestamp(self) -> FoundRecord | None:
+    def find_max_timestamp(self) -> FoundRecord | None:
         """Find the first record with the log's largest timestamp; None if no record has a timestamp. [disk]"""
         return self._searched(find_max_timestamp)
 
@@ -108,7 +108,7 @@ class LogReader:
             except DamagedError as error:
                 raise CorruptDataError(f"{self._state.directory}: {error}", None) from error
 
-    def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
+    def list_segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
         """Return (first offset, time of the last write in ms) of each segment, oldest first. [loop]
 
         A segment that was never written to has the time `now_ms`. Unless the last segment is empty, the log's end follows

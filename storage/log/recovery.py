@@ -13,22 +13,28 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.log.epoch_recovery import with_lost_epochs
+from kafkacompat.storage.log.epoch_recovery import recover_lost_epochs
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.leftovers import clean_folder
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.producers.recovery import open_transactions, rebuild_producer_state
+from kafkacompat.storage.producers.recovery import find_open_transactions, rebuild_producer_state
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
-from kafkacompat.storage.segment.corruption import BadBatch, Extent, believed_batches, spans
+from kafkacompat.storage.segment.corruption import BadBatch, SegmentExtent, scan_trusted_batches, split_at_damage
+from kafkacompat.storage.segment.header_scan import read_claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.index_recovery import has_whole_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError
-from kafkacompat.storage.segment.lookup import claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, SegmentFiles, log_path, removed_name
-from kafkacompat.storage.segment.segments import Segments, take_from_end
+from kafkacompat.storage.segment.segment_files import (
+    LOG_SUFFIX,
+    REMOVED_SUFFIX,
+    SegmentFiles,
+    choose_removed_name,
+    log_file_path,
+)
+from kafkacompat.storage.segment.segments import Segments, take_newest_segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
 log = logging.getLogger(__name__)
@@ -46,7 +52,7 @@ class LoadedLog(NamedTuple):
     truncated_bytes: int = 0
 
 
-def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
+def create_empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
     """Create a log of one empty segment at `base_offset` in a folder without segments; nothing is synced."""
     snapshots = Snapshots(files, directory)
     snapshots.remove(*snapshots.offsets())
@@ -82,12 +88,12 @@ def load_log(
         loader.set_aside(segments, end_offset, log_start_offset)
         segments = []
     if not segments:
-        empty = empty_log(files, directory, cache, log_start_offset)
+        empty = create_empty_log(files, directory, cache, log_start_offset)
         files.sync_directory(directory)
         return empty
     log_start_offset = max(log_start_offset, segments[0].base_offset)
     if not clean_shutdown:
-        epochs = with_lost_epochs(files, directory, epochs, segments, log_start_offset)
+        epochs = recover_lost_epochs(files, directory, epochs, segments, log_start_offset)
     epochs.truncate_from_end(end_offset)
     epochs.truncate_from_start(log_start_offset)
     return LoadedLog(
@@ -158,8 +164,8 @@ class _Loader:
         """
         first = max([slot for slot, base in enumerate(bases) if base <= log_start_offset], default=0)
         if first and bases[first] == bases[-1]:
-            path = log_path(self._directory, bases[-1])
-            if claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
+            path = log_file_path(self._directory, bases[-1])
+            if read_claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
                 return bases
         self._remove_from(bases[:first])
         return bases[first:]
@@ -185,10 +191,10 @@ class _Loader:
 
     def _keep_beside(self, files: SegmentFiles) -> None:
         path = files.path(LOG_SUFFIX)
-        files.rename(removed_name(self._files, path).removeprefix(path))
+        files.rename(choose_removed_name(self._files, path).removeprefix(path))
 
     def _take_away(self, segments: Sequence[Segment], take: Callable[[SegmentFiles], None]) -> None:
-        take_from_end(self._files, self._directory, segments, self._cache, take)
+        take_newest_segments(self._files, self._directory, segments, self._cache, take)
 
     def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
         try:
@@ -206,17 +212,17 @@ class _Loader:
         segment = Segment(self._files, self._directory, base_offset, self._cache)
         segment.measure()
         claimed_bytes = segment.size_bytes
-        segment.start_over()
+        segment.start_empty()
         file = segment.pin()
         replay: TransactionReplay | None = None
         bad: list[BadBatch] = []
-        extent = Extent(claimed_bytes, base_offset, self._last_offset(base_offset))
+        extent = SegmentExtent(claimed_bytes, base_offset, self._last_offset(base_offset))
         try:
-            for position, header in believed_batches(file.file, extent, self._trusted_below, bad):
+            for position, header in scan_trusted_batches(file.file, extent, self._trusted_below, bad):
                 segment.size_bytes = position
                 if header.is_transactional or header.is_control:
                     if replay is None:
-                        open_before = open_transactions(self._files, self._directory, earlier, base_offset)
+                        open_before = find_open_transactions(self._files, self._directory, earlier, base_offset)
                         replay = TransactionReplay(open_before)
                     replay.follow(file.file, position, header)
                 segment.index_batch(
@@ -234,7 +240,7 @@ class _Loader:
                 file.file.sync()
         finally:
             file.release()
-        segment.finish()
+        segment.finish_time_index()
         segment.remember_corrupt(bad)
         segment.transactions.replace(replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
@@ -269,7 +275,7 @@ class _Loader:
         end_offset, end = segment.base_offset, offset_index.positions[-1] if len(offset_index) else 0
         file = segment.pin()
         try:
-            for start, stop, bad in spans(segment.corrupt, end, segment.size_bytes):
+            for start, stop, bad in split_at_damage(segment.corrupt, end, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, stop):
                     end_offset, end = header.last_offset + 1, position + header.size_bytes
                 if bad is not None and end == stop:

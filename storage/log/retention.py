@@ -10,7 +10,7 @@ from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segments import Segments
 
 
-def expired_segments(
+def find_expired_segments(
     segments: Segments,
     config: LogConfig,
     log_start_offset: int,

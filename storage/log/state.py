@@ -12,7 +12,7 @@ from kafkacompat.storage.log.recovery import LoadedLog
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
-from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)

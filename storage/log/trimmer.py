@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.storage.log.recovery import empty_log
-from kafkacompat.storage.log.retention import expired_segments
+from kafkacompat.storage.log.recovery import create_empty_log
+from kafkacompat.storage.log.retention import find_expired_segments
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.recovery import rebuild_producer_state
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_files import DELETED_SUFFIX, SegmentFiles
-from kafkacompat.storage.segment.segments import take_from_end
+from kafkacompat.storage.segment.segments import take_newest_segments
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
@@ -42,7 +42,7 @@ class LogTrimmer:
 
         If the active segment is among them, roll before `detach`.
         """
-        return expired_segments(
+        return find_expired_segments(
             self._state.segments,
             self._state.config,
             self._state.log_start_offset,
@@ -98,7 +98,7 @@ class LogTrimmer:
 
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self._state.segments))
-        loaded = empty_log(self._state.files, self._state.directory, self._state.cache, offset)
+        loaded = create_empty_log(self._state.files, self._state.directory, self._state.cache, offset)
         self._state.files.sync_directory(self._state.directory)
         self._state.segments.replace(list(loaded.segments))
         self._state.leader_epochs = loaded.leader_epochs
@@ -106,12 +106,12 @@ class LogTrimmer:
         self._state.log_start_offset = self._state.log_end_offset = self._state.recovery_point = offset
 
     def _cut(self, offset: int) -> None:
-        slot = self._state.segments.floor(offset)
+        slot = self._state.segments.find_slot(offset)
         kept = list(self._state.segments)[: slot + 1]
         self._drop(list(self._state.segments)[slot + 1 :])
         self._state.segments.replace(kept)
         # The log start offset may lie inside the dropped batch; offsets before it are never assigned again.
-        self._state.log_end_offset = max(kept[-1].cut(offset), min(offset, self._state.log_start_offset))
+        self._state.log_end_offset = max(kept[-1].truncate_to(offset), min(offset, self._state.log_start_offset))
         kept[-1].truncate_aborted(self._state.log_end_offset)
         self._state.log_start_offset = min(self._state.log_start_offset, self._state.log_end_offset)
         self._state.recovery_point = min(self._state.recovery_point, self._state.log_end_offset)
@@ -126,4 +126,4 @@ class LogTrimmer:
         )
 
     def _drop(self, segments: Sequence[Segment]) -> None:
-        take_from_end(self._state.files, self._state.directory, segments, self._state.cache, SegmentFiles.remove)
+        take_newest_segments(self._state.files, self._state.directory, segments, self._state.cache, SegmentFiles.remove)

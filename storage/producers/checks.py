@@ -13,22 +13,22 @@ EPOCH_BUMP_VERSION = 2
 """From this transaction version on, every transaction has an epoch of its own, and its marker has the next one."""
 
 
-def check_batch(
+def check_known_producer(
     header: BatchHeader,
     producer: Producer,
     from_client: bool,
     verifications: Verifications,
     guard: Guard | None,
 ) -> StoredBatch | None:
-    """See ProducerState.check; the partition knows the producer."""
+    """See ProducerState.check_batch; the partition knows the producer."""
     if from_client:
-        duplicate = producer.find(header)
+        duplicate = producer.find_repeated_batch(header)
         if duplicate is not None:
             return duplicate
     if header.producer_epoch < producer.producer_epoch:
-        raise old_epoch(header.producer_id, header.producer_epoch, producer.producer_epoch)
+        raise make_old_epoch_error(header.producer_id, header.producer_epoch, producer.producer_epoch)
     if header.is_transactional and not producer.is_in_transaction(header.producer_epoch):
-        check_verified(header, from_client, verifications, guard)
+        check_guard(header, from_client, verifications, guard)
     if from_client:
         _check_sequence(header, producer)
     if producer.current_txn_first_offset >= 0 and not header.is_transactional:
@@ -36,23 +36,23 @@ def check_batch(
     return None
 
 
-def check_first_batch(
+def check_unknown_producer(
     header: BatchHeader, from_client: bool, verifications: Verifications, guard: Guard | None
 ) -> None:
     """As `check_batch`, for an unknown producer, whose earlier batches may have been deleted."""
     if header.is_transactional:
-        check_verified(header, from_client, verifications, guard)
+        check_guard(header, from_client, verifications, guard)
     if from_client:
         verifications.check_first_sequence(header)
 
 
-def check_verified(header: BatchHeader, from_client: bool, verifications: Verifications, guard: Guard | None) -> None:
+def check_guard(header: BatchHeader, from_client: bool, verifications: Verifications, guard: Guard | None) -> None:
     """Check the guard of a batch that begins a transaction; the broker's own batches need none."""
     if from_client or guard is not None:
         verifications.check(header.producer_id, guard)
 
 
-def old_epoch(producer_id: int, epoch: int, known: int) -> KafkaError:
+def make_old_epoch_error(producer_id: int, epoch: int, known: int) -> KafkaError:
     """Return the error for an epoch older than the known one."""
     return KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"producer {producer_id} has epoch {known}, not {epoch}")
 

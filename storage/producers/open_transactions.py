@@ -52,7 +52,7 @@ class OpenTransactions:
                 return other
         return marker_offset + 1
 
-    def settle(self, high_watermark: int) -> None:
+    def remove_decided(self, high_watermark: int) -> None:
         """Remove the transactions whose markers are below the high watermark."""
         if self._decided:
             left = {first: decided for first, decided in self._decided.items() if decided[0] >= high_watermark}

@@ -13,14 +13,14 @@ NO_EPOCH = -1
 BATCHES_KEPT = 5
 MAX_SEQUENCE = 2**31 - 1
 
-ENTRY = Struct(">qhiqiqiq")
+PRODUCER_ENTRY = Struct(">qhiqiqiq")
 """A producer in a snapshot: id, epoch, last sequence number, last offset, offset delta of the last batch, timestamp of
 the last batch or marker, coordinator epoch, first offset of the open transaction."""
 
-BATCH = Struct(">iqiq")
+PACKED_BATCH = Struct(">iqiq")
 """A batch in a packed producer: the fields of StoredBatch."""
 
-FULL = ENTRY.size + BATCHES_KEPT * BATCH.size
+MOST_PACKED_BYTES = PRODUCER_ENTRY.size + BATCHES_KEPT * PACKED_BATCH.size
 """Bytes of a packed producer with as many batches as are kept."""
 
 
@@ -79,7 +79,7 @@ class Producer:
         """Return whether it has an open transaction of this epoch."""
         return self.current_txn_first_offset >= 0 and self.producer_epoch == epoch
 
-    def find(self, header: BatchHeader) -> StoredBatch | None:
+    def find_repeated_batch(self, header: BatchHeader) -> StoredBatch | None:
         """Return the stored batch that a batch repeats; None if it repeats none.
 
         Batches before the last marker do not count. A client that aborts without taking a new epoch uses the sequence
@@ -104,7 +104,7 @@ class Producer:
     def pack(self) -> bytes:
         """Pack it: a snapshot's entry, followed by the batches."""
         last = self.batches[-1] if self.batches else NO_BATCH
-        entry = ENTRY.pack(
+        entry = PRODUCER_ENTRY.pack(
             self.producer_id,
             self.producer_epoch,
             last.last_sequence,
@@ -114,19 +114,23 @@ class Producer:
             self.coordinator_epoch,
             self.current_txn_first_offset,
         )
-        return entry + b"".join(BATCH.pack(*batch) for batch in self.batches)
+        return entry + b"".join(PACKED_BATCH.pack(*batch) for batch in self.batches)
 
     @classmethod
     def unpack(cls, data: bytes) -> Producer:
         """Reverse `pack`."""
-        producer = cls.of_entry(data[: ENTRY.size])
-        producer.batches = [StoredBatch._make(fields) for fields in BATCH.iter_unpack(data[ENTRY.size :])]
+        producer = cls.from_entry(data[: PRODUCER_ENTRY.size])
+        producer.batches = [
+            StoredBatch._make(fields) for fields in PACKED_BATCH.iter_unpack(data[PRODUCER_ENTRY.size :])
+        ]
         return producer
 
     @classmethod
-    def of_entry(cls, entry: Buffer) -> Producer:
+    def from_entry(cls, entry: Buffer) -> Producer:
         """Read a snapshot's entry, which has the last batch alone."""
-        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset = ENTRY.unpack(entry)
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset = PRODUCER_ENTRY.unpack(
+            entry
+        )
         producer = cls(producer_id)
         producer.producer_epoch, producer.last_timestamp = epoch, timestamp
         producer.coordinator_epoch, producer.current_txn_first_offset = coordinator_epoch, first_offset
@@ -172,10 +176,10 @@ class Producers(MutableMapping[int, Producer]):
 
     def entries(self) -> list[bytes]:
         """Return all producers as entries of a snapshot. [any thread]"""
-        return [data[: ENTRY.size] for data in list(self.packed.values())]
+        return [data[: PRODUCER_ENTRY.size] for data in list(self.packed.values())]
 
 
-def last_timestamp(data: bytes) -> int:
+def unpack_last_timestamp(data: bytes) -> int:
     """Return the timestamp (ms) of a packed producer's last batch or marker."""
-    timestamp: int = ENTRY.unpack_from(data)[5]
+    timestamp: int = PRODUCER_ENTRY.unpack_from(data)[5]
     return timestamp

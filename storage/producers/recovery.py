@@ -8,8 +8,8 @@ from kafkacompat.storage.files.filesystem import File, Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots
 from kafkacompat.storage.producers.state import ProducerState
-from kafkacompat.storage.segment.corruption import is_sound, spans
-from kafkacompat.storage.segment.lookup import scan_headers
+from kafkacompat.storage.segment.corruption import is_sound_batch, split_at_damage
+from kafkacompat.storage.segment.header_scan import scan_headers
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segments import Segments
 from kafkacompat.wire.record_batch import BatchHeader, read_records
@@ -35,7 +35,7 @@ def rebuild_producer_state(
         start = end_offset if clean_shutdown else segments[0].base_offset
     for segment in segments.since(start) if start < end_offset else ():
         _replay(segment, state, start)
-    state.open.settle(end_offset)
+    state.open.remove_decided(end_offset)
     state.remove_expired(now_ms, config.producer_id_expiration_ms)
     _remove_strays(snapshots, {segment.base_offset for segment in segments})
     return state
@@ -53,7 +53,7 @@ def _load_latest(snapshots: Snapshots, state: ProducerState, end_offset: int) ->
     return None
 
 
-def open_transactions(files: Files, directory: str, earlier: Sequence[Segment], offset: int) -> dict[int, int]:
+def find_open_transactions(files: Files, directory: str, earlier: Sequence[Segment], offset: int) -> dict[int, int]:
     """Return the open transactions at `offset`, where the `earlier` segments end: producer id -> first offset. [disk]"""
     snapshots = Snapshots(files, directory)
     state, start = ProducerState(), earlier[0].base_offset if earlier else offset
@@ -76,7 +76,7 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
     file = segment.pin()
     try:
         position = segment.indexes()[0].lookup(start)
-        for span_start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
+        for span_start, end, _ in split_at_damage(segment.corrupt, position, segment.size_bytes):
             for batch_position, header in scan_headers(file.file, span_start, end):
                 if header.producer_id >= 0 and header.last_offset >= start:
                     _add(file.file, (segment.base_offset, batch_position), header, state)
@@ -87,8 +87,8 @@ def _replay(segment: Segment, state: ProducerState, start: int) -> None:
 def _add(file: File, place: tuple[int, int], header: BatchHeader, state: ProducerState) -> None:
     position = place[1]
     if not header.is_control:
-        state.add(header, header.base_offset, place)
-    elif is_sound(file, position, header):  # a damaged marker does not say which transaction it ends
+        state.add_batch(header, header.base_offset, place)
+    elif is_sound_batch(file, position, header):  # a damaged marker does not say which transaction it ends
         for record in read_records(file.pread(header.size_bytes, position)):
             state.end_transaction(header, int.from_bytes((record.value or b"")[_COORDINATOR_EPOCH], "big", signed=True))
 

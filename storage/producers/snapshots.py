@@ -13,7 +13,7 @@ from struct import Struct
 
 from kafkacompat.storage.files.checkpoints import overwrite_file
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.producers.producer import ENTRY, Producer
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY, Producer
 from kafkacompat.wire.checksum import crc32c
 
 SNAPSHOT_SUFFIX = ".snapshot"
@@ -28,7 +28,7 @@ class CorruptSnapshotError(Exception):
     """A snapshot cannot be read; the previous one is used instead."""
 
 
-def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
+def encode_snapshot(entries: Sequence[bytes]) -> Iterator[bytes]:
     """Encode a file's contents in short pieces; as in Kafka, it has the last batch of each producer alone."""
     pieces = [_COUNT.pack(len(entries))]
     pieces += [b"".join(entries[start : start + _PIECE]) for start in range(0, len(entries), _PIECE)]
@@ -39,7 +39,7 @@ def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
     yield from pieces
 
 
-def decode(data: bytes) -> list[Producer]:
+def decode_snapshot(data: bytes) -> list[Producer]:
     """Decode a file's contents. Raises CorruptSnapshotError."""
     try:
         version, crc = _VERSION_AND_CRC.unpack_from(data)
@@ -47,9 +47,16 @@ def decode(data: bytes) -> list[Producer]:
     except struct.error as error:
         raise CorruptSnapshotError("the snapshot is cut off") from error
     entries = memoryview(data)[_VERSION_AND_CRC.size + _COUNT.size :]
-    if version != VERSION or crc != crc32c(data[_VERSION_AND_CRC.size :]) or len(entries) != count * ENTRY.size:
+    if (
+        version != VERSION
+        or crc != crc32c(data[_VERSION_AND_CRC.size :])
+        or len(entries) != count * PRODUCER_ENTRY.size
+    ):
         raise CorruptSnapshotError(f"the snapshot has version {version}, a wrong CRC or a wrong length")
-    return [Producer.of_entry(entries[start : start + ENTRY.size]) for start in range(0, len(entries), ENTRY.size)]
+    return [
+        Producer.from_entry(entries[start : start + PRODUCER_ENTRY.size])
+        for start in range(0, len(entries), PRODUCER_ENTRY.size)
+    ]
 
 
 class Snapshots:
@@ -71,11 +78,11 @@ class Snapshots:
 
     def write(self, offset: int, entries: Sequence[bytes]) -> None:
         """Write a snapshot of packed producers at `offset`, replacing an existing one."""
-        overwrite_file(self._files, self.path(offset), *encode(entries))
+        overwrite_file(self._files, self.path(offset), *encode_snapshot(entries))
 
     def read(self, offset: int) -> list[Producer]:
         """Read the snapshot at `offset`. Raises CorruptSnapshotError."""
-        return decode(self._files.read(self.path(offset)))
+        return decode_snapshot(self._files.read(self.path(offset)))
 
     def remove(self, *offsets: int) -> None:
         """Remove snapshots and sync the folder; an absent one is no error.

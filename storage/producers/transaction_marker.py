@@ -33,7 +33,7 @@ class Marker(NamedTuple):
     transaction_version: int
 
 
-def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
+def build_marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
     """Build the batch of a marker, one control record; the header that is returned lacks the checksum."""
     kind = COMMIT if marker.is_commit else ABORT
     record = _RECORD.pack(b"\x20\0\0\0\x08", 0, kind, 0x0C, 0, marker.coordinator_epoch, 0)

@@ -13,7 +13,7 @@ ABORT, COMMIT = 0, 1
 _MARKER_TYPE = slice(2, 4)
 
 
-def marker_type(batch: Buffer) -> int | None:
+def read_marker_type(batch: Buffer) -> int | None:
     """Return the type of a control batch's record; None without one, as in a batch that compaction emptied."""
     record = next(read_records(batch), None)
     kind = (record.key or b"")[_MARKER_TYPE] if record else b""
@@ -33,7 +33,7 @@ class TransactionReplay:
     def follow(self, file: File, position: int, header: BatchHeader) -> None:
         """Follow the next batch, reading its record if it is a marker. Raises OSError and MalformedError."""
         if header.is_control:
-            self._end(header, marker_type(file.pread(header.size_bytes, position)))
+            self._end(header, read_marker_type(file.pread(header.size_bytes, position)))
         elif header.is_transactional:
             self._open.setdefault(header.producer_id, header.base_offset)
 

@@ -57,12 +57,12 @@ class Verifications:
         """Begin a verification, or join the pending one; returns the guard that the batch has to carry."""
         guard = self._guards.get(producer_id)
         if guard is None:
-            self.keep(MOST_GUARDS - 1)
+            self.keep_newest(MOST_GUARDS - 1)
             guard = self._guards[producer_id] = Guard(producer_epoch, sequence, begins_at_zero)
         guard.share(producer_epoch, sequence)
         return guard
 
-    def keep(self, count: int) -> None:
+    def keep_newest(self, count: int) -> None:
         """Drop the oldest guards, so that at most `count` stay."""
         for producer_id in list(islice(self._guards, max(0, len(self._guards) - count))):
             del self._guards[producer_id]
@@ -87,12 +87,12 @@ class Verifications:
             detail = f"sequence number {header.base_sequence} begins a transaction, expected 0"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, detail)
 
-    def batch_added(self, producer_id: int) -> None:
+    def note_batch(self, producer_id: int) -> None:
         """A batch was stored: its transaction, if any, is open and its sequence number is known, so drop the guard."""
         if self._guards:
             self._guards.pop(producer_id, None)
 
-    def marker_added(self, producer_id: int, producer_epoch: int) -> None:
+    def note_marker(self, producer_id: int, producer_epoch: int) -> None:
         """A marker was stored: drop the guard, because the pending verification is of the ended transaction.
 
         From transaction version 2 on, a marker has the epoch of the producer's next transaction. A guard of that epoch stays.

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import File
 from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET
-from kafkacompat.storage.segment.sound_batches import sound_batches
-from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
+from kafkacompat.storage.segment.sound_batches import scan_sound_batches
+from kafkacompat.storage.segment.walk import Bounds, Stretch, walk_log_file
 from kafkacompat.storage.segment.window import Window
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import CRC_END, MAGIC_V2, BatchHeader
@@ -36,12 +36,12 @@ class CorruptDataError(KafkaError):
         self.bad = bad
 
     @property
-    def behind(self) -> int | None:
+    def next_offset(self) -> int | None:
         """The offset after the damage."""
         return None if self.bad is None else self.bad.last_offset + 1
 
 
-class Extent(NamedTuple):
+class SegmentExtent(NamedTuple):
     """A segment's length and the offsets that it may hold; `last_offset` is None for the last segment of a log."""
 
     size_bytes: int
@@ -56,7 +56,7 @@ class Extent(NamedTuple):
         )
 
 
-class Spans(NamedTuple):
+class SoundSpan(NamedTuple):
     """Positions between which batches can be read, and the bad batch at the end, if any."""
 
     start: int
@@ -64,33 +64,33 @@ class Spans(NamedTuple):
     bad: BadBatch | None
 
 
-def spans(known: Sequence[BadBatch], position: int, end: int) -> Iterator[Spans]:
+def split_at_damage(known: Sequence[BadBatch], position: int, end: int) -> Iterator[SoundSpan]:
     """Split the bytes from `position` to `end` at the known bad batches."""
     for bad in known:
         if bad.end > position:
-            yield Spans(position, max(position, bad.position), bad)
+            yield SoundSpan(position, max(position, bad.position), bad)
             position = bad.end
-    yield Spans(position, max(position, end), None)
+    yield SoundSpan(position, max(position, end), None)
 
 
 def find_bad_batches(file: File, base_offset: int, size_bytes: int, last_offset: int) -> list[BadBatch]:
     """Read a whole segment, whose offsets go up to `last_offset`, and return its bad batches."""
     return [
-        bad_batch(stretch, last_offset)
-        for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset)
+        as_bad_batch(stretch, last_offset)
+        for stretch in walk_log_file(file, Bounds(size_bytes, last_offset), base_offset)
         if stretch.problem
     ]
 
 
-def sound_headers(file: File, size_bytes: int, base_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+def scan_sound_headers(file: File, size_bytes: int, base_offset: int) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of every sound batch of a segment, also after damage."""
-    for stretch in walk(file, Extent(size_bytes, base_offset, None).bounds, base_offset):
+    for stretch in walk_log_file(file, SegmentExtent(size_bytes, base_offset, None).bounds, base_offset):
         if stretch.header is not None and not stretch.problem:
             yield stretch.position, stretch.header
 
 
-def believed_batches(
-    file: File, extent: Extent, trusted_below: int, bad: list[BadBatch]
+def scan_trusted_batches(
+    file: File, extent: SegmentExtent, trusted_below: int, bad: list[BadBatch]
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of a segment's sound batches, up to where the log ends in it.
 
@@ -98,12 +98,12 @@ def believed_batches(
     `bad`, and the log continues after it if a sound batch or another segment follows. Raises LegacyFormatError.
     """
     position, next_offset = 0, extent.base_offset
-    for stretch in walk(file, extent.bounds, next_offset) if next_offset < trusted_below else ():
+    for stretch in walk_log_file(file, extent.bounds, next_offset) if next_offset < trusted_below else ():
         last_offset = extent.last_offset if stretch.last_offset < 0 else stretch.last_offset
         if stretch.problem and (stretch.base_offset >= trusted_below or last_offset is None):
             return
         if stretch.problem:
-            bad.append(bad_batch(stretch, last_offset or 0))
+            bad.append(as_bad_batch(stretch, last_offset or 0))
         elif stretch.header is not None:
             yield stretch.position, stretch.header
         else:
@@ -111,18 +111,18 @@ def believed_batches(
         position, next_offset = stretch.end, bad[-1].last_offset + 1 if stretch.problem else stretch.last_offset + 1
         if next_offset >= trusted_below:
             break
-    for header in sound_batches(file, extent.size_bytes, extent.base_offset, position, next_offset):
+    for header in scan_sound_batches(file, extent.size_bytes, extent.base_offset, position, next_offset):
         yield position, header
         position += header.size_bytes
 
 
-def bad_batch(stretch: Stretch, last_offset: int) -> BadBatch:
+def as_bad_batch(stretch: Stretch, last_offset: int) -> BadBatch:
     """Return the bad batch of a damaged stretch; `last_offset` ends one that no sound batch follows."""
     last = stretch.last_offset if stretch.last_offset >= 0 else last_offset
     return BadBatch(stretch.position, stretch.size_bytes, stretch.base_offset, last)
 
 
-def is_sound(file: File, position: int, header: BatchHeader) -> bool:
+def is_sound_batch(file: File, position: int, header: BatchHeader) -> bool:
     """Return whether a batch matches its checksum, reading it in pieces; its length has to lie in the file."""
     end = position + header.size_bytes
     return header.magic == MAGIC_V2 and Window(file).checksum(position + CRC_END, end) == header.crc

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.segment.header_scan import DamagedError, scan_headers
 from kafkacompat.storage.segment.index_files import read_indexes
 from kafkacompat.storage.segment.indexes import OffsetIndex, TimeIndex
-from kafkacompat.storage.segment.lookup import DamagedError, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 
 

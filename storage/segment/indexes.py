@@ -59,7 +59,7 @@ class OffsetIndex:
         slot = bisect_right(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET)) - 1
         return self.positions[slot] if slot >= 0 else 0
 
-    def offset_behind(self, position: int) -> int | None:
+    def last_offset_from(self, position: int) -> int | None:
         """Return the last offset of the first indexed batch at `position` or later; None without one."""
         count = len(self)
         slot = bisect_left(self.positions, position, 0, count)

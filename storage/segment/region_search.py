@@ -12,15 +12,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.lookup import (
+from kafkacompat.storage.segment.header_scan import (
     SMALLEST_BATCH,
     ColdDataError,
     holds_no_record,
 )
 from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 
 MOST_PASSED = 64
 """At most this many segments without records are passed by one read: about a millisecond."""
@@ -34,7 +34,7 @@ class FoundRegion(NamedTuple):
     holds_no_record: bool
 
 
-def regions_from(
+def find_regions(
     segments: Segments,
     recent: RecentBatches,
     offset: int,
@@ -46,11 +46,11 @@ def regions_from(
     """Yield the region of each segment for Log.read, while there is room; `offset` is inside the log and before `upper`."""
     has_found = False
     # On a disk thread, the list of segments may be replaced meanwhile.
-    following: Segment | None = segments[max(0, segments.floor(offset))]
+    following: Segment | None = segments[max(0, segments.find_slot(offset))]
     while (segment := following) is not None:
         if segment.base_offset > upper.segment_base_offset:
             return
-        following = segments.behind(segment)
+        following = segments.after(segment)
         at_upper = segment.base_offset == upper.segment_base_offset
         end = upper.position if at_upper else segment.size_bytes
         known = recent.get(offset) if segment is segments.active and not segment.corrupt else None
@@ -81,7 +81,7 @@ def regions_from(
         raise CorruptDataError(f"{active!r} holds no batch of offset {offset}", None)
 
 
-def first_with_records(regions: Iterator[FoundRegion]) -> FoundRegion | None:
+def skip_empty_regions(regions: Iterator[FoundRegion]) -> FoundRegion | None:
     """Return the first region with records, else the last one, so that readers reach the end.
 
     Compaction leaves a batch without records in each segment that it empties. After ten responses without a message,
@@ -107,7 +107,7 @@ def first_with_records(regions: Iterator[FoundRegion]) -> FoundRegion | None:
 
 
 def _find(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
-    place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+    place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
     return (place.position, place.size_bytes) if place is not None else None
 
 

@@ -15,14 +15,14 @@ from copy import deepcopy
 from kafkacompat.storage.files.filesystem import File, Files
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
-from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, sound_headers, spans
+from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, scan_sound_headers, split_at_damage
+from kafkacompat.storage.segment.header_scan import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment.index_files import read_last_timestamp
 from kafkacompat.storage.segment.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError
-from kafkacompat.storage.segment.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
-from kafkacompat.storage.segment.segment_file import SegmentCache, SegmentFile
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, SegmentFiles
 from kafkacompat.storage.segment.segment_indexes import Indexes, SegmentIndexes
 from kafkacompat.storage.segment.segment_transactions import SegmentTransactions
+from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 
@@ -86,7 +86,7 @@ class Segment:
         """Create the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
         segment.files.create()
-        segment.start_over()
+        segment.start_empty()
         segment.transactions.replace(())  # a file of that name belongs to an earlier segment
         segment._indexes.replace(segment.indexes(), are_written=True)
         return segment
@@ -156,7 +156,7 @@ class Segment:
         if not keep:
             return SegmentFile(self.files.system.open(self.files.path(LOG_SUFFIX)), self._cuts)
         file = self._open()
-        self._cache.opened(self)
+        self._cache.note_opened(self)
         return file
 
     def _active_file(self) -> File:
@@ -233,7 +233,7 @@ class Segment:
         self, start: int, end: int, into: list[AbortedTransaction], *, may_block: bool, enough: int = sys.maxsize
     ) -> bool:
         """See AbortedTransactions.collect. Raises ColdDataError and CorruptIndexError as `aborted` does."""
-        is_last = self.transactions.reach_by_bounds(end)
+        is_last = self.transactions.collect_by_bounds(end)
         return self.aborted(may_block=may_block).collect(start, end, into, enough) if is_last is None else is_last
 
     def truncate_aborted(self, offset: int) -> None:
@@ -277,17 +277,17 @@ class Segment:
 
     def _indexes_from_log(self) -> Indexes:
         scratch = Segment(self.files.system, "", self.base_offset, self._cache)  # counts batches, has no files
-        scratch.start_over()
+        scratch.start_empty()
         with self.pin() as file:
-            for position, header in sound_headers(file.file, self.size_bytes, self.base_offset):
+            for position, header in scan_sound_headers(file.file, self.size_bytes, self.base_offset):
                 scratch.size_bytes = position
                 scratch.index_batch(
                     header.size_bytes, header.last_offset, header.latest_timestamp, REBUILD_INTERVAL_BYTES
                 )
-        scratch.finish()
+        scratch.finish_time_index()
         return scratch.indexes()
 
-    def index_again(self) -> None:
+    def rebuild_indexes(self) -> None:
         """Rebuild the indexes from the log file, after they led to no batch. [disk]
 
         Batches that are appended meanwhile get no entries: these only make searches faster.
@@ -296,7 +296,7 @@ class Segment:
         if self.sealed:
             self.write_indexes()
 
-    def start_over(self) -> None:
+    def start_empty(self) -> None:
         """Become active with empty indexes; the caller indexes the batches of the file."""
         self.sealed = False
         self._cache.forget(self)
@@ -324,9 +324,9 @@ class Segment:
         with self.pin() as file:
             return next((header.max_timestamp for _, header in scan_headers(file.file, 0, self.size_bytes)), -1)
 
-    def take_over(self, other: Segment) -> None:
+    def adopt_indexes(self, other: Segment) -> None:
         """Become active with the indexes of `other`, whose batches this segment's file holds already. [disk]"""
-        self.start_over()
+        self.start_empty()
         self.transactions.adopt(other.aborted().since())
         self._indexes.replace(deepcopy(other.indexes()))
         self._unindexed_bytes = other._unindexed_bytes
@@ -377,13 +377,13 @@ class Segment:
         self._unindexed_bytes += size_bytes
         self.size_bytes += size_bytes
 
-    def finish(self) -> None:
+    def finish_time_index(self) -> None:
         """Add the largest timestamp to the time index, after the last batch. [loop]"""
         self.indexes()[1].maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
 
     def seal(self) -> None:
         """Sync the log file and write the indexes; the cache decides from now on how long they stay open. [disk]"""
-        self.finish()  # again: the indexes may have been rebuilt since `roll`
+        self.finish_time_index()  # again: the indexes may have been rebuilt since `roll`
         self.sync()
         self.transactions.write()
         self.write_indexes()
@@ -397,7 +397,7 @@ class Segment:
 
     # --- finding and cutting ---
 
-    def find(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
+    def find_batch(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
         """Find the batch that holds `offset`, or the next one before position `end`.
 
         Raises CorruptDataError if a damaged batch is in its place or on the way to it.
@@ -406,7 +406,7 @@ class Segment:
         try:
             if position >= end > 0:
                 raise DamagedError(f"the index leads to byte {position}, after its end")
-            for start, stop, bad in spans(self.corrupt, position, end):
+            for start, stop, bad in split_at_damage(self.corrupt, position, end):
                 place = find_batch(file.file, offset, start, stop, may_block=may_block) if start < stop else None
                 if place is not None:
                     if place.base_offset > offset and place.position == position > 0:
@@ -418,7 +418,7 @@ class Segment:
             raise CorruptDataError(f"{self.files.path(LOG_SUFFIX)} is damaged: {error}", None) from error
         return None
 
-    def cut(self, offset: int) -> int:
+    def truncate_to(self, offset: int) -> int:
         """Drop the batch that holds `offset` and all after it, and become active.
 
         Returns the offset after the last batch that stays. [disk]
@@ -442,7 +442,7 @@ class Segment:
 
     def _find_or_damage(self, offset: int, file: SegmentFile) -> BatchPlace | None:
         try:
-            return self.find(offset, self.size_bytes, file)
+            return self.find_batch(offset, self.size_bytes, file)
         except CorruptDataError as error:
             if error.bad is None:
                 raise

@@ -18,7 +18,7 @@ SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
 
 
-def removed_name(files: Files, path: str) -> str:
+def choose_removed_name(files: Files, path: str) -> str:
     """Return a free name for a file that is taken out of a log, made from its own; files taken out earlier stay."""
     name, number = path + REMOVED_SUFFIX, 0
     while files.exists(name):
@@ -27,13 +27,13 @@ def removed_name(files: Files, path: str) -> str:
     return name
 
 
-def last_segment(files: Files, folder: str) -> tuple[int, int]:
+def find_last_segment(files: Files, folder: str) -> tuple[int, int]:
     """Return (base offset, bytes) of a partition's last segment; (-1, 0) without segments."""
-    bases = segment_bases(files, folder)
-    return (bases[-1], files.size(log_path(folder, bases[-1]))) if bases else (-1, 0)
+    bases = list_segment_bases(files, folder)
+    return (bases[-1], files.size(log_file_path(folder, bases[-1]))) if bases else (-1, 0)
 
 
-def segment_bases(files: Files, folder: str) -> list[int]:
+def list_segment_bases(files: Files, folder: str) -> list[int]:
     """Return the base offsets of the segments with a log file, ascending."""
     stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
     return sorted(int(stem) for stem in stems if stem.isdigit())
@@ -45,7 +45,7 @@ def has_segment_files(files: Files, folder: str) -> bool:
     return any(stem.isdigit() for stem in stems)
 
 
-def log_path(folder: str, base_offset: int) -> str:
+def log_file_path(folder: str, base_offset: int) -> str:
     """Return the path of a segment's log file."""
     return os.path.join(folder, f"{base_offset:020d}{LOG_SUFFIX}")
 

@@ -9,13 +9,13 @@ from operator import attrgetter
 
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import SegmentFiles
+from kafkacompat.storage.segment.shared_files import SegmentCache
 
 _BASE_OFFSET = attrgetter("base_offset")
 
 
-def take_from_end(
+def take_newest_segments(
     files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[SegmentFiles], None]
 ) -> None:
     """Take the newest segments out of a log by `take`, which removes or renames the files of one. [disk]
@@ -56,7 +56,7 @@ class Segments:
         slot = bisect_left(segments, segment.base_offset, key=_BASE_OFFSET)
         return slot < len(segments) and segments[slot] is segment
 
-    def behind(self, segment: Segment) -> Segment | None:
+    def after(self, segment: Segment) -> Segment | None:
         """Return the segment after one; None after the last."""
         segments = self._segments
         slot = bisect_right(segments, segment.base_offset, key=_BASE_OFFSET)
@@ -65,13 +65,13 @@ class Segments:
     def __getitem__(self, slot: int) -> Segment:
         return self._segments[slot]
 
-    def floor(self, offset: int) -> int:
+    def find_slot(self, offset: int) -> int:
         """Return the slot of the last segment that begins at `offset` or before; -1 if all begin later."""
         return bisect_right(self._bases, offset) - 1
 
     def since(self, offset: int) -> tuple[Segment, ...]:
         """Return the segment that holds `offset` and all after it."""
-        return self._segments[max(0, self.floor(offset)) :]
+        return self._segments[max(0, self.find_slot(offset)) :]
 
     def unsealed(self) -> list[tuple[Segment, Segment]]:
         """Return the unsealed segments before the active one, oldest first, each with the next segment.

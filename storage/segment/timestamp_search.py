@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.storage.segment.corruption import is_sound, spans
-from kafkacompat.storage.segment.lookup import (
+from kafkacompat.storage.segment.corruption import is_sound_batch, split_at_damage
+from kafkacompat.storage.segment.header_scan import (
     DamagedError,
     scan_headers,
 )
@@ -24,12 +24,12 @@ class FoundRecord(NamedTuple):
     leader_epoch: int
 
 
-Examine: TypeAlias = "Callable[[Segment], None]"
+ExamineSegment: TypeAlias = "Callable[[Segment], None]"
 """Reads a segment in which a search met damage, so that the damage is known afterwards."""
 
 
 def find_timestamp(
-    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
+    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: ExamineSegment
 ) -> FoundRecord | None:
     """Find the first record from `start_offset` on whose timestamp is >= `timestamp`; None without one.
 
@@ -42,7 +42,7 @@ def find_timestamp(
 
 
 def _search(
-    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
+    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: ExamineSegment
 ) -> FoundRecord | None:
     try:
         return _search_sound(segment, timestamp, start_offset, max_decompressed_bytes)
@@ -61,7 +61,7 @@ def _search_sound(
         raise DamagedError(f"the index leads to byte {position}, after the segment's end")
     file = segment.pin()
     try:
-        for start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
+        for start, end, _ in split_at_damage(segment.corrupt, position, segment.size_bytes):
             reached = start
             for batch_position, header in scan_headers(file.file, start, end):
                 if header.base_offset > sought and batch_position == position > 0:
@@ -69,7 +69,7 @@ def _search_sound(
                 reached = batch_position + header.size_bytes
                 if header.max_timestamp < timestamp or header.last_offset < start_offset:
                     continue
-                if not is_sound(file.file, batch_position, header):
+                if not is_sound_batch(file.file, batch_position, header):
                     raise DamagedError(f"the batch at byte {batch_position} does not match its checksum")
                 batch = file.file.pread(header.size_bytes, batch_position)
                 record = _first_record(batch, header, timestamp, start_offset, max_decompressed_bytes)
@@ -96,7 +96,7 @@ def _first_record(
     return None
 
 
-def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine: Examine) -> FoundRecord | None:
+def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine: ExamineSegment) -> FoundRecord | None:
     """Find the first record with the log's largest timestamp; None if no record has one. Raises as find_timestamp."""
     latest = max(segments, key=lambda segment: segment.max_timestamp)
     if latest.max_timestamp < 0:

@@ -15,7 +15,7 @@ from kafkacompat.storage.segment.indexes import CorruptIndexError
 
 VERSION = 0
 
-ENTRY = Struct(">hqqqq")
+ABORTED_ENTRY = Struct(">hqqqq")
 """Version, producer id, first offset, last offset, last stable offset."""
 
 
@@ -28,17 +28,17 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-def encode(transactions: Iterable[AbortedTransaction]) -> bytes:
+def encode_aborted(transactions: Iterable[AbortedTransaction]) -> bytes:
     """Encode a file's contents; the transactions are in the order of their markers."""
-    return b"".join(ENTRY.pack(VERSION, *transaction) for transaction in transactions)
+    return b"".join(ABORTED_ENTRY.pack(VERSION, *transaction) for transaction in transactions)
 
 
-def decode(data: bytes) -> list[AbortedTransaction]:
+def decode_aborted(data: bytes) -> list[AbortedTransaction]:
     """Decode a file's contents. Raises CorruptIndexError."""
-    if len(data) % ENTRY.size:
+    if len(data) % ABORTED_ENTRY.size:
         raise CorruptIndexError(f"a transaction index of {len(data)} bytes is no whole number of entries")
     transactions = []
-    for version, *fields in ENTRY.iter_unpack(data):
+    for version, *fields in ABORTED_ENTRY.iter_unpack(data):
         if version != VERSION:
             raise CorruptIndexError(f"an entry of a transaction index has version {version}; only {VERSION} is known")
         transactions.append(AbortedTransaction(*fields))
@@ -63,13 +63,13 @@ def _in_order(transaction: AbortedTransaction, following: AbortedTransaction) ->
 
 def read_aborted(files: Files, path: str) -> list[AbortedTransaction]:
     """Read a file; an absent one holds no transactions. Raises CorruptIndexError."""
-    return decode(files.read(path)) if files.exists(path) else []
+    return decode_aborted(files.read(path)) if files.exists(path) else []
 
 
 def write_aborted(files: Files, path: str, transactions: list[AbortedTransaction]) -> None:
     """Write and sync a file; without transactions, remove it."""
     if transactions:
-        overwrite_file(files, path, encode(transactions))
+        overwrite_file(files, path, encode_aborted(transactions))
     elif files.exists(path):
         files.remove(path)
 

@@ -67,7 +67,7 @@ class Bounds(NamedTuple):
     last_offset: int = LARGEST_OFFSET
 
 
-def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Iterator[Stretch]:
+def walk_log_file(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Iterator[Stretch]:
     """Yield the stretches of the file from `position` on, where a batch of `next_offset` or a later one begins.
 
     Together they cover every byte up to the end.
@@ -98,7 +98,7 @@ def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Ite
         yield held
 
 
-def batch_at(file: File, position: int, bounds: Bounds, next_offset: int) -> Stretch:
+def check_batch_at(file: File, position: int, bounds: Bounds, next_offset: int) -> Stretch:
     """Check the batch at a position, where `next_offset` or a later one should begin; read nothing after it."""
     return _check_at(Window(file), position, bounds, next_offset)
 
@@ -117,7 +117,7 @@ def _find_contradiction(window: Window, held: Stretch, bounds: Bounds, expected:
 
 def _check_at(window: Window, position: int, bounds: Bounds, next_offset: int) -> Stretch:
     """Read and check the batch at a position; a damaged one has the size that it claims, or 0 if that is impossible."""
-    start = window.get(position, min(HEADER_SIZE, bounds.end - position))
+    start = window.read(position, min(HEADER_SIZE, bounds.end - position))
     if len(start) <= _MAGIC_AT:
         return Stretch(position, 0, next_offset, -1, _CUT_OFF)
     stretch = _read_any_header(start, position)
@@ -192,7 +192,7 @@ def _search_next_sound(window: Window, damage: Stretch, bounds: Bounds, next_off
     pattern = _beginning_pattern(next_offset, min(bounds.last_offset, next_offset + 2**31))
     start, left_bytes = damage.position + 1, MOST_SEARCHED_BYTES
     while start + LENGTH_END < bounds.end:
-        data = window.get(start, min(CHUNK_BYTES, bounds.end - start))
+        data = window.read(start, min(CHUNK_BYTES, bounds.end - start))
         for match in pattern.finditer(bytes(data)):
             at = match.start()
             if left_bytes < 0 and int.from_bytes(data[at + 8 : at + LENGTH_END], "big") > CHUNK_BYTES:

@@ -19,7 +19,7 @@ class Window:
         self._data = memoryview(b"")
         self._start = 0
 
-    def get(self, position: int, size_bytes: int) -> memoryview:
+    def read(self, position: int, size_bytes: int) -> memoryview:
         """Return bytes of the file, at most CHUNK_BYTES; fewer at its end."""
         offset = position - self._start
         if offset < 0 or offset + size_bytes > len(self._data):
@@ -30,5 +30,5 @@ class Window:
         """Return the checksum of a range, read in pieces: a garbage length must not allocate memory."""
         value = 0
         for start in range(position, end, CHUNK_BYTES):
-            value = function(self.get(start, min(CHUNK_BYTES, end - start)), value)
+            value = function(self.read(start, min(CHUNK_BYTES, end - start)), value)
         return value

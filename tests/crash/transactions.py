@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.producers.transaction_replay import ABORT, marker_type
+from kafkacompat.storage.producers.transaction_replay import ABORT, read_marker_type
 from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.crash.model import Batch
 
@@ -40,7 +40,7 @@ class Fates:
             header = batch.header
             if header.is_control:
                 ended = self._open.pop(header.producer_id, [])
-                if marker_type(batch.records()) == ABORT:
+                if read_marker_type(batch.records()) == ABORT:
                     self.aborted.update(each.base_offset for each in ended)
             elif header.is_transactional:
                 self._open.setdefault(header.producer_id, []).append(batch)

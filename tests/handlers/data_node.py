@@ -13,7 +13,7 @@ from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request

@@ -10,11 +10,11 @@ import pytest
 from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
-from kafkacompat.partitions.takeover import may_go_back
-from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.partitions.takeover import belonged_to_kafka
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -38,7 +38,7 @@ def keeps_everything(broker: Broker, name: str) -> bool:
 
 
 def alter(broker: Broker, world: World, name: str, value: str) -> None:
-    operation = ConfigOperation(name, Operation.SET, value)
+    operation = ConfigOperation(name, ConfigOperationType.SET, value)
     assert world.run(broker.controller.alter_configs([ResourceChange(ResourceType.TOPIC, "t", [operation])])) == [None]
 
 
@@ -217,10 +217,10 @@ def test_a_copy_is_kept_when_it_is_all_there_is_of_a_partition(
 
 def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> None:
     config = BrokerConfig({"node.id": "1", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})
-    assert not may_go_back(OsFiles(), config)
-    (tmp_path / "b" / FOLDER).mkdir(parents=True)
-    assert may_go_back(OsFiles(), config)
-    (tmp_path / "b" / FOLDER).rmdir()
+    assert not belonged_to_kafka(OsFiles(), config)
+    (tmp_path / "b" / CLUSTER_METADATA_FOLDER).mkdir(parents=True)
+    assert belonged_to_kafka(OsFiles(), config)
+    (tmp_path / "b" / CLUSTER_METADATA_FOLDER).rmdir()
     for version, expected in ((1, False), (0, True)):
         (tmp_path / "b" / "meta.properties").write_text(f"version={version}\nnode.id=1\ncluster.id=C\n")
-        assert may_go_back(OsFiles(), config) == expected
+        assert belonged_to_kafka(OsFiles(), config) == expected

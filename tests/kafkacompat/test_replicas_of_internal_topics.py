@@ -10,20 +10,20 @@ import pytest
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.offsets_topic import new_offsets_topic
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import BrokerImage, MetadataImage
-from kafkacompat.metadata.topic_changes import NewTopic, TopicChanges
+from kafkacompat.metadata.topic_changes import NewTopic, TopicPlanner
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 NewInternalTopic = Callable[[BrokerConfig], NewTopic]
 
 
-def create(new_topic: NewInternalTopic, brokers: int, properties: str = "") -> tuple[int, Draft]:
+def create(new_topic: NewInternalTopic, brokers: int, properties: str = "") -> tuple[int, MetadataDraft]:
     """Plan the topic in a cluster; return how many replicas its partitions have, and the draft."""
     config = BrokerConfig.load(f"node.id=1\n{properties}")
-    draft = Draft(MetadataImage(brokers={node: BrokerImage(node, None, {}) for node in range(1, brokers + 1)}))
-    topic = TopicChanges(config, Random(1)).create(draft, new_topic(config))
+    draft = MetadataDraft(MetadataImage(brokers={node: BrokerImage(node, None, {}) for node in range(1, brokers + 1)}))
+    topic = TopicPlanner(config, Random(1)).create_topic(draft, new_topic(config))
     (replicas,) = {len(partition.replicas) for partition in topic.partitions}
     return replicas, draft
 
@@ -61,4 +61,4 @@ def test_a_set_factor_is_strict(new_topic: NewInternalTopic, name: str) -> None:
 )
 def test_an_unset_minimum_of_in_sync_replicas_can_be_reached(brokers: int, properties: str, minimum: str) -> None:
     _, draft = create(new_transaction_topic, brokers, properties)
-    assert draft.image().config(ResourceType.TOPIC, TRANSACTION_TOPIC)["min.insync.replicas"] == minimum
+    assert draft.build_image().config(ResourceType.TOPIC, TRANSACTION_TOPIC)["min.insync.replicas"] == minimum

@@ -70,7 +70,7 @@ def test_options_win_over_variables_and_variables_over_the_file(
     (config,) = started
     assert (config.node_id, config.int("num.partitions"), config.log_dirs) == (3, 5, ("/data",))
     assert config.int("log.retention.hours") == 7
-    assert config.unknown == ()
+    assert config.unknown_names == ()
 
 
 def test_a_variable_alone_leaves_the_development_defaults(

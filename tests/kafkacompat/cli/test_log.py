@@ -17,7 +17,7 @@ from kafkacompat.cli.columns import write_columns
 from kafkacompat.groups.committed_offset import CommittedOffset
 from kafkacompat.groups.offset_records import offset_record, offset_tombstone
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.storage.inspection.rows import DumpRow
 from kafkacompat.storage.log.log import Log
 from kafkacompat.wire.metadata_records import TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import NewRecord, build_batch
@@ -203,10 +203,10 @@ def test_one_long_text_does_not_widen_a_thousand_lines(tmp_path: Path) -> None:
 def test_much_text_is_not_gathered_for_one_table() -> None:
     taken = []
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[DumpRow]:
         for number in range(100):
             taken.append(number)
-            yield Row("record", {"key": "k", "payload": "v" * 100_000})
+            yield DumpRow("record", {"key": "k", "payload": "v" * 100_000})
 
     most = 0
 

@@ -51,7 +51,7 @@ class StoredLog(LateLog):
         if self.stored.segments.active.size_bytes:
             roll(self.stored)
         still_open = self.stored.producer_state.open
-        still_open.settle(self.stored.log_end_offset)
+        still_open.remove_decided(self.stored.log_end_offset)
         stable_offset = still_open.first.offset if still_open.first is not None else None
         done = compact_log(self.files, self.stored, now_ms=self.now_ms, stable_offset=stable_offset)
         self.compactions += done is not None

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.groups import stored_offsets
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.stored_offsets import StoredOffsets
-from kafkacompat.metadata.store import ABSENT, Change, Entry
+from kafkacompat.metadata.store import ABSENT, StoreChange, StoreEntry
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.memory_store import MemoryStore
 from tests.kafkacompat.metadata.deferreds import outcome
@@ -57,7 +57,7 @@ def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -
 
 def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
     world.commit("a group/of mine", "topic.of_mine", p3=12)
-    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": Entry(b"12", 0)}
+    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": StoreEntry(b"12", 0)}
 
 
 def test_somebody_elses_write_is_written_over(world: World) -> None:
@@ -65,8 +65,8 @@ def test_somebody_elses_write_is_written_over(world: World) -> None:
 
     def interfere() -> None:
         world.store.before_write = lambda: None
-        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/0", 0, b"99")]))
-        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/1", ABSENT, b"99")]))
+        outcome(world.store.compare_and_set([StoreChange("/consumers/g/offsets/t/0", 0, b"99")]))
+        outcome(world.store.compare_and_set([StoreChange("/consumers/g/offsets/t/1", ABSENT, b"99")]))
 
     world.store.before_write = interfere
     assert world.commit(p0=7, p1=8) == {ErrorCode.NONE}
@@ -79,7 +79,7 @@ def test_it_does_not_try_for_ever(world: World) -> None:
 
     def interfere() -> None:
         entries = world.store.entries
-        world.store.entries = {**entries, "/consumers/g/offsets/t/0": Entry(b"x", 1000 + next(versions))}
+        world.store.entries = {**entries, "/consumers/g/offsets/t/0": StoreEntry(b"x", 1000 + next(versions))}
 
     world.store.before_write = interfere
     assert world.commit(p0=1) == {FULL}
@@ -124,7 +124,7 @@ def test_offsets_that_cannot_be_deleted_are_told(world: World, caplog: pytest.Lo
     versions = iter(range(100))
 
     def interfere() -> None:
-        world.store.entries = {"/consumers/g/offsets/t/0": Entry(b"5", 1000 + next(versions))}
+        world.store.entries = {"/consumers/g/offsets/t/0": StoreEntry(b"5", 1000 + next(versions))}
 
     world.store.before_write = interfere
     assert outcome(world.offsets.delete_offsets_of_topic("t")) is None

@@ -58,7 +58,7 @@ class Node:
         ]
         found = Directories(self.directories)
         for directory in self.directories:
-            for stored in directory.storage.partitions():
+            for stored in directory.storage.list_partitions():
                 found.note_partition((stored.topic, stored.partition), directory)
         self.moves = PartitionMoves(found, self.clock)
         self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock, self.moves)
@@ -106,7 +106,7 @@ class Node:
     def restart(self, image: TopicImage) -> Node:
         """Stop in good order; returns the next process, with a topic opened."""
         self.work()
-        for directory, logs in self.replicas.by_directory():
+        for directory, logs in self.replicas.logs_by_directory():
             directory.storage.close(logs)
         after = self.next_process()
         after.open(image)

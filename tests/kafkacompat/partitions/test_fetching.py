@@ -16,12 +16,12 @@ from kafkacompat.partitions.fetching import (
     FetchLimits,
     fetch_partitions,
     read_partitions,
-    release_all,
+    release_unsent,
 )
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.region_search import FoundRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -55,7 +55,7 @@ def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
 
 def measured(found: list[FetchedPartition]) -> list[int]:
     result = [each.size_bytes for each in found]
-    release_all(found)
+    release_unsent(found)
     return result
 
 

@@ -44,7 +44,7 @@ class Space:
 
     def grant(self, free_bytes: int) -> None:
         """Let it look at the disk."""
-        self.space.watch()
+        self.space.measure_if_needed()
         self.answer(free_bytes)
 
     def refuses(self, size_bytes: int) -> bool:
@@ -115,7 +115,7 @@ def test_a_batch_for_which_there_is_no_room_fills_it_until_there_is_twice_as_muc
 
 def test_without_a_reserve_nothing_is_asked_until_a_write_fails() -> None:
     space = Space(reserve_bytes=0)
-    space.space.watch()
+    space.space.measure_if_needed()
     space.space.note_failed_write(OSError(errno.EIO, "broken"))
     assert (space.asked, space.refuses(1 << 50)) == ([], False)
     space.space.note_failed_write(OSError(errno.ENOSPC, "full"))
@@ -126,7 +126,7 @@ def test_without_a_reserve_nothing_is_asked_until_a_write_fails() -> None:
 
 def test_a_file_system_that_cannot_be_asked_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     space = Space()
-    space.space.watch()
+    space.space.measure_if_needed()
     space.asked.pop().errback(OSError(errno.EIO, "broken"))
     assert "the free space of /a cannot be measured" in caplog.text
     space.grant(RESERVE)
@@ -149,7 +149,7 @@ def full(reserve_bytes: int = RESERVE, config: LogConfig | None = None) -> tuple
 
 def watch(node: Node) -> None:
     for directory in node.directories:
-        directory.space.watch()
+        directory.space.measure_if_needed()
     node.work()
 
 
@@ -256,12 +256,12 @@ def test_new_partitions_go_where_there_is_room() -> None:
     node = Node("/a", "/b", reserve_bytes=RESERVE)
     node.open(topic("t", 4))
     node.files.free_bytes = RESERVE
-    node.directories[0].space.watch()
+    node.directories[0].space.measure_if_needed()
     node.work()
     node.replicas.directories.check_room()
     node.open(topic("u", 2, b"u" * 16))
     assert [name for name in node.names("b") if name.startswith("u-")] == ["u-0", "u-1"]
-    node.directories[1].space.watch()
+    node.directories[1].space.measure_if_needed()
     node.work()
     with pytest.raises(KafkaError) as refused:
         node.replicas.directories.check_room()

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending
 from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.portions import DIVISIBLE, PORTION, DivisibleRequest, in_portions
+from kafkacompat.server.portions import DIVISIBLE, PORTION, DivisibleRequest, answer_in_portions
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.offset_commit import (
@@ -50,7 +50,7 @@ MANY = 3 * PORTION + 7
 def whole(request: Any, handle: Callable[[Any], Any]) -> Any:
     """The answer after all turns that it takes."""
     clock = BusyClock()
-    pending = in_portions(request, handle, clock)
+    pending = answer_in_portions(request, handle, clock)
     assert pending is not None and pending.in_order
     clock.turns()
     return outcome(pending.response)
@@ -97,8 +97,8 @@ def test_the_answer_is_the_same_as_to_the_whole(counts: Sequence[int]) -> None:
 
 
 def test_a_few_are_left_as_they_are() -> None:
-    assert in_portions(commit(PORTION), committed, BusyClock()) is None
-    assert in_portions(DescribeGroupsRequest(), lambda _: None, BusyClock()) is None
+    assert answer_in_portions(commit(PORTION), committed, BusyClock()) is None
+    assert answer_in_portions(DescribeGroupsRequest(), lambda _: None, BusyClock()) is None
 
 
 def test_an_answer_may_take_its_time() -> None:
@@ -109,7 +109,7 @@ def test_an_answer_may_take_its_time() -> None:
         return waiting[-1]
 
     clock = BusyClock()
-    pending = in_portions(commit(PORTION + 1), handle, clock)
+    pending = answer_in_portions(commit(PORTION + 1), handle, clock)
     assert pending is not None
     for number in range(2):
         assert not has_fired(pending.response)

@@ -316,9 +316,9 @@ def test_what_cannot_be_moved() -> None:
     assert refusal(of(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
     assert refusal(of(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert refusal(of(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     assert refusal(of(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
     assert refusal(of(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
 
 

@@ -83,7 +83,7 @@ def test_a_directory_that_fails_ends_any_number_of_moves(caplog: pytest.LogCaptu
         node.replicas.directories.note_wish(("t", index), node.directories[0])
     node.open(topic(partitions=count))
     begun = [node.replicas.move("t", index, "/b") for index in range(count)]
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     node.work()
     assert {refusal(each) for each in begun[1:]} == {ErrorCode.KAFKA_STORAGE_ERROR}
     assert list(node.moves) == []

@@ -53,10 +53,10 @@ def compact_log(
 ) -> CleaningResult | None:
     """Run one compaction; None if there is nothing to compact."""
     stable_offset = log.log_end_offset if stable_offset is None else stable_offset
-    what = log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+    what = log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
     if what is None:
         return None
-    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
     if job is None:
         return None
     for step in compact(store.files, job):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.compaction import Cleanable
+from kafkacompat.storage.compaction import CleanableRange
 from kafkacompat.storage.log.log import Log
 from tests.storage.compaction.support import COMPACTED
 from tests.storage.support import NOW_MS, Store, append, batch, create, roll
@@ -25,12 +25,12 @@ def log_of(memory: Store, segments: int, **config: Any) -> Log:
     return log
 
 
-def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> Cleanable | None:
-    return log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> CleanableRange | None:
+    return log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
 
 
 def test_everything_below_the_active_segment_is_dirty_at_first(memory: Store) -> None:
-    assert look(log_of(memory, 3)) == Cleanable(0, 6, 6 * BATCH_BYTES, 1.0, False)
+    assert look(log_of(memory, 3)) == CleanableRange(0, 6, 6 * BATCH_BYTES, 1.0, False)
 
 
 def test_a_log_with_one_segment_has_nothing_to_compact(memory: Store) -> None:
@@ -40,9 +40,9 @@ def test_a_log_with_one_segment_has_nothing_to_compact(memory: Store) -> None:
 def test_compacted_segments_are_not_dirty(memory: Store) -> None:
     log = log_of(memory, 4)
     log.cleaner_offset = 6
-    assert look(log) == Cleanable(6, 8, 2 * BATCH_BYTES, 0.25, False)
+    assert look(log) == CleanableRange(6, 8, 2 * BATCH_BYTES, 0.25, False)
     log.cleaner_offset = 5  # its segment counts as dirty and as clean
-    assert look(log) == Cleanable(5, 8, 4 * BATCH_BYTES, 0.4, False)
+    assert look(log) == CleanableRange(5, 8, 4 * BATCH_BYTES, 0.4, False)
     log.cleaner_offset = 8
     assert look(log) is None
 

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.producers.producer import ENTRY
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
@@ -210,11 +210,11 @@ def test_a_job_has_only_producers_whose_last_batch_it_can_meet(memory: Store) ->
     put(log, ("a", "2"), producer_id=8, producer_epoch=0, base_sequence=0)
     roll(log)
     put(log, ("a", "3"), producer_id=8, producer_epoch=0, base_sequence=1)
-    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
+    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
     assert what is not None
-    job = log.compaction.cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
+    job = log.compaction.make_cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
     assert job is not None
-    assert [each[0] for each in ENTRY.iter_unpack(job.producers)] == [7]
+    assert [each[0] for each in PRODUCER_ENTRY.iter_unpack(job.producers)] == [7]
 
 
 def test_an_empty_batch_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:

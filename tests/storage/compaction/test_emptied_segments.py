@@ -7,7 +7,7 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
-from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.region_search import MOST_PASSED
 from kafkacompat.wire.record_batch import HEADER_SIZE
 from tests.storage.compaction.support import COMPACTED, compact_log, put

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafkacompat.storage.compaction.grouping import groups
-from kafkacompat.storage.compaction.job import Source
+from kafkacompat.storage.compaction.grouping import group_segments
+from kafkacompat.storage.compaction.job import CleaningSource
 from kafkacompat.storage.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
@@ -15,8 +15,8 @@ CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
 
 def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
     """Return the slots of the segments of each group; each segment has `distance` offsets."""
-    sources = [Source(slot * distance, size, 0) for slot, size in enumerate(sizes)]
-    found = groups(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
+    sources = [CleaningSource(slot * distance, size, 0) for slot, size in enumerate(sizes)]
+    found = group_segments(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
     return [[each.base_offset // distance for each in group] for group in found]
 
 

@@ -155,7 +155,7 @@ def test_of_each_key_the_last_record_stays(steps: list[tuple[Any, ...]]) -> None
     world.roll()
     while (world.log.cleaner_offset or 0) < world.log.log_end_offset:
         world.compact(0, 4, 0)
-        if world.log.compaction.cleanable(stable_offset=world.log.log_end_offset, now_ms=world.now_ms) is None:
+        if world.log.compaction.find_cleanable(stable_offset=world.log.log_end_offset, now_ms=world.now_ms) is None:
             break
     for _ in range(3):
         world.put([("a", "last")], Codec.NONE, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.storage.directory import takeover_mark
-from kafkacompat.storage.directory.cluster_metadata import FOLDER, cluster_metadata_values
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER, read_cluster_metadata
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.memory_files import MemoryFiles
@@ -30,7 +30,7 @@ def snapshot(count: int) -> bytes:
 def folder_with(**files: bytes) -> MemoryFiles:
     """Base names of segments and snapshots."""
     made = MemoryFiles()
-    made.make_directory(f"{ROOT}/{FOLDER}")
+    made.make_directory(f"{ROOT}/{CLUSTER_METADATA_FOLDER}")
     for name, data in files.items():
         kind, _, number = name.partition("_")
         write(made, f"{int(number):020d}" + (".log" if kind == "log" else "-0000000001.checkpoint"), data)
@@ -38,13 +38,13 @@ def folder_with(**files: bytes) -> MemoryFiles:
 
 
 def write(files: MemoryFiles, name: str, data: bytes) -> None:
-    file = files.open(f"{ROOT}/{FOLDER}/{name}", create=True)
+    file = files.open(f"{ROOT}/{CLUSTER_METADATA_FOLDER}/{name}", create=True)
     file.append((data,), len(data))
     file.close()
 
 
 def values(files: MemoryFiles) -> list[int]:
-    return [int(value) for value in cluster_metadata_values(files, ROOT)]
+    return [int(value) for value in read_cluster_metadata(files, ROOT)]
 
 
 def test_a_directory_without_has_none() -> None:
@@ -76,7 +76,7 @@ def test_missing_records_are_refused() -> None:
         folder_with(log_0=batch(0) + batch(3)),
         folder_with(log_0=b"", log_1=batch(1)),
     ):
-        with pytest.raises(LogDirectoryError, match=f"{FOLDER} cannot be read .* move it away"):
+        with pytest.raises(LogDirectoryError, match=f"{CLUSTER_METADATA_FOLDER} cannot be read .* move it away"):
             values(files)
 
 
@@ -107,19 +107,19 @@ def test_a_snapshot_alone_and_a_folder_without_files_can_be_read() -> None:
 def test_the_mark_tells_whether_kafka_went_on() -> None:
     files = folder_with(log_0=batch(0))
     assert takeover_mark.has_cluster_metadata(files, ROOT)
-    assert not takeover_mark.is_marked(files, ROOT)
-    assert not takeover_mark.is_unchanged(files, ROOT)
-    assert not takeover_mark.is_older(files, ROOT)
-    takeover_mark.mark(files, ROOT)
-    assert takeover_mark.is_marked(files, ROOT)
-    assert takeover_mark.is_unchanged(files, ROOT)
-    assert takeover_mark.is_older(files, ROOT)
+    assert not takeover_mark.is_taken_over(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert not takeover_mark.may_be_older_metadata(files, ROOT)
+    takeover_mark.write_takeover_mark(files, ROOT)
+    assert takeover_mark.is_taken_over(files, ROOT)
+    assert takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert takeover_mark.may_be_older_metadata(files, ROOT)
     write(files, f"{0:020d}.log", batch(2))
-    assert not takeover_mark.is_unchanged(files, ROOT)
-    assert not takeover_mark.is_older(files, ROOT)
-    takeover_mark.mark(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert not takeover_mark.may_be_older_metadata(files, ROOT)
+    takeover_mark.write_takeover_mark(files, ROOT)
     write(files, f"{4:020d}.log", b"")
-    assert not takeover_mark.is_unchanged(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
 
 
 def test_a_mark_that_cannot_be_read_is_none() -> None:
@@ -128,6 +128,6 @@ def test_a_mark_that_cannot_be_read_is_none() -> None:
     for contents in (b"9\n1\nx\n", b"0\n", b"0\n1\n"):
         file.truncate(0)
         file.append((contents,), len(contents))
-        assert not takeover_mark.is_unchanged(files, ROOT)
+        assert not takeover_mark.is_metadata_unchanged(files, ROOT)
         # The mark was written when our metadata began, so that may have been newer when it was lost.
-        assert takeover_mark.is_older(files, ROOT)
+        assert takeover_mark.may_be_older_metadata(files, ROOT)

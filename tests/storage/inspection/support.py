@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafkacompat.storage.directory.log_directory import LogDirectory
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, take
@@ -29,8 +29,10 @@ def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> t
 def check(store: Store, path: str = "data") -> list[Finding]:
     """Return all findings of a check."""
     found: list[Finding] = []
-    refused: list[Unreadable] = []
-    check_place(store.files, find_place(store.files, store.path(path)), found.append, lambda _: None, refused.append)
+    refused: list[UnreadablePath] = []
+    check_target(
+        store.files, find_check_target(store.files, store.path(path)), found.append, lambda _: None, refused.append
+    )
     assert refused == []
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.inspection.directory_check import find_place, log_bytes
+from kafkacompat.storage.inspection.directory_check import count_log_bytes, find_check_target
 from kafkacompat.storage.inspection.segment_check import MOST_GAPS, CheckedSegment
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.walk import Stretch
@@ -41,21 +41,21 @@ def test_an_aborted_transaction_without_an_entry_is_found(memory: Store, in_same
     assert problems(memory) == []
     memory.files.remove(memory.path(path))
     (finding,) = problems(memory)
-    assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.what
+    assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.fault
 
 
 def test_a_single_folder_is_compacted_if_the_log_directory_says_so(memory: Store) -> None:
     write_directory(memory)
     memory.files.remove(memory.path(logs(memory)[1]))
-    assert any("no batch holds" in each.what for each in problems(memory, FOLDER))
+    assert any("no batch holds" in each.fault for each in problems(memory, FOLDER))
     rewrite(memory, "data/cleaner-offset-checkpoint", lambda _: b"0\n1\nt 0 20\n")
-    assert not any("no batch holds" in each.what for each in problems(memory, FOLDER))
+    assert not any("no batch holds" in each.fault for each in problems(memory, FOLDER))
 
 
 def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write_directory(memory)
-    place, files = find_place(memory.files, memory.path("data")), memory.files
-    whole, going = log_bytes(files, place), memory.path(logs(memory)[1])
+    place, files = find_check_target(memory.files, memory.path("data")), memory.files
+    whole, going = count_log_bytes(files, place), memory.path(logs(memory)[1])
     size_of, list_of = files.size, files.list
 
     def size(path: str) -> int:
@@ -64,7 +64,7 @@ def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, mo
         return size_of(path)
 
     monkeypatch.setattr(files, "size", size)
-    assert log_bytes(files, place) == whole - size_of(going)
+    assert count_log_bytes(files, place) == whole - size_of(going)
 
     def gone(path: str) -> list[str]:
         if path.endswith("t-0"):
@@ -72,12 +72,12 @@ def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, mo
         return list_of(path)
 
     monkeypatch.setattr(files, "list", gone)
-    assert log_bytes(files, place) == 0
+    assert count_log_bytes(files, place) == 0
 
 
 def test_only_the_first_of_very_many_gaps_are_remembered() -> None:
     checked = CheckedSegment("0.log", 0, 1 << 30, 0)
     for offset in range(0, 4 * MOST_GAPS, 2):
         header = read_header(batch(base_offset=offset))
-        checked.take(Stretch(0, 100, offset, offset, header=header))
+        checked.add_stretch(Stretch(0, 100, offset, offset, header=header))
     assert len(checked.gaps) == MOST_GAPS and checked.gaps[:2] == [(1, 1), (3, 3)]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.storage.inspection.dump import dump, known_files
-from kafkacompat.storage.inspection.rows import PROBLEM, DumpOptions, Row, plain_text
+from kafkacompat.storage.inspection.dump import dump_file, list_known_files
+from kafkacompat.storage.inspection.rows import PROBLEM, DumpOptions, DumpRow, decode_plain_text
 from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, name, rewrite, roll
 
 DEEP = DumpOptions(deep_iteration=True)
-CONTENTS = DumpOptions(deep_iteration=True, decoder=plain_text)
+CONTENTS = DumpOptions(deep_iteration=True, decoder=decode_plain_text)
 
 
-def rows(store: Store, file_name: str, options: DumpOptions = DumpOptions()) -> list[Row]:  # noqa: B008
-    found = dump(store.files, store.path(file_name), options)
+def rows(store: Store, file_name: str, options: DumpOptions = DumpOptions()) -> list[DumpRow]:  # noqa: B008
+    found = dump_file(store.files, store.path(file_name), options)
     assert found is not None
     return list(found)
 
@@ -195,10 +195,10 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
     put(memory, "t-0/notes.txt", b"")
     put(memory, name(0, ".snapshot"), b"")
     put(memory, name(7, ".log.deleted"), b"")
-    found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
+    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
     names = [name(0, ".index"), name(0, ".log"), name(0, ".snapshot"), name(0, ".timeindex"), name(7, ".log.deleted")]
     assert found == ["meta.properties", *names, "t-0/partition.metadata"]
-    assert dump(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
+    assert dump_file(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
 
 
 def test_removed_files_are_dumped_too(memory: Store) -> None:
@@ -210,7 +210,7 @@ def test_removed_files_are_dumped_too(memory: Store) -> None:
     for file_name, data in zip(removed, (index, whole, whole[158:]), strict=True):
         put(memory, file_name, data)
     put(memory, "recovery-point-offset-checkpoint.removed", b"0\n1\nt 0 1\n")
-    found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
+    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
     assert {*removed, "recovery-point-offset-checkpoint.removed"} <= set(found)
     assert fields(memory, name(0, ".log.158.removed"), "baseOffset", "isvalid") == [
         (2, True),

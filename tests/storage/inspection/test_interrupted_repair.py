@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, walk
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, walk_log_file
 from kafkacompat.wire.record_batch import crc_matches
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import OneName
@@ -39,7 +39,7 @@ def sound_batches(store: Store) -> set[bytes]:
     for name, data in files(store).items():
         if ".log" in name and not name.endswith(".tmp"):
             file = store.files.open(store.path(FOLDER, name))
-            for each in walk(file, Bounds(len(data), LARGEST_OFFSET), 0):
+            for each in walk_log_file(file, Bounds(len(data), LARGEST_OFFSET), 0):
                 if not each.problem:
                     found.add(data[each.position : each.end])
             file.close()

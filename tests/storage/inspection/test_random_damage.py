@@ -81,7 +81,7 @@ def test_a_repaired_directory_is_sound_and_opens(seed: int) -> None:
     for case in range(CASES):
         store = damaged(random)
         run(plan(store, truncate=True))
-        left = [each for each in problems(store) if not any(words in each.what for words in UNREPAIRED)]
+        left = [each for each in problems(store) if not any(words in each.fault for words in UNREPAIRED)]
         assert left == [], case
         found = list(stored_headers(open_log(store)))
         assert {header.crc for header in found} <= WRITTEN, case
@@ -117,9 +117,9 @@ def read_all(log: Log) -> list[BatchHeader]:
                 offset = header.last_offset + 1
             region.release()
         except CorruptDataError as error:
-            offset = error.behind or offset
+            offset = error.next_offset or offset
         if offset == before:
-            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.find_slot(offset)])
     raise AssertionError(f"still at {offset} of {log!r}")
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
 from kafkacompat.storage.inspection.findings import Finding
-from kafkacompat.storage.inspection.repair import Step, lock_directory, plan_repair
+from kafkacompat.storage.inspection.repair import RepairStep, lock_directory, plan_repair
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_files import REMOVED_SUFFIX
@@ -24,18 +24,18 @@ END = 48
 BATCH_RECORDS = 2
 
 
-def plan(store: Store, *, truncate: bool = False) -> list[Step]:
-    place = find_place(store.files, store.path("data"))
+def plan(store: Store, *, truncate: bool = False) -> list[RepairStep]:
+    place = find_check_target(store.files, store.path("data"))
     found: list[Finding] = []
-    partitions = check_place(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
+    partitions = check_target(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
     return plan_repair(store.files, place, partitions, truncate)
 
 
-def names(steps: list[Step]) -> list[str]:
+def names(steps: list[RepairStep]) -> list[str]:
     return [os.path.basename(step.path) for step in steps]
 
 
-def run(steps: list[Step]) -> None:
+def run(steps: list[RepairStep]) -> None:
     for step in steps:
         step.run()
 
@@ -67,11 +67,11 @@ def test_a_sound_directory_needs_nothing(store: Store) -> None:
 
 def test_a_directory_in_use_is_refused(store: Store) -> None:
     directory, log = write_directory(store, close=False)
-    place = find_place(store.files, store.path("data"))
+    place = find_check_target(store.files, store.path("data"))
     with pytest.raises(DirectoryLockedError):
         lock_directory(store.files, place)
     with pytest.raises(DirectoryLockedError):
-        lock_directory(store.files, find_place(store.files, store.path(FOLDER)))
+        lock_directory(store.files, find_check_target(store.files, store.path(FOLDER)))
     directory.close([log])
     lock = lock_directory(store.files, place)
     assert lock is not None
@@ -200,7 +200,7 @@ def test_checkpoints_are_lowered_to_the_end_of_a_log_that_is_short(memory: Store
     last = f"{FOLDER}/{bases(memory)[-1]:020d}.log"
     rewrite(memory, last, lambda data: data[: 12 + int.from_bytes(data[8:12], "big")])
     run(plan(memory))
-    assert [each for each in problems(memory) if "checkpoint" in each.what] == []
+    assert [each for each in problems(memory) if "checkpoint" in each.fault] == []
 
 
 def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> None:
@@ -240,7 +240,7 @@ def test_a_link_to_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "t-0"
     link.symlink_to(tmp_path / FOLDER)
-    place = find_place(store.files, str(link))
+    place = find_check_target(store.files, str(link))
     with pytest.raises(DirectoryLockedError):
         lock_directory(store.files, place)
     directory.close([log])

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.intake.preparation import AT_ONCE_MESSAGES_BYTES, take_in, take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import (
+    AT_ONCE_MESSAGES_BYTES,
+    as_checked_batch,
+    convert_messages_at_once,
+    take_in,
+)
 from kafkacompat.storage.intake.validation import (
     AT_ONCE_PACKED_BYTES,
     AT_ONCE_RECORDS,
     AT_ONCE_UNPACKED_BYTES,
     CheckedBatch,
-    TooMuchError,
+    TooLongForTurnError,
     check_batch,
 )
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
@@ -63,7 +68,7 @@ def test_many_records_are_too_much(codec: Codec) -> None:
     few, many = (batch(count, codec=codec) for count in (AT_ONCE_RECORDS, AT_ONCE_RECORDS + 1))
     assert len(at_once(few)) == len(few)
     for config in ({}, {"validation": "header", "cleanup_policy": frozenset({"compact"})}):
-        with pytest.raises(TooMuchError):
+        with pytest.raises(TooLongForTurnError):
             at_once(many, **config)
     assert len(at_once(many, validation="header")) == len(many)
 
@@ -72,7 +77,7 @@ def test_many_records_are_too_much(codec: Codec) -> None:
 def test_records_that_unpack_to_many_bytes_are_too_much(codec: Codec) -> None:
     large = batch(size_bytes=AT_ONCE_UNPACKED_BYTES, codec=codec)
     assert len(at_once(batch(size_bytes=AT_ONCE_UNPACKED_BYTES // 2, codec=codec)))
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooLongForTurnError):
         at_once(large)
     assert len(at_once(large, validation="header")) == len(large)
 
@@ -90,7 +95,7 @@ def test_recompressing_many_bytes_takes_too_long(mode: str, codec: Codec) -> Non
     large = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=codec)
     little = at_once(batch(size_bytes=AT_ONCE_PACKED_BYTES // 2, codec=codec), **config)
     assert little.header.codec == Codec.GZIP
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooLongForTurnError):
         at_once(large, **config)
     assert len(at_once(large)) == len(large)
     packed = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=Codec.GZIP)
@@ -110,14 +115,14 @@ def test_a_bad_header_is_rejected_at_once() -> None:
 
 def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
     message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
-    checked = take_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
+    checked = convert_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
     assert [record.value for record in read_records(checked.joined())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
         (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
     ):
-        with pytest.raises(TooMuchError):
-            take_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
+        with pytest.raises(TooLongForTurnError):
+            convert_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
 
 
 # In a worker process
@@ -136,7 +141,7 @@ def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
     assert (header.codec, header.base_offset) == (Codec.LZ4, 0)
     assert crc_matches(taken, header)
     assert list(read_records(taken)) == list(read_records(sent))
-    checked = taken_in(taken, NOW_MS + 1)
+    checked = as_checked_batch(taken, NOW_MS + 1)
     assert checked.header == header
     assert checked.joined()[16:] == taken[16:]
 
@@ -153,7 +158,7 @@ def test_the_time_of_the_log_is_that_of_the_append() -> None:
     config = LogConfig(message_timestamp_type=LOG_APPEND_TIME)
     taken = take_in(batch(3), config, NOW_MS)
     assert taken is not None
-    stored = taken_in(taken, NOW_MS + 5).joined()
+    stored = as_checked_batch(taken, NOW_MS + 5).joined()
     header = read_header(stored)
     assert header.is_log_append_time and header.max_timestamp == NOW_MS + 5
     assert crc_matches(stored, header)

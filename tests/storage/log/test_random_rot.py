@@ -62,7 +62,7 @@ def intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
     found = {}
     position, segment = 0, log.segments[0]
     for base_offset, data in written.items():
-        if (holder := log.segments[log.segments.floor(base_offset)]) is not segment:
+        if (holder := log.segments[log.segments.find_slot(base_offset)]) is not segment:
             position, segment = 0, holder
         with segment.pin() as file:
             if file.file.pread(len(data), position) == data:
@@ -85,11 +85,11 @@ def read_through(log: Log) -> Iterator[bytes]:
                 yield each
                 offset = read_header(each).last_offset + 1
         except CorruptDataError as error:
-            offset = error.behind or offset
+            offset = error.next_offset or offset
         if offset == before:
             assert looked != offset, f"still at {offset}"
             looked = offset
-            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.find_slot(offset)])
 
 
 def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.segment.segment_file import FileRegion, RegionGoneError
+from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from tests.storage.compaction.support import roll_and_compact
 from tests.storage.support import Store, append, batch, create, fill, headers, roll
 

@@ -17,7 +17,7 @@ import pytest
 from kafkacompat.storage.log.log import Log, OffsetPosition
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.transaction_replay import ABORT as ABORT_TYPE
-from kafkacompat.storage.producers.transaction_replay import marker_type
+from kafkacompat.storage.producers.transaction_replay import read_marker_type
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.fakes.memory_files import MemoryFiles
@@ -177,7 +177,7 @@ class Run:
         places = [each.end for each in self.model.entries if each.end.offset > self.high_watermark.offset]
         if places:
             self.high_watermark = self.random.choice([places[-1], self.random.choice(places)])
-            self.log.producer_state.open.settle(self.high_watermark.offset)
+            self.log.producer_state.open.remove_decided(self.high_watermark.offset)
 
     def _see_all(self) -> None:
         self.high_watermark = self.log.end_position()
@@ -246,7 +246,7 @@ class Run:
 
     def check(self, when: str) -> None:
         end = self.high_watermark.offset
-        assert self.log.committed.stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
+        assert self.log.committed.find_stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
         if self.random.random() < 0.3:
             assert self.read_all() == self.model.committed(end), when
 
@@ -288,7 +288,7 @@ class Run:
                 aborting.add(waiting.pop(0).producer_id)
             if not header.is_control and header.producer_id not in aborting:
                 kept.append(header.base_offset)
-            if header.is_control and marker_type(each) == ABORT_TYPE:
+            if header.is_control and read_marker_type(each) == ABORT_TYPE:
                 aborting.discard(header.producer_id)
         return kept
 

@@ -13,8 +13,8 @@ from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import MOST_GUARDS, Verifications
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
-from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.segment_transactions import KEPT
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.segment_transactions import MOST_KEPT
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.errors import KafkaError
 from tests.fakes.memory_files import MemoryFiles
@@ -79,7 +79,7 @@ def transactions(rng: Random) -> list[AbortedTransaction]:
 
 def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) -> None:
     log = create(memory)
-    for sequence in range(KEPT + 1):
+    for sequence in range(MOST_KEPT + 1):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     roll(log)
@@ -100,12 +100,12 @@ def test_a_transaction_that_ends_after_very_many_others_is_collected(memory: Sto
     log = create(memory)
     write(log, 2)
     roll(log)
-    for sequence in range(KEPT + 1):
+    for sequence in range(MOST_KEPT + 1):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     roll(log)
     append_marker(log, Marker(2, 0, 0, False, 0))
-    log.producer_state.open.settle(log.log_end_offset)
+    log.producer_state.open.remove_decided(log.log_end_offset)
     many = log.segments[1]
     many.aborted()
     many.unload()  # so that only their bounds are known
@@ -123,7 +123,7 @@ def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkey
     for sequence in range(50):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
-    log.producer_state.open.settle(log.log_end_offset)
+    log.producer_state.open.remove_decided(log.log_end_offset)
     found = log.read_committed(0, 1 << 30, log.end_position())
     assert found.region is not None and found.region.size_bytes == 2000 < log.size_bytes
     assert 0 < len(found.aborted) < 30
@@ -177,7 +177,7 @@ def test_a_transaction_that_was_open_in_a_snapshot_is_open_after_a_restart() -> 
     again.open.restore([9, 7])
     assert (again.open.first, len(again.open)) == ((7, -1, -1), 2)
     again.open.end(7, 12)
-    again.open.settle(12)
+    again.open.remove_decided(12)
     assert again.open.first == (7, -1, -1)
-    again.open.settle(13)
+    again.open.remove_decided(13)
     assert again.open.first == (9, -1, -1)

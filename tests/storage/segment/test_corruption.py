@@ -9,7 +9,7 @@ import pytest
 
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
-from kafkacompat.storage.segment.lookup import ColdDataError, find_batch
+from kafkacompat.storage.segment.header_scan import ColdDataError, find_batch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, headers, name, read, rewrite, roll
@@ -57,7 +57,7 @@ def test_around_a_batch_known_bad_everything_can_be_read(memory: Store, byte: in
     log.examiner.examine(log.segments[0])
     assert log.examiner.corrupt == {0: (BadBatch(BAD * SIZE, SIZE, BAD, BAD),)}
     assert [each.base_offset for each in headers(read(log, 0))] == [0, 1, 2, 3]
-    assert refused(log, BAD).behind == BAD + 1
+    assert refused(log, BAD).next_offset == BAD + 1
     for offset in range(BAD + 1, COUNT):
         assert headers(read(log, offset))[0].base_offset == offset
     assert read(log, 2, SIZE * 100) == read(log, 2, SIZE * 2)
@@ -69,7 +69,7 @@ def test_the_first_and_the_last_batch_of_a_segment(memory: Store, index: int) ->
     log.examiner.examine(log.segments[0])
     (bad,) = log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)
-    assert refused(log, index).behind == index + 1
+    assert refused(log, index).next_offset == index + 1
     assert headers(read(log, index + 1))[0].base_offset == index + 1
 
 
@@ -78,10 +78,10 @@ def test_a_length_that_leads_nowhere_is_neither_followed_nor_passed_over(memory:
     log = damaged_log(memory, 8, index=1)
     for offset in (2, 9):
         if log.segments[0].indexes()[0].lookup(offset) == 0:
-            assert refused(log, offset).behind is None
+            assert refused(log, offset).next_offset is None
     log.reader.warm(2)
     assert log.examiner.corrupt == {0: (BadBatch(SIZE, SIZE, 1, 1),)}
-    assert refused(log, 1).behind == 2
+    assert refused(log, 1).next_offset == 2
     assert headers(read(log, 2))[0].base_offset == 2
 
 
@@ -94,9 +94,9 @@ def test_a_last_batch_with_an_earlier_offset_does_not_end_reads(memory: Store, b
     rewrite(memory, name(0, ".log"), lambda data: flip_last(data, byte))
     log.state.recent_batches.clear()
     offset = log.log_end_offset - 1
-    assert refused(log, offset).behind is None
+    assert refused(log, offset).next_offset is None
     log.reader.warm(offset)
-    assert refused(log, offset).behind == log.log_end_offset
+    assert refused(log, offset).next_offset == log.log_end_offset
 
 
 def flip_last(data: bytes, byte: int) -> bytes:
@@ -148,7 +148,7 @@ def test_an_index_that_leads_to_no_batch_is_rebuilt(memory: Store) -> None:
     rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert headers(read(log, first))[0].base_offset == first
     assert log.examiner.corrupt == {}
@@ -163,12 +163,12 @@ def test_a_bad_index_beside_a_bad_batch_is_rebuilt(memory: Store) -> None:
     rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert first < bad and refused(log, first).behind is None
+    assert first < bad and refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {0: (BadBatch(bad * SIZE, SIZE, bad, bad),)}
     for offset in [each for each in range(COUNT) if each != bad]:
         assert headers(read(log, offset))[0].base_offset == offset
-    assert refused(log, bad).behind == bad + 1
+    assert refused(log, bad).next_offset == bad + 1
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
@@ -180,7 +180,7 @@ def test_an_index_that_leads_too_far_hides_no_batches(memory: Store, wrong_bytes
     first, position = offset_index.relative_offsets[0], offset_index.positions[0] + wrong_bytes
     rewrite(memory, name(0, ".index"), lambda data: data[:4] + position.to_bytes(4, "big") + data[8:])
     segment.unload()
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {}
     assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
@@ -206,7 +206,7 @@ def test_the_indexes_of_the_active_segment_are_rebuilt_too(memory: Store, wrong_
     offset_index = log.segments.active.indexes()[0]
     first = offset_index.relative_offsets[0]
     offset_index.positions[0] += wrong_bytes
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {} and log.segments.active.indexes_changed
     append(log, batch(timestamp=NOW_MS + COUNT))
@@ -231,7 +231,7 @@ def test_lost_indexes_are_rebuilt_around_offsets_that_do_not_fit(memory: Store, 
     log.state.recent_batches.clear()
     assert headers(read(log, 5))[0].base_offset == 5
     log.examiner.examine(log.segments[0])
-    assert refused(log, 2).behind == 3
+    assert refused(log, 2).next_offset == 3
 
 
 class _Page:

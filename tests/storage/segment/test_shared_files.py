@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import SegmentCache, SegmentFile
+from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import TOPIC_ID, Store, fill, read, stored_headers
 
@@ -141,5 +141,5 @@ def test_a_rolled_segment_counts_as_sealed(memory: Store, files: MemoryFiles) ->
 
 
 def test_a_process_of_few_open_files_leaves_some_for_clients() -> None:
-    cache = SegmentCache.within(1024)
+    cache = SegmentCache.for_open_files(1024)
     assert (cache._capacity, cache._most_active) == (128, 512)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
+from kafkacompat.storage.segment.walk import Bounds, Stretch, walk_log_file
 from kafkacompat.storage.segment.window import Window
 from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch
@@ -39,7 +39,7 @@ def walked(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
     files.make_directory("/d")
     file = files.open("/d/x", create=True)
     file.append((data,), len(data))
-    found = list(walk(file, Bounds(len(data), last), first))
+    found = list(walk_log_file(file, Bounds(len(data), last), first))
     assert [each.position for each in found] == [0, *(each.end for each in found[:-1])][: len(found)]
     assert not found or found[-1].end == len(data)
     return found

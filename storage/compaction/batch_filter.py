@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.compaction.offset_map import OffsetMap
-from kafkacompat.storage.compaction.transaction_tracking import Transactions
-from kafkacompat.storage.intake.validation import codec_levels
+from kafkacompat.storage.compaction.transaction_tracking import TransactionTracker
+from kafkacompat.storage.intake.validation import list_codec_levels
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.producer import ENTRY
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import (
@@ -37,30 +37,30 @@ class _Kept(NamedTuple):
 class BatchFilter:
     """Filters the batches of a log in order, and counts `records_read`, `records_kept` and `keyless` records."""
 
-    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: Transactions) -> None:
+    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: TransactionTracker) -> None:
         self._job = job
         self._map = offset_map
         self._transactions = transactions
-        self._levels = codec_levels(job.config)
+        self._levels = list_codec_levels(job.config)
         self._horizon_ms = job.now_ms + job.config.delete_retention_ms
         self._last_offsets: dict[int, int] = {}
         self._marker_epochs: dict[int, int] = {}
         """Epochs of the producers that have a marker but no batch."""
-        for producer_id, epoch, _, last_offset, *_ in ENTRY.iter_unpack(job.producers):
+        for producer_id, epoch, _, last_offset, *_ in PRODUCER_ENTRY.iter_unpack(job.producers):
             if last_offset >= 0:
                 self._last_offsets[producer_id] = last_offset
             else:
                 self._marker_epochs[producer_id] = epoch
         self.records_read = self.records_kept = self.keyless = 0
 
-    def filtered(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
+    def filter_batch(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
         """Return the batch itself, one with fewer records, or None if none stays.
 
         A batch that `must_stay`, or has its producer's last sequence number, stays even without records.
         Raises MalformedError.
         """
         self.records_read += header.record_count
-        of_nothing = header.is_control and self._transactions.is_marker_of_nothing(header, batch)
+        of_nothing = header.is_control and self._transactions.is_marker_without_batches(header, batch)
         if of_nothing:
             horizon_ms = header.delete_horizon_ms
             gone = horizon_ms is not None and horizon_ms <= self._job.now_ms

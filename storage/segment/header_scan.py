@@ -101,7 +101,7 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += header.size_bytes
 
 
-def claimed_end_offset(files: Files, path: str, base_offset: int) -> int:
+def read_claimed_end_offset(files: Files, path: str, base_offset: int) -> int:
     """Return the end offset of the segment in a log file, trusting the headers of its batches."""
     end_offset = base_offset
     file = files.open(path)

@@ -8,16 +8,16 @@ from typing import NamedTuple, TypeAlias
 from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.conversion import ConvertedMessages, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.workers.processes import Call
 
-Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
+ConversionKey: TypeAlias = "tuple[bytes, int, int, int, int, int]"
 """Topic id, partition, first offset, bytes of batches, message format, most bytes of messages."""
 
 
-class Unconverted(NamedTuple):
+class RegionToConvert(NamedTuple):
     """Batches of a log, and the arguments of `down_convert` for them."""
 
     log: Log
@@ -50,18 +50,18 @@ class ConvertedRecords(NamedTuple):
 Outcome: TypeAlias = "ConvertedRecords | KafkaError"
 
 
-class Job:
+class ConversionJob:
     """The conversion of one region; ``disk`` is the folder of its log directory."""
 
-    def __init__(self, wanted: Unconverted, magic: int) -> None:
+    def __init__(self, wanted: RegionToConvert, magic: int) -> None:
         log, self.region, first_offset, max_bytes = wanted
-        self.key: Key = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
+        self.key: ConversionKey = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
         self.disk = os.path.dirname(log.directory)
         self.outcome: Outcome | None = None
         self._first_offset = first_offset
         self._arguments = magic, first_offset, max_bytes, log.config.max_decompressed_bytes
 
-    def settle(self, outcome: Outcome) -> None:
+    def set_outcome(self, outcome: Outcome) -> None:
         """Set the outcome and release the region."""
         self.region.release()
         self.outcome = outcome
@@ -71,9 +71,9 @@ class Job:
         try:
             converted = down_convert(data, *self._arguments, len(data))
         except KafkaError as problem:
-            self.settle(problem)
+            self.set_outcome(problem)
         else:
-            self.settle(ConvertedRecords(converted.data or None, converted.next_offset))
+            self.set_outcome(ConvertedRecords(converted.data or None, converted.next_offset))
 
     def convert_elsewhere(self, call: Call, spool: Spool, enough_bytes: int) -> int:
         """Convert in a worker process, into a file, until *enough_bytes* are unpacked; returns the unpacked bytes.
@@ -95,11 +95,11 @@ class Job:
             return converted.unpacked_bytes
         return 0
 
-    def put_off(self) -> None:
+    def postpone(self) -> None:
         """Set an empty outcome; the client fetches again."""
         self.outcome = ConvertedRecords(None, self._first_offset)
 
-    def drop(self) -> None:
+    def release_outcome(self) -> None:
         """Release an outcome that no response takes."""
         if isinstance(self.outcome, ConvertedRecords):
             self.outcome.release()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 
-class Floor:
+class LowerBounds:
     """Lower bounds of an offset, from (time, offset) pairs: each bound holds from its time on."""
 
     def __init__(self, bounds: Iterable[tuple[int, int]]) -> None:

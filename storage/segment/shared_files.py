@@ -115,7 +115,7 @@ class FileRegion:
             file.release()
 
 
-class Unloadable(Protocol):
+class CachedSegment(Protocol):
     """An entry of the cache, with an open file and indexes."""
 
     def unload(self) -> None:
@@ -137,19 +137,19 @@ class SegmentCache:
     def __init__(self, capacity: int = 256, most_active: int = 1 << 20) -> None:
         self._capacity = capacity
         self._most_active = most_active
-        self._loaded: OrderedDict[Unloadable, None] = OrderedDict()
-        self._active: OrderedDict[Unloadable, None] = OrderedDict()
+        self._loaded: OrderedDict[CachedSegment, None] = OrderedDict()
+        self._active: OrderedDict[CachedSegment, None] = OrderedDict()
         self.lock = Lock()
 
     @classmethod
-    def within(cls, open_files: int) -> SegmentCache:
+    def for_open_files(cls, open_files: int) -> SegmentCache:
         """Return a cache for a process with a limit of open files, three eighths of which stay free for connections."""
         return cls(min(256, open_files // 8), open_files // 2)
 
     def __len__(self) -> int:
         return len(self._loaded)
 
-    def touch(self, segment: Unloadable) -> None:
+    def touch(self, segment: CachedSegment) -> None:
         """Note a use of a loaded segment; if too many are loaded, unload the one least recently used."""
         with self.lock:
             self._loaded[segment] = None
@@ -158,7 +158,7 @@ class SegmentCache:
         if oldest is not None:
             oldest.unload()
 
-    def opened(self, segment: Unloadable) -> None:
+    def note_opened(self, segment: CachedSegment) -> None:
         """Note that an active segment's file was opened; if too many are open, close the one open for longest. [loop]
 
         A closed file that is written to is opened again. That is rare enough to keep no record of uses.
@@ -169,7 +169,7 @@ class SegmentCache:
         if oldest is not None:
             oldest.close_file()
 
-    def forget(self, segment: Unloadable) -> None:
+    def forget(self, segment: CachedSegment) -> None:
         """Stop counting a segment."""
         with self.lock:
             self._loaded.pop(segment, None)
