@@ -9,9 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGING := setup.cfg pyproject.toml setup.py wire/record_walk.py wire/record_walk.pxd
 PYTEST := $(BIN)/python -m pytest -q
-# Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
+# Unit tests use all cores. Tests with real clients run two groups at a time (compat_tests/scheduling.py), as one may start several JVMs.
 UNIT_WORKERS := -n auto --dist loadfile
-TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+TWO_WORKERS := -n 2
 POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 # What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
 MODULES := kafkacompat wire handlers storage spark_integration

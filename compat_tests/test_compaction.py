@@ -36,10 +36,10 @@ from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     NewRecord,
     Record,
-    batches,
     build_batch,
     read_header,
     read_records,
+    split_batches,
 )
 
 TOPIC = "compacted"
@@ -110,7 +110,7 @@ def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
             assert answer.error_code == 0
             data = answer.records or b""
             assert isinstance(data, bytes | bytearray | memoryview)
-            for each in batches(data):
+            for each in split_batches(data):
                 header = read_header(each)
                 found += [record for record in read_records(each) if offset <= record.offset < end_offset]
                 offset = header.last_offset + 1
@@ -313,7 +313,7 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
     """Whether it is a marker, and the record, of all in the segments below an offset."""
     found = []
     for base in segment_bases(folder):
-        for each in batches((folder / f"{base:020}.log").read_bytes()):
+        for each in split_batches((folder / f"{base:020}.log").read_bytes()):
             header = read_header(each)
             found += [(header.is_control, record) for record in read_records(each) if record.offset < end_offset]
     return found

@@ -13,12 +13,12 @@ from compat_tests.test_wire_oracle import random_records
 from kafkacompat.wire import batch_check
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.primitives import varint
+from kafkacompat.wire.primitives import encode_varint
 from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     InvalidRecordsError,
     NewRecord,
-    assemble,
+    assemble_batch,
     build_batch,
     check_records,
     read_header,
@@ -28,7 +28,7 @@ from tests.wire.random_messages import seeded_random
 
 BATCHES = 250
 NUMBERS = (
-    *(varint(value) for value in (0, -1, -2, 1, 2, 3, 63, 64, 1000, 2**31 - 1, -(2**31))),
+    *(encode_varint(value) for value in (0, -1, -2, 1, 2, 3, 63, 64, 1000, 2**31 - 1, -(2**31))),
     *(b"\x80" * size + end for size in (1, 4, 5, 9, 10) for end in (b"\0", b"\1", b"\x70", b"\x7f")),
 )
 """Lengths, among them some that need more bytes or bits than a number may have."""
@@ -87,7 +87,7 @@ def _damaged(rng: random.Random, codec: int) -> bytes:
         if body:
             rng.choice(DAMAGES)(rng, body)
     header = read_header(batch)._replace(attributes=codec, base_timestamp=0)
-    return assemble(header, compress(codec, bytes(body)))
+    return assemble_batch(header, compress(codec, bytes(body)))
 
 
 def _expected(verdict: dict[str, Any]) -> str:

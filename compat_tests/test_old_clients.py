@@ -15,8 +15,8 @@ from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequ
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import batches as whole_batches
 from kafkacompat.wire.record_batch import read_header, read_records
+from kafkacompat.wire.record_batch import split_batches as whole_batches
 
 JAVA = Path(__file__).resolve().parent / "java"
 PRODUCERS = ("0_8_2", "0_9_0", "0_10_2")

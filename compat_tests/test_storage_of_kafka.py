@@ -19,7 +19,7 @@ from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.primitives import ZERO_UUID
-from kafkacompat.wire.record_batch import batches, read_header, read_records
+from kafkacompat.wire.record_batch import read_header, read_records, split_batches
 
 TOPIC = "written-by-kafka"
 MESSAGES = 20_000
@@ -66,7 +66,7 @@ def keys(log: Log) -> list[int]:
     while offset < log.log_end_offset:
         region = log.read(offset, 1 << 20)
         assert region is not None
-        for batch in batches(region.pread(0, region.size_bytes)):
+        for batch in split_batches(region.pread(0, region.size_bytes)):
             found += [int(record.key or b"") for record in read_records(batch)]
             offset = read_header(batch).last_offset + 1
         region.release()

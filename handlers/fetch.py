@@ -29,11 +29,11 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_all
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment import transaction_index
-from kafkacompat.timers import go_through
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -60,11 +60,11 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     """Answer at once where there is enough, else when there is or time is up."""
     by_topic_id = context.api_version >= TOPIC_ID_VERSION
     try:
-        fetch_context = services.fetch_sessions.context(
+        fetch_context = services.fetch_sessions.find_context(
             request.session_id,
             request.session_epoch,
-            _wanted(request, by_topic_id),
-            _forgotten(request, by_topic_id),
+            _parse_wanted_partitions(request, by_topic_id),
+            _parse_forgotten_partitions(request, by_topic_id),
             by_topic_id=by_topic_id,
             now_ms=services.now_ms(),
         )
@@ -78,24 +78,24 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         if context.api_version < STORAGE_ERROR_VERSION:
             found = [_without_storage_error(each) for each in found]
         response = FetchResponse(session_id=fetch_context.session_id)
-        telling = go_through(
-            services.clock, _tell(response, fetch_context, found, request.isolation_level == READ_COMMITTED)
+        telling = make_steps(
+            services.clock, _fill_response(response, fetch_context, found, request.isolation_level == READ_COMMITTED)
         )
         if telling is None:
             return response
         return telling.addCallback(lambda _: response).addErrback(_give_up, found)
 
-    limits = _limits(request, context.api_version, services.config.int("fetch.max.bytes"))
+    limits = _parse_limits(request, context.api_version, services.config.int("fetch.max.bytes"))
     if context.api_version < BATCHES_VERSION:
         magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
-    found = fetch(find, fetch_context.wanted, limits, services.clock)
+    found = fetch_partitions(find, fetch_context.wanted, limits, services.clock)
     response: FetchResponse | Deferred[Any] = answer(found) if isinstance(found, list) else found.addCallback(answer)
     return Pending(response, abandonable=True) if isinstance(response, Deferred) else response
 
 
-def _limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
+def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
     """Before there was a limit for all partitions together, each could count on getting something."""
     max_bytes = min(request.max_bytes, most_bytes)
     one_batch_each = version < TOTAL_LIMIT_VERSION
@@ -124,7 +124,7 @@ def _without_storage_error(each: FetchedPartition) -> FetchedPartition:
     return each._replace(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
+def _parse_wanted_partitions(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
     return [
         WantedPartition(
             topic.topic_id if by_topic_id else topic.topic,
@@ -139,7 +139,7 @@ def _wanted(request: FetchRequest, by_topic_id: bool) -> list[WantedPartition]:
     ]
 
 
-def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
+def _parse_forgotten_partitions(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
     return [
         (topic.topic_id if by_topic_id else topic.topic, partition)
         for topic in request.forgotten_topics_data
@@ -147,7 +147,7 @@ def _forgotten(request: FetchRequest, by_topic_id: bool) -> list[PartitionKey]:
     ]
 
 
-def _tell(
+def _fill_response(
     response: FetchResponse, context: FetchContext, found: list[FetchedPartition], committed: bool
 ) -> Iterator[None]:
     """Fill the answer, with a step for each partition."""
@@ -156,12 +156,12 @@ def _tell(
         if _is_told(context, each):
             if each.wanted.topic != topic:
                 topic = each.wanted.topic
-                response.responses.append(_topic(topic))
+                response.responses.append(_build_topic(topic))
             response.responses[-1].partitions.append(_partition_data(each, committed))
         yield
 
 
-def _topic(topic: TopicKey) -> FetchableTopicResponse:
+def _build_topic(topic: TopicKey) -> FetchableTopicResponse:
     return FetchableTopicResponse(topic=topic) if isinstance(topic, str) else FetchableTopicResponse(topic_id=topic)
 
 
@@ -182,7 +182,7 @@ def _is_told(context: FetchContext, each: FetchedPartition) -> bool:
         log_start_offset=read.log_start_offset if read else -1,
     )
     if each.size_bytes and context.incremental:
-        context.session.served(each.wanted.key)
+        context.session.move_to_end(each.wanted.key)
     return news or not context.incremental
 
 
@@ -197,16 +197,16 @@ def _partition_data(each: FetchedPartition, committed: bool) -> PartitionData:
             aborted_transactions=[] if each.partition is None else None,
             records=b"",
         )
-    return _data(index, each.read, committed)
+    return _build_partition(index, each.read, committed)
 
 
-def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
+def _build_partition(index: int, read: PartitionRead, committed: bool) -> PartitionData:
     data = PartitionData(
         partition_index=index,
         high_watermark=read.high_watermark,
         last_stable_offset=read.last_stable_offset,
         log_start_offset=read.log_start_offset,
-        aborted_transactions=[_aborted(each) for each in read.aborted] if committed else None,
+        aborted_transactions=[_list_aborted_transactions(each) for each in read.aborted] if committed else None,
         records=read.region if read.region is not None else b"",
     )
     if read.diverging_epoch is not None:
@@ -215,5 +215,5 @@ def _data(index: int, read: PartitionRead, committed: bool) -> PartitionData:
     return data
 
 
-def _aborted(transaction: transaction_index.AbortedTransaction) -> AbortedTransaction:
+def _list_aborted_transactions(transaction: transaction_index.AbortedTransaction) -> AbortedTransaction:
     return AbortedTransaction(producer_id=transaction.producer_id, first_offset=transaction.first_offset)

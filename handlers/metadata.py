@@ -26,7 +26,7 @@ from kafkacompat.metadata.advertised import address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import error_of_missing, is_internal
-from kafkacompat.timers import go_through, in_turns
+from kafkacompat.timers import make_steps, yield_in_turns
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -65,7 +65,7 @@ async def _create_topics_and_answer(
     # The coordinators create the internal topics, with the configs that these need.
     wanted = [
         NewTopic(name)
-        async for name in in_turns(services.clock, missing)
+        async for name in yield_in_turns(services.clock, missing)
         if error_of_missing(name) == UNKNOWN and not is_internal(name)
     ]
     if wanted:
@@ -103,7 +103,7 @@ async def _reject_topics(topics: list[MetadataRequestTopic], services: Services)
     code = ErrorCode.INVALID_REQUEST
     refused = [
         MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-        async for topic in in_turns(services.clock, topics)
+        async for topic in yield_in_turns(services.clock, topics)
     ]
     return MetadataResponse(error_code=code, topics=refused)
 
@@ -135,7 +135,7 @@ def _build_answer(request: MetadataRequest, context: RequestContext, services: S
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
-    later = go_through(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
+    later = make_steps(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
     if later is None:
         return _add_authorized_operations(response, request)
     return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)

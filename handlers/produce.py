@@ -20,8 +20,8 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.produce_answer import accepted, answer, refused
-from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
+from kafkacompat.handlers.produce_answer import build_response, fill_accepted, fill_refused
+from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify_transactions
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.producing import RequestAppends, any_is_transactional
 from kafkacompat.storage.log.log import AppendResult
@@ -46,28 +46,32 @@ ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
     """Append every batch; answer when all of them are settled."""
-    refusal = _refusal(request)
+    refusal = _find_request_error(request)
     if refusal is None and request.transactional_id is not None:
         return _verify_and_produce(request.transactional_id, request, context, services)
-    return _produce(request, context, services, refusal, NOTHING)
+    return _produce_batches(request, context, services, refusal, NOTHING)
 
 
 def _verify_and_produce(
     transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
 ) -> ProduceResult:
     try:
-        asked = verify(transactional_id, request, context, services)
+        asked = verify_transactions(transactional_id, request, context, services)
     except KafkaError as problem:
-        return _produce(request, context, services, problem, NOTHING)
+        return _produce_batches(request, context, services, problem, NOTHING)
     if not isinstance(asked, Deferred):
-        return _produce(request, context, services, None, asked)
+        return _produce_batches(request, context, services, None, asked)
     # Until the coordinator has told, nothing may overtake.
     settled: Deferred[None] = Deferred()
-    told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled))
+    told = asked.addCallback(
+        lambda verdicts: _answer_later(_produce_batches(request, context, services, None, verdicts), settled)
+    )
     return Pending(told, in_order=True, settled=settled)
 
 
-def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+def _answer_later(
+    result: ProduceResult, settled: Deferred[None]
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if not isinstance(result, Pending):
         return result
     if not result.in_order:
@@ -75,25 +79,25 @@ def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | 
     return result.response
 
 
-def _produce(
+def _produce_batches(
     request: ProduceRequest,
     context: RequestContext,
     services: Services,
     refusal: KafkaError | None,
     verdicts: Verdicts,
 ) -> ProduceResult:
-    produce = _Produce(request, context, services, refusal, verdicts)
-    response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
+    produce = _ProduceRequestState(request, context, services, refusal, verdicts)
+    response = ProduceResponse(responses=[produce.answer_topic(topic) for topic in request.topic_data])
     if not produce.waiting:
-        return answer(request, response)
+        return build_response(request, response)
     produce.appends.append_late()
     settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
-    answered = settled.addCallback(lambda _: answer(request, response))
+    answered = settled.addCallback(lambda _: build_response(request, response))
     # While something is not in its log the next request of the connection has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
 
 
-class _Produce:
+class _ProduceRequestState:
     """One request on its way.
 
     ``waiting`` collects the appends that could not be answered at once, ``is_unsettled`` says whether any of them is not
@@ -114,20 +118,20 @@ class _Produce:
         self._acks = request.acks
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._find = find = services.replica_manager.find
-        message_set_bytes = sum(map(len, _batches(request))) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
+        message_set_bytes = sum(map(len, _list_batches(request))) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
         self.appends = RequestAppends(find, services.conversions, services.clock, message_set_bytes)
         self.waiting: list[Deferred[None]] = []
         self.is_unsettled = False
 
-    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+    def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
         return TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
-            partition_responses=[self._partition(key, data) for data in topic.partition_data],
+            partition_responses=[self._answer_partition(key, data) for data in topic.partition_data],
         )
 
-    def _partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
+    def _answer_partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
         partition = None
         try:
@@ -135,22 +139,22 @@ class _Produce:
                 raise self._refusal
             guard = self._guard(topic, data.index) if self._verdicts else None
             partition = self._find(topic, data.index)
-            records = self._checked(partition, data.records)
+            records = self._check_records(partition, data.records)
             # An empty set, which old producers send, is no error: there is nothing to append.
             result = self.appends.append(partition, records, guard) if records else None
         except Exception as problem:
-            refused(response, problem, partition)
+            fill_refused(response, problem, partition)
         else:
             if isinstance(result, Deferred):
                 self._wait(response, partition, result)
             elif result is not None:
-                accepted(response, result)
+                fill_accepted(response, result)
         return response
 
     def _wait(self, response: PartitionProduceResponse, partition: Partition, result: Deferred[AppendResult]) -> None:
         settled = result.addCallbacks(
-            lambda appended: accepted(response, appended),
-            lambda failure: refused(response, failure.value, partition),
+            lambda appended: fill_accepted(response, appended),
+            lambda failure: fill_refused(response, failure.value, partition),
         )
         is_unsettled = self.appends.has_late or partition.holds_appends
         self.is_unsettled = self.is_unsettled or is_unsettled
@@ -164,21 +168,21 @@ class _Produce:
             raise verdict
         return verdict
 
-    def _checked(self, partition: Partition, records: Buffer | None) -> Buffer:
+    def _check_records(self, partition: Partition, records: Buffer | None) -> Buffer:
         if partition.is_internal and not self._is_admin:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is an internal topic")
         return check_produce_version(records, self._version)
 
 
-def _refusal(request: ProduceRequest) -> KafkaError | None:
+def _find_request_error(request: ProduceRequest) -> KafkaError | None:
     """What is wrong with the request as a whole; every partition is refused with it then."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1, 0 or 1")
-    if request.transactional_id is None and any_is_transactional(_batches(request)):
+    if request.transactional_id is None and any_is_transactional(_list_batches(request)):
         detail = "a transactional batch needs the request's transactional_id"
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, detail)
     return None
 
 
-def _batches(request: ProduceRequest) -> Iterator[Buffer]:
+def _list_batches(request: ProduceRequest) -> Iterator[Buffer]:
     return (data.records or b"" for topic in request.topic_data for data in topic.partition_data)

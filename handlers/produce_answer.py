@@ -31,7 +31,7 @@ NOT_JUDGED_BY_THE_LOG = frozenset(
 )
 
 
-def answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+def build_response(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
     """The response; none with acks=0, where UnanswerableError says what has failed."""
     if request.acks != 0:
         return response
@@ -44,14 +44,14 @@ def answer(request: ProduceRequest, response: ProduceResponse) -> ProduceRespons
     return None
 
 
-def accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
+def fill_accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
     """Tell where the batch is."""
     response.base_offset = result.base_offset
     response.log_append_time_ms = result.log_append_time_ms
     response.log_start_offset = result.log_start_offset
 
 
-def refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
+def fill_refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
     """Tell why there is none."""
     response.error_code = error_code_of(problem)
     if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:

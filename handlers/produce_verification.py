@@ -40,14 +40,14 @@ Verdicts: TypeAlias = "Mapping[tuple[str | bytes, int], Guard | KafkaError]"
 NOTHING: Verdicts = {}
 
 
-def verify(
+def verify_transactions(
     transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
 ) -> Verdicts | Deferred[Verdicts]:
     """Ask about all batches that would begin a transaction in their partitions.
 
     Raises KafkaError INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
-    verification = _Verification(transactional_id, context.api_version, services)
+    verification = _TransactionVerification(transactional_id, context.api_version, services)
     for topic in request.topic_data:
         key = topic.topic_id if context.api_version >= TOPIC_ID_VERSION else topic.name
         for data in topic.partition_data:
@@ -55,7 +55,7 @@ def verify(
     return verification.ask()
 
 
-class _Verification:
+class _TransactionVerification:
     def __init__(self, transactional_id: str, version: int, services: Services) -> None:
         self._transactional_id = transactional_id
         self._version = version
@@ -102,16 +102,16 @@ class _Verification:
             return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
         transactions = self._services.coordinators.transactions
         codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
-        return codes.addCallback(self._judged) if isinstance(codes, Deferred) else self._judged(codes)
+        return codes.addCallback(self._record_verdicts) if isinstance(codes, Deferred) else self._record_verdicts(codes)
 
-    def _judged(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:
+    def _record_verdicts(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:
         for where, key in self._asked.items():
             if codes[where]:
-                self._verdicts[key] = _refusal(codes[where], self._version)
+                self._verdicts[key] = _adapt_to_version(codes[where], self._version)
         return self._verdicts
 
 
-def _refusal(code: ErrorCode, version: int) -> KafkaError:
+def _adapt_to_version(code: ErrorCode, version: int) -> KafkaError:
     """What the coordinator says, in words that a producer of this version knows."""
     told = code
     if code in PASSING or (code is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDING_VERSION):

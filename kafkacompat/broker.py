@@ -31,17 +31,17 @@ from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.partitions.takeover import Takeover, may_go_back, owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.emulation import emulate
-from kafkacompat.server.listener import ListenError, Server
+from kafkacompat.server.emulation import emulate_release
+from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
 from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
-from kafkacompat.upkeep.moving import Moves
-from kafkacompat.upkeep.scrubbing import Scrubbing
-from kafkacompat.wire.primitives import uuid_text
+from kafkacompat.upkeep.moving import PartitionMoves
+from kafkacompat.upkeep.scrubbing import LogScrubber
+from kafkacompat.wire.primitives import format_uuid
 from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Broker:
         check_place(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
         cluster_id = owning_cluster(self._files, self.config) or await self._cluster_of_store()
-        self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
+        self.cluster_id = cluster_id or format_uuid(self._rng.randbytes(16))
         await check_new_directories(self._files, self.config, self._store)
         await self._open_directories()
         self._build()
@@ -154,7 +154,7 @@ class Broker:
         self.metadata = ImageHolder()
         assert self._store is not None
         self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
-        self.moves = Moves(
+        self.moves = PartitionMoves(
             self.directories,
             clock,
             lambda: self.controller.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
@@ -181,10 +181,12 @@ class Broker:
         self.log_cleaner = LogCleaner(
             self.housekeeping, self.moves, workers, self._files, lambda: self.controller.config
         )
-        self.scrubbing = Scrubbing(clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
+        self.scrubbing = LogScrubber(
+            clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub")
+        )
         self.server = self._build_server()
 
-    def _build_server(self) -> Server:
+    def _build_server(self) -> KafkaServer:
         config = self.config
         self._services = Services(
             node_id=config.node_id,
@@ -199,14 +201,14 @@ class Broker:
             served={key: handler.versions for key, handler in HANDLERS.items()},
             features=self.coordinators.features,
         )
-        return Server(
+        return KafkaServer(
             self._reactor,
             Dispatcher(HANDLERS, self._services),
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
-            turn_away=ConnectionLimits(lambda: self.controller.config).objection,
+            turn_away=ConnectionLimits(lambda: self.controller.config).find_objection,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -228,7 +230,7 @@ class Broker:
         self.controller.on_config_changed = self._update_listeners
 
     def _bind(self, listener: Listener) -> None:
-        dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
+        dispatcher = emulate_release(listener.emulate, HANDLERS, self._services) if listener.emulate else None
         port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
@@ -280,13 +282,14 @@ class Broker:
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.settle()
-        closing = []
+        closing: list[Deferred[Any]] = []
         for directory, logs in self.replica_manager.by_directory():
             self._directories.remove(directory)
-            closing.append(directory.disk.run(directory.storage.close, logs))
-        for success, result in await DeferredList(closing, consumeErrors=True):
-            if not success:
-                log.error("Cannot close a log directory: %s", result.value)
+            closed = directory.disk.run(directory.storage.close, logs)
+            closing.append(
+                closed.addErrback(lambda failure: log.error("Cannot close a log directory: %s", failure.value))
+            )
+        await DeferredList(closing)
 
     async def _wait_for_clients(self) -> None:
         """Wait until clients have read their responses, at most STOP_TIMEOUT_S."""

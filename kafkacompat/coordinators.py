@@ -77,7 +77,7 @@ class Coordinators:
             self._clock,
             GroupSettings.from_config(self._config, readable_by_old_kafka=self._readable_by_old_kafka),
             self._open_log(topic),
-            self._internal_topic(topic).ensure,
+            self._internal_topic(topic).ensure_exists,
             self._rng.randbytes,
             metadata=self._metadata,
             consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self.controller.config),
@@ -104,7 +104,7 @@ class Coordinators:
             self._clock,
             TransactionSettings.from_config(self._config, transaction_version=level),
             self._open_log(topic),
-            self._internal_topic(topic).ensure,
+            self._internal_topic(topic).ensure_exists,
             lambda: self.controller.producer_ids.next(),
             MarkerWriter(self._clock, self._replicas.find, self.groups.end_transaction),
             lambda topic, partition: self.controller.committed.partition(topic, partition) is None,
@@ -136,7 +136,7 @@ def group_partition_events(
 
     def forget(topic: TopicImage) -> None:
         coordinator().on_topics_deleted({topic.name: topic.topic_id})
-        stored_offsets().topic_deleted(topic.name)
+        stored_offsets().delete_offsets_of_topic(topic.name)
 
     return CoordinatorEvents(
         next_receiver,

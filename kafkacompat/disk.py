@@ -40,7 +40,7 @@ class Disk(Protocol):
         """
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """To be run on a disk: done when everything before it is."""
 
 

@@ -56,13 +56,13 @@ def now_ms(clock: Clock) -> int:
     return int(clock.seconds() * 1000)
 
 
-def cooperator(clock: Clock) -> Cooperator:
+def make_cooperator(clock: Clock) -> Cooperator:
     """What goes through iterators one step a turn of the reactor, so that requests are answered in between."""
     later: Any = clock.callLater
     return Cooperator(lambda: lambda: True, lambda step: later(0, step))
 
 
-async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
+async def yield_unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
     """The items, with a turn for everybody else behind every so many of them."""
     for count, item in enumerate(items, 1):
         yield item
@@ -106,7 +106,7 @@ def somebody_waits(clock: Clock) -> bool:
     return bool(_lines.get(clock))
 
 
-async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
+async def yield_in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
     """The items, with a turn for everybody else whenever they have taken `TURN_SECONDS`."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for item in items:
@@ -116,7 +116,7 @@ async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
             turn_ends = clock.seconds() + TURN_SECONDS
 
 
-def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
+def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
     """Make every step: None where that is done at once, else fires when it is, in later turns."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for _ in steps:
@@ -127,11 +127,11 @@ def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
 
 async def _go_on(clock: Clock, steps: Iterator[object]) -> None:
     await next_turn(clock)
-    async for _ in in_turns(clock, steps):
+    async for _ in yield_in_turns(clock, steps):
         pass
 
 
-def few_at_a_time(
+def run_few_at_a_time(
     begin: Callable[[Item], Deferred[Any]], items: Sequence[Item], at_once: int = UNDER_WAY
 ) -> Deferred[None]:
     """Begin one after the other, the next one when one has ended; fires when all have, or fails with what one failed with."""

@@ -16,11 +16,11 @@ from kafkacompat.wire.batch_header import (
     MAGIC_V2,
     TRANSACTIONAL,
     BatchHeader,
-    assemble,
+    assemble_batch,
     read_header,
 )
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, read_varlong, varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, encode_varint, read_varint, read_varlong
 
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NewRecord: TypeAlias = "tuple[int, bytes | None, bytes | None, Headers]"
@@ -54,7 +54,7 @@ def build_batch(
     if not taken:
         raise ValueError("a batch needs at least one record")
     base_timestamp = taken[0][0]
-    body = b"".join(record_bytes(delta, base_timestamp, record) for delta, record in enumerate(taken))
+    body = b"".join(encode_record(delta, base_timestamp, record) for delta, record in enumerate(taken))
     attributes = codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     header = BatchHeader(
         base_offset=base_offset,
@@ -71,17 +71,19 @@ def build_batch(
         base_sequence=base_sequence,
         record_count=len(taken),
     )
-    return assemble(header, compress(codec, body))
+    return assemble_batch(header, compress(codec, body))
 
 
-def recompress(batch: Buffer, codec: int, level: int | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
+def recompress_batch(batch: Buffer, codec: int, level: int | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     """Return the same batch compressed with another codec (0: none).
 
     Raises MalformedError if the records are damaged, or larger than *max_bytes* when uncompressed.
     """
     header = read_header(batch)
     body = read_body(batch, header, max_bytes)
-    return assemble(header._replace(attributes=header.attributes & ~CODEC_MASK | codec), compress(codec, body, level))
+    return assemble_batch(
+        header._replace(attributes=header.attributes & ~CODEC_MASK | codec), compress(codec, body, level)
+    )
 
 
 def read_body(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BYTES) -> Buffer:
@@ -111,19 +113,25 @@ def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[
         raise MalformedError(f"{len(data) - position} bytes follow the {header.record_count} records of a batch")
 
 
-def record_bytes(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
+def encode_record(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
     """Encode one record of a batch whose base timestamp is *base_timestamp* (ms)."""
     timestamp, key, value, headers = record
-    parts = [b"\0", varint(timestamp - base_timestamp), varint(offset_delta), _sized(key), _sized(value)]
-    parts.append(varint(len(headers)))
+    parts = [
+        b"\0",
+        encode_varint(timestamp - base_timestamp),
+        encode_varint(offset_delta),
+        _encode_sized(key),
+        _encode_sized(value),
+    ]
+    parts.append(encode_varint(len(headers)))
     for name, content in headers:
-        parts += (_sized(name.encode()), _sized(content))
+        parts += (_encode_sized(name.encode()), _encode_sized(content))
     body = b"".join(parts)
-    return varint(len(body)) + body
+    return encode_varint(len(body)) + body
 
 
-def _sized(content: bytes | None) -> bytes:
-    return varint(-1) if content is None else varint(len(content)) + content
+def _encode_sized(content: bytes | None) -> bytes:
+    return encode_varint(-1) if content is None else encode_varint(len(content)) + content
 
 
 def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
@@ -150,11 +158,11 @@ def _read_headers(data: bytes, position: int, end: int) -> tuple[list[tuple[str,
     for _ in range(count):
         name, position = _read_sized(data, position)
         content, position = _read_sized(data, position)
-        headers.append((_text(name), content))
+        headers.append((_decode_name(name), content))
     return headers, position
 
 
-def _text(name: bytes | None) -> str:
+def _decode_name(name: bytes | None) -> str:
     if name is None:
         raise MalformedError("a record header has no name")
     return name.decode("utf-8", "replace")

@@ -50,7 +50,7 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
     raise MalformedError(f"a varint at byte {position - MAX_VARINT_BYTES} is longer than 32 bits")
 
 
-def uvarint(value: int) -> bytes:
+def encode_uvarint(value: int) -> bytes:
     """Encode an unsigned varint."""
     if value < 0x80:
         return _ONE_BYTE[value]
@@ -115,12 +115,12 @@ def read_short_varint(
     return read_longer(data, position)
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Encode a zig-zag varint or varlong (64-bit signed at most)."""
-    return uvarint((value << 1) ^ (value >> 63))
+    return encode_uvarint((value << 1) ^ (value >> 63))
 
 
-def uuid_text(uuid: bytes) -> str:
+def format_uuid(uuid: bytes) -> str:
     """Return a UUID as Kafka writes it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
 

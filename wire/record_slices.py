@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kafkacompat.wire.primitives import MalformedError, read_short_varint, read_varint, read_varlong, varint
+from kafkacompat.wire.primitives import MalformedError, encode_varint, read_short_varint, read_varint, read_varlong
 
 RecordSlice: TypeAlias = "tuple[int, int, int, bytes | None, bool]"
 """Position, end, offset delta, key, whether the record has a value."""
@@ -69,5 +69,5 @@ def moved_record(body: bytes, start: int, end: int, shift_ms: int) -> bytes:
     """Return the record between *start* and *end* with a timestamp delta that is *shift_ms* larger."""
     attributes = read_varint(body, start)[1]
     delta, rest = read_varlong(body, attributes + 1)
-    content = b"".join((body[attributes : attributes + 1], varint(delta + shift_ms), body[rest:end]))
-    return varint(len(content)) + content
+    content = b"".join((body[attributes : attributes + 1], encode_varint(delta + shift_ms), body[rest:end]))
+    return encode_varint(len(content)) + content

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kafkacompat.wire.primitives import MIN_INT64, MalformedError, varint
+from kafkacompat.wire.primitives import MIN_INT64, MalformedError, encode_varint
 
 MAX_RECORD_ERRORS = 1000
 """The most records that a refusal names; a batch may hold millions."""
@@ -208,4 +208,4 @@ def _walk_block(data: bytes, position: int, index: int, block_end: int, keys_req
 @lru_cache(1024)
 def _offset_bytes(index: int) -> tuple[bytes, ...]:
     """The first bytes of a block's offset deltas, the second ones, and so on; all of them have as many."""
-    return tuple(map(bytes, zip(*map(varint, range(index, index + _BLOCK)), strict=True)))
+    return tuple(map(bytes, zip(*map(encode_varint, range(index, index + _BLOCK)), strict=True)))

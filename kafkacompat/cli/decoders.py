@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 from kafkacompat.groups.records import KINDS
 from kafkacompat.storage.inspection.rows import Decoder
 from kafkacompat.transactions.records import KEY_VERSION, TransactionLogKey, TransactionLogValue
-from kafkacompat.wire.compiler import decode
+from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.consumer_protocol import read_assignment, read_subscription
 from kafkacompat.wire.metadata_records import RECORD_TYPES
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint, uuid_text
+from kafkacompat.wire.primitives import Buffer, MalformedError, format_uuid, read_uvarint
 from kafkacompat.wire.record_batch import Record
 from kafkacompat.wire.schema import Field, Message, Struct
 
@@ -46,13 +46,13 @@ def _decode_coordinator_record(kinds: _Kinds, record: Record) -> tuple[str | Non
     if kind not in kinds:
         return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
     key_type, value_type = kinds[kind]
-    key_text = _text({"type": str(kind), "data": to_json(decode(key_type, key, 0), 0)})
+    key_text = _text({"type": str(kind), "data": to_json(decode_message(key_type, key, 0), 0)})
     if record.value is None:
         return key_text, "<DELETE>"
     version, value = _split(record.value)
     if version not in value_type.VERSIONS:
         raise MalformedError(f"{value_type.__name__} has no version {version}")
-    data = to_json(decode(value_type, value, version), version)
+    data = to_json(decode_message(value_type, value, version), version)
     if data.get("protocolType") == CONSUMER_PROTOCOL:
         for member in data["members"]:
             _open(member, "subscription", read_subscription)
@@ -103,7 +103,7 @@ def _value(value: Any, field: Field, version: int) -> Any:
     if value is None:
         return None
     if field.kind == "uuid":
-        return uuid_text(value)
+        return format_uuid(value)
     if field.kind == "array" and field.element is not None:
         return [_value(item, field.element, version) for item in value]
     if isinstance(value, Struct):
@@ -131,4 +131,8 @@ def _decode_metadata_record(value: bytes) -> dict[str, Any]:
     if message is None or version not in message.VERSIONS:
         return {"type": number, "version": version, "data": base64.b64encode(value[position:]).decode()}
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).upper()
-    return {"type": name, "version": version, "data": to_json(decode(message, value[position:], version), version)}
+    return {
+        "type": name,
+        "version": version,
+        "data": to_json(decode_message(message, value[position:], version), version),
+    }

@@ -39,8 +39,8 @@ def verify(paths: Sequence[str], as_json: bool) -> int:
 
         for place in places:
             partitions += len(check_place(files, place, findings.append, advance, unreadable.append))
-    for path, error in unreadable:
-        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(error)}"), err=True)
+    for path, problem in unreadable:
+        click.echo(visible(f"kafkacompat: {path} cannot be read: {describe_error(problem)}"), err=True)
     show_findings(findings, as_json)
     wrong = [finding for finding in findings if not finding.note]
     counts = f"{len(wrong)} findings, {len(findings) - len(wrong)} notes"

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat import __version__
 from kafkacompat.cli.allocator import keep_freed_memory
 from kafkacompat.cli.garbage import FullCollections
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from kafkacompat.config import BrokerConfig
+
+log = logging.getLogger(__name__)
 
 EXIT_FAILED = 1
 LOAD_AFTER_S = 0.2
@@ -59,6 +62,14 @@ def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:
         signal.signal(signal.SIGHUP, lambda *_: reactor.callFromThread(stop))
 
 
+def log_start() -> None:
+    """Log the version and the form of the record walk; a compiled form that is older than its source is a warning."""
+    from kafkacompat.wire.walk_form import FORM
+
+    level = logging.WARNING if FORM.is_stale else logging.INFO
+    log.log(level, "Started kafkacompat %s, record walk %s", __version__, FORM)
+
+
 class _Process:
     def __init__(self, reactor: Any, broker: Any) -> None:
         self._reactor = reactor
@@ -85,12 +96,13 @@ class _Process:
             f"log.dirs={','.join(broker.config.log_dirs)}",
             flush=True,
         )
+        log_start()
         self._reactor.callLater(LOAD_AFTER_S, self._load_ahead)
 
     def _load_ahead(self) -> None:
-        from kafkacompat.timers import cooperator
+        from kafkacompat.timers import make_cooperator
 
-        cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
+        make_cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
 
     def _loaded(self, outcome: object) -> object:
         """All long-lived objects exist now: take over the full garbage collections."""

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkacompat import __version__
 from kafkacompat.cli.log_lines import ErrorFlood, LineFormatter
 from kafkacompat.cli.process import run
 from kafkacompat.config import PROPERTIES, BrokerConfig, ConfigError
@@ -44,7 +43,6 @@ def serve(
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
     _warn(config)
-    _log_start()
     return run(config)
 
 
@@ -55,14 +53,6 @@ def _read(properties: Path | None) -> str | None:
     except OSError as error:
         error.filename = str(properties)
         raise ConfigError(f"the properties file cannot be read: {describe_error(error)}") from error
-
-
-def _log_start() -> None:
-    from kafkacompat.wire.walk_form import FORM
-
-    log.log(
-        logging.WARNING if FORM.is_stale else logging.INFO, "Starting kafkacompat %s, record walk %s", __version__, FORM
-    )
 
 
 def _warn(config: BrokerConfig) -> None:

@@ -9,7 +9,7 @@ from kafkacompat.conversion.spool import Spool
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.segment_file import FileRegion
-from kafkacompat.wire.conversion import Converted, down_convert
+from kafkacompat.wire.conversion import ConvertedMessages, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.workers.processes import Call
 
@@ -82,7 +82,7 @@ class Job:
         """
         try:
             data = self.region.pread(0, self.region.size_bytes)
-            converted: Converted = call("down_convert", data, *self._arguments, enough_bytes)
+            converted: ConvertedMessages = call("down_convert", data, *self._arguments, enough_bytes)
             records = spool.put(converted.data) if converted.data else None
         except KafkaError as problem:
             self.outcome = problem

@@ -18,7 +18,7 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.primitives import Buffer, MalformedError
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import read_header, split_batches
 from kafkacompat.workers.processes import Call, Workers, stopped
 
 IN_PLACE_BYTES = 32 * 1024
@@ -151,6 +151,6 @@ def _read_if_small(regions: Sequence[FileRegion]) -> list[bytes] | None:
         return None
     try:
         contents = [region.pread(0, region.size_bytes) for region in regions]
-        return None if any(read_header(batch).codec for data in contents for batch in batches(data)) else contents
+        return None if any(read_header(batch).codec for data in contents for batch in split_batches(data)) else contents
     except (MalformedError, OSError):
         return None

@@ -25,7 +25,7 @@ class InternalTopic:
         self._metadata = metadata
         self._waiting: list[Deferred[None]] = []
 
-    def ensure(self) -> Deferred[None]:
+    def ensure_exists(self) -> Deferred[None]:
         """Create the topic unless it exists. Fires when it exists; calls in the meantime wait for the same creation."""
         if self._topic.name in self._metadata.image.topics:
             return succeed(None)

@@ -42,7 +42,7 @@ class Leadership(Generic[_Loader]):
         self._new_loader = new_loader
         self._loaded = loaded
 
-    def take(self, shard: Shard) -> Deferred[None]:
+    def load_shard(self, shard: Shard) -> Deferred[None]:
         """Load a shard; fires when it is ready.
 
         An empty partition is ready at once. A partition that this broker leads already stays as it is.
@@ -74,7 +74,7 @@ class Leadership(Generic[_Loader]):
         if self._registry.shards.get(shard.partition) is shard:
             del self._registry.shards[shard.partition]
 
-    def give_up(self, partition: int) -> Shard | None:
+    def resign_shard(self, partition: int) -> Shard | None:
         """Resign a partition. Returns its shard, for the coordinator to clear; None if this broker did not lead it."""
         shard = self._registry.shards.pop(partition, None)
         if shard is not None:

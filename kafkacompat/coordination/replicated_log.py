@@ -12,7 +12,7 @@ from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import batches, crc_matches, read_header
+from kafkacompat.wire.record_batch import crc_matches, read_header, split_batches
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
@@ -96,7 +96,7 @@ def _read_piece(log_to_read: Log, offset: int) -> bytes | None:
 def _sound_batches(piece: bytes, offset: int, end_offset: int) -> Iterator[memoryview]:
     """Yield the complete batches before the first damaged one. The first batch has to contain *offset* or follow it."""
     try:
-        for batch in batches(piece):
+        for batch in split_batches(piece):
             header = read_header(batch)
             # No checksum covers the base offset.
             if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):

@@ -42,7 +42,7 @@ class _Write:
     waiting: list[Deferred[bool]] = field(default_factory=list)
 
 
-class Writer:
+class ShardWriter:
     """Writes to one partition. A caller waits at most *timeout_ms* for a result; batches are compressed with *codec*."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Writer:
             lambda: self._log.append(self._partition, batch, guard), on_outcome, COORDINATOR_ERRORS
         ).answer
 
-    def append(self, append: Callable[[], object], on_outcome: Callable[[ErrorCode], None]) -> None:
+    def append_in_order(self, append: Callable[[], object], on_outcome: Callable[[ErrorCode], None]) -> None:
         """Call *append*, which appends something else, in order with the writes. ``on_outcome`` receives the log's own code."""
         self._append(append, on_outcome, {})
 
@@ -100,7 +100,7 @@ class Writer:
         self._start_timer()
         return write
 
-    def settled(self) -> Deferred[bool] | None:
+    def wait_for_writes(self) -> Deferred[bool] | None:
         """Wait for the writes so far. Fires with True once the log has decided on all of them, with False at the deadline.
 
         Returns None if there is nothing to wait for.

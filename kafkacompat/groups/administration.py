@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.deletion import GroupDeletion
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode
@@ -21,10 +21,10 @@ OffsetDeleteOutcome: TypeAlias = "ErrorCode | list[ErrorCode]"
 OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutcome]"
 
 
-class Administration:
+class GroupAdministration:
     """Lists groups, and deletes groups and offsets, for administrators."""
 
-    def __init__(self, registry: GroupRegistry, deletion: Deletion) -> None:
+    def __init__(self, registry: GroupRegistry, deletion: GroupDeletion) -> None:
         self._registry = registry
         self._deletion = deletion
 
@@ -42,7 +42,7 @@ class Administration:
         return [
             ListedGroup(
                 group_id=group.group_id,
-                protocol_type=group.told_protocol_type,
+                protocol_type=group.listed_protocol_type,
                 group_state=group.state_name,
                 group_type=group.TYPE,
             )
@@ -56,7 +56,7 @@ class Administration:
         error = self._registry.check(group_id)
         if error:
             return error
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         return waiting.addCallback(self._delete_settled, group_id) if waiting else self._delete(group_id)
 
     def _delete_settled(self, is_settled: bool, group_id: str) -> DeleteAnswer:
@@ -69,7 +69,7 @@ class Administration:
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
         log.info("Deleting group %s", group_id)
-        return self._deletion.delete(group)
+        return self._deletion.delete_group(group)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
         """Delete a group's offsets for some partitions, once the log has decided on the commits under way.
@@ -82,7 +82,7 @@ class Administration:
         error = self._registry.check(group_id)
         if error:
             return error
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         if waiting is None:
             return self._delete_offsets(group_id, partitions)
         return waiting.addCallback(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SenderIdentity:
     """The sender that a request names.
 
     In a consumer group ``generation_id`` is the member epoch. ``knows_epochs`` is False for versions of a request that are older
@@ -58,12 +58,12 @@ class AnyGroup(ABC):
 
     @property
     @abstractmethod
-    def is_expected(self) -> bool:
+    def has_pending_members(self) -> bool:
         """Whether a member has an id and has not joined with it yet."""
 
     @property
     @abstractmethod
-    def told_protocol_type(self) -> str:
+    def listed_protocol_type(self) -> str:
         """The protocol type that the members named; "" if there never was a member."""
 
     @property
@@ -76,15 +76,17 @@ class AnyGroup(ABC):
         """Return whether the group reads *topic*. A group of consumers whose subscription is unknown reads every topic."""
 
     @abstractmethod
-    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
         """Return when the retention of a commit made at *commit_timestamp_ms* starts; None while no offset may expire."""
 
     @abstractmethod
-    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    def check_commit(self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
         """Return NONE if *identity* may now commit offsets for all *partitions*, pairs of topic id and number."""
 
     @abstractmethod
-    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    def check_commit_in_transaction(
+        self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]
+    ) -> ErrorCode:
         """As `check_commit`, for offsets that become visible when a transaction is committed.
 
         A request that names no member is accepted: producers before KIP-447 name none, and the transaction fences them.
@@ -99,9 +101,9 @@ class AnyGroup(ABC):
         """Return the records that delete the group, without its offsets."""
 
     @abstractmethod
-    def clear(self) -> object:
+    def remove_all_members(self) -> object:
         """Remove all members."""
 
     @abstractmethod
-    def restore(self) -> None:
+    def restore_deleted(self) -> None:
         """Restore an empty group after the log rejected its deletion."""

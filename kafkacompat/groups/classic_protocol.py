@@ -42,11 +42,11 @@ def protocols_size_bytes(protocols: Protocols) -> int:
     return sum(PROTOCOL_BYTES + len(name) + len(metadata) for name, metadata in protocols)
 
 
-def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+def build_join_refusal(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
     """Return the response to a rejected JoinGroup."""
     return JoinGroupResponse(error_code=code, member_id=member_id)
 
 
-def sync_refused(code: ErrorCode) -> SyncGroupResponse:
+def build_sync_refusal(code: ErrorCode) -> SyncGroupResponse:
     """Return the response to a rejected SyncGroup."""
     return SyncGroupResponse(error_code=code)

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.kinds import GroupKinds
 from kafkacompat.groups.offset_records import offset_record
@@ -72,7 +72,7 @@ class Commits:
         self._kinds = kinds
 
     def commit(
-        self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int
+        self, group_id: str, identity: SenderIdentity, offsets: Sequence[OffsetToCommit], retention_time_ms: int
     ) -> CommitAnswer:
         """Store offsets; returns one code for each. The empty group id is valid, as in Kafka.
 
@@ -91,7 +91,9 @@ class Commits:
         )
         return self._accept(group_id, offsets, at_ms, expires_ms, None)
 
-    def _check(self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]) -> ErrorCode:
+    def _check(
+        self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
+    ) -> ErrorCode:
         if isinstance(group, AnyGroup):
             return group.check_commit(identity, _partitions(offsets))
         if not group and identity.generation_id >= 0:
@@ -99,7 +101,7 @@ class Commits:
         return group
 
     def commit_in_transaction(
-        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+        self, group_id: str, identity: SenderIdentity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
     ) -> CommitAnswer:
         """Store offsets that become visible when a transaction is committed; returns one code for each."""
         group = self._registry.find(group_id)
@@ -109,7 +111,7 @@ class Commits:
         return self._accept(group_id, offsets, now_ms(self._clock), NO_TIMESTAMP, producer)
 
     def _check_in_transaction(
-        self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]
+        self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
     ) -> ErrorCode:
         if isinstance(group, AnyGroup):
             return group.check_commit_in_transaction(identity, _partitions(offsets))
@@ -126,7 +128,7 @@ class Commits:
         producer: LogProducer | None,
     ) -> CommitAnswer:
         """Store the offsets whose metadata is short enough."""
-        codes = [check_metadata(offset.metadata, self._settings.offset_metadata_max_bytes) for offset in offsets]
+        codes = [check_offset_metadata(offset.metadata, self._settings.offset_metadata_max_bytes) for offset in offsets]
         accepted = [
             _as_committed(offset, now_ms, expires_ms) for offset, code in zip(offsets, codes, strict=True) if not code
         ]
@@ -178,10 +180,10 @@ class Commits:
 
         def on_outcome(outcome: ErrorCode) -> None:
             if not outcome and shard.is_active:
-                self._registry.transactions[partition].end(producer_id, is_commit=is_commit)
+                self._registry.transactions[partition].end_transaction(producer_id, is_commit=is_commit)
             written.callback(outcome)
 
-        shard.writer.append(append, on_outcome)
+        shard.writer.append_in_order(append, on_outcome)
         return written
 
     def fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> FetchAnswer:
@@ -189,7 +191,7 @@ class Commits:
         error = self._registry.check(group_id)
         if error:
             return FetchedOffsets(error, OffsetTable())
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         if waiting is None:
             return self._fetch(group_id, member_id, member_epoch)
         return waiting.addCallback(self._fetch_settled, group_id, member_id, member_epoch)
@@ -210,7 +212,7 @@ class Commits:
         return FetchedOffsets(error, OffsetTable() if error else group.offsets)
 
 
-def check_metadata(metadata: str | None, limit: int) -> ErrorCode:
+def check_offset_metadata(metadata: str | None, limit: int) -> ErrorCode:
     """Return NONE if the metadata of an offset has at most *limit* UTF-16 units, which is how Java counts."""
     if metadata is None or (len(metadata) <= limit and len(metadata.encode("utf-16-le")) // 2 <= limit):
         return ErrorCode.NONE

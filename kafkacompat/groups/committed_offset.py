@@ -8,7 +8,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 
 NO_TIMESTAMP = -1
 
-Where: TypeAlias = "tuple[str, int]"
+PartitionKey: TypeAlias = "tuple[str, int]"
 """A topic and the number of a partition."""
 
 
@@ -26,6 +26,6 @@ class CommittedOffset(NamedTuple):
     expire_timestamp_ms: int = NO_TIMESTAMP
     topic_id: bytes = ZERO_UUID
 
-    def is_of_topic(self, topic_id: bytes) -> bool:
+    def may_be_of_topic(self, topic_id: bytes) -> bool:
         """Return whether this may be a commit for *topic_id*; all zeros on either side match every topic."""
         return topic_id in (ZERO_UUID, self.topic_id) or self.topic_id == ZERO_UUID

@@ -18,32 +18,32 @@ from kafkacompat.coordination.leadership import Leadership
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.coordination.writer import Writer
-from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.coordination.writer import ShardWriter
+from kafkacompat.groups.administration import DeleteAnswer, GroupAdministration, OffsetDeleteAnswer
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic.service import ClassicGroups
 from kafkacompat.groups.classic_protocol import (
     JoinAnswer,
     Joiner,
     LeaveAnswer,
     SyncAnswer,
-    join_refused,
-    sync_refused,
+    build_join_refusal,
+    build_sync_refusal,
 )
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
 from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer
-from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.groups.consumer.service import ConsumerGroups
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.conversion import GroupConversion
-from kafkacompat.groups.deletion import Deletion
-from kafkacompat.groups.expiration import Expiration
+from kafkacompat.groups.deletion import GroupDeletion
+from kafkacompat.groups.expiration import OffsetExpiration
 from kafkacompat.groups.kinds import GroupKinds
-from kafkacompat.groups.loader import Loader
+from kafkacompat.groups.loader import GroupLoader
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.timers import Clock, cooperator
+from kafkacompat.timers import Clock, make_cooperator
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
@@ -79,9 +79,9 @@ class GroupCoordinator:
         self._outbox = Outbox()
         self._registry = GroupRegistry(offsets_log)
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
-        turns = cooperator(clock)
+        turns = make_cooperator(clock)
         self._leadership = Leadership(
-            self._registry, offsets_log, turns, lambda shard: Loader(shard, self._budget), self._loaded
+            self._registry, offsets_log, turns, lambda shard: GroupLoader(shard, self._budget), self._loaded
         )
         classic = ClassicGroups(clock, settings, self._registry, self._outbox, self._budget, random_bytes)
         consumer = ConsumerGroups(
@@ -99,9 +99,9 @@ class GroupCoordinator:
         )
         self._kinds = GroupKinds(classic, consumer)
         self._commits = Commits(clock, settings, self._registry, self._kinds)
-        deletion = Deletion(settings, self._registry, self._forget)
-        self._administration = Administration(self._registry, deletion)
-        self._expiration = Expiration(clock, settings, self._registry, deletion, turns)
+        deletion = GroupDeletion(settings, self._registry, self._forget)
+        self._administration = GroupAdministration(self._registry, deletion)
+        self._expiration = OffsetExpiration(clock, settings, self._registry, deletion, turns)
 
     # Elections
 
@@ -122,16 +122,16 @@ class GroupCoordinator:
         An empty partition is ready at once. A partition that this broker leads already stays as it is.
         """
         settings = self._settings
-        writer = Writer(
+        writer = ShardWriter(
             partition,
             self._log,
             self._clock,
             timeout_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
         )
-        return self._leadership.take(Shard(partition, writer))
+        return self._leadership.load_shard(Shard(partition, writer))
 
-    def _loaded(self, shard: Shard, loader: Loader) -> None:
+    def _loaded(self, shard: Shard, loader: GroupLoader) -> None:
         self._registry.transactions[shard.partition] = loader.transactions
         self._outbox.run(self._take_over, loader)
 
@@ -139,7 +139,7 @@ class GroupCoordinator:
         """Remove a group from the registry; requests that wait for it are answered with *code*."""
         self._kinds.service_of(group).forget(group, code)
 
-    def _take_over(self, loader: Loader) -> None:
+    def _take_over(self, loader: GroupLoader) -> None:
         self._registry.by_id.update(loader.groups)
         for group in loader.groups.values():
             self._kinds.service_of(group).take_over(group)
@@ -150,9 +150,9 @@ class GroupCoordinator:
         self.on_resignation(partition)
         self._elect_after_writes(writer, partition)
 
-    def _elect_after_writes(self, writer: Writer, partition: int) -> None:
+    def _elect_after_writes(self, writer: ShardWriter, partition: int) -> None:
         """Load a partition once its log has accepted or rejected every write under way."""
-        waiting = writer.settled()
+        waiting = writer.wait_for_writes()
         if waiting is not None:
             waiting.addCallback(lambda _: self._elect_after_writes(writer, partition))
         elif not self._registry.is_stopped:
@@ -160,14 +160,14 @@ class GroupCoordinator:
 
     def on_resignation(self, partition: int) -> None:
         """Forget the groups of a partition that this broker no longer leads; waiting requests get NOT_COORDINATOR."""
-        shard = self._leadership.give_up(partition)
+        shard = self._leadership.resign_shard(partition)
         self._registry.transactions.pop(partition, None)
         for group in self._registry.in_shard(shard) if shard is not None else ():
             self._outbox.run(self._forget, group, ErrorCode.NOT_COORDINATOR)
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
         """Delete the offsets of deleted *topics*, topic ids by name; fires when all groups are checked."""
-        return self._expiration.topics_deleted(topics)
+        return self._expiration.delete_offsets_of_topics(topics)
 
     def partition_for(self, group_id: str) -> int:
         """Return the partition of the offsets topic that a group belongs to."""
@@ -185,26 +185,26 @@ class GroupCoordinator:
     def _refuse_join(self, request: JoinGroupRequest) -> JoinGroupResponse | None:
         """Return the response to a request that no group of either kind accepts."""
         if not request.group_id:
-            return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
+            return build_join_refusal(ErrorCode.INVALID_GROUP_ID, request.member_id)
         settings, timeout_ms = self._settings, request.session_timeout_ms
         if not settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms:
-            return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+            return build_join_refusal(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
         return None
 
     def _join_existing(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         group = self._registry.find(request.group_id)
         if isinstance(group, AnyGroup):
             return self._kinds.service_of(group).join(group, request, joiner)
-        return join_refused(group) if group else self._kinds.classic.join_new_group(request, joiner)
+        return build_join_refusal(group) if group else self._kinds.classic.join_new_group(request, joiner)
 
     def sync(self, request: SyncGroupRequest) -> SyncAnswer:
         """SyncGroup."""
         group = self._find(request.group_id)
         if isinstance(group, ErrorCode):
-            return sync_refused(group)
+            return build_sync_refusal(group)
         return self._outbox.run(self._kinds.service_of(group).sync, group, request)
 
-    def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group_id: str, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         group = self._find(group_id)
         if isinstance(group, ErrorCode):
@@ -227,7 +227,7 @@ class GroupCoordinator:
         return group if isinstance(group, AnyGroup) else group or ErrorCode.UNKNOWN_MEMBER_ID
 
     def consumer_heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, needs_member_id: bool
     ) -> HeartbeatAnswer:
         """ConsumerGroupHeartbeat; with ``needs_member_id`` the member has to choose its own id."""
         return self._kinds.consumer.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
@@ -235,13 +235,13 @@ class GroupCoordinator:
     # For offsets
 
     def commit(
-        self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int = -1
+        self, group_id: str, identity: SenderIdentity, offsets: Sequence[OffsetToCommit], retention_time_ms: int = -1
     ) -> CommitAnswer:
         """OffsetCommit: one code for each offset."""
         return self._outbox.run(self._commits.commit, group_id, identity, offsets, retention_time_ms)
 
     def commit_in_transaction(
-        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+        self, group_id: str, identity: SenderIdentity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
     ) -> CommitAnswer:
         """TxnOffsetCommit: one code for each offset. The offsets become visible when the transaction is committed."""
         return self._outbox.run(self._commits.commit_in_transaction, group_id, identity, producer, offsets)

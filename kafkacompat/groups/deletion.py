@@ -19,7 +19,7 @@ KEY_BYTES = 300
 """Maximum bytes of a batch of tombstones, and of each tombstone besides the group's id."""
 
 
-class Deletion:
+class GroupDeletion:
     """Writes tombstones and forgets what they delete; ``remove`` removes a group from the registry."""
 
     def __init__(self, settings: GroupSettings, registry: GroupRegistry, remove: Callable[[AnyGroup], None]) -> None:
@@ -27,7 +27,7 @@ class Deletion:
         self._registry = registry
         self._remove = remove
 
-    def delete(self, group: AnyGroup) -> Deferred[ErrorCode]:
+    def delete_group(self, group: AnyGroup) -> Deferred[ErrorCode]:
         """Delete an empty group with its offsets, also pending ones. It is gone at once, and back if the log rejects that.
 
         No commit may be under way: its record would precede tombstones that do not name it.
@@ -41,7 +41,7 @@ class Deletion:
 
     def _restore_if_refused(self, outcome: ErrorCode, group: AnyGroup) -> ErrorCode:
         if outcome and group.shard.is_active and group.group_id not in self._registry.by_id:
-            group.restore()
+            group.restore_deleted()
             self._registry.by_id[group.group_id] = group
         return outcome
 

@@ -23,7 +23,7 @@ from twisted.internet.task import Cooperator
 
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
-from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.deletion import GroupDeletion
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, DelayedCall, now_ms
@@ -36,7 +36,7 @@ WORK_A_TURN = 1000
 WORK_FOR_A_GROUP = 5
 
 
-def expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tuple[str, int]]:
+def find_expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tuple[str, int]]:
     """Return the partitions whose offsets are too old."""
     return [
         (topic, partition)
@@ -48,7 +48,7 @@ def expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tup
 
 
 def _is_expired(group: AnyGroup, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
-    since_ms = group.kept_since(committed.commit_timestamp_ms)
+    since_ms = group.retention_start_ms(committed.commit_timestamp_ms)
     if since_ms is None:
         return False
     if committed.expire_timestamp_ms != NO_TIMESTAMP:
@@ -56,7 +56,7 @@ def _is_expired(group: AnyGroup, committed: CommittedOffset, now_ms: int, retent
     return now_ms >= since_ms + retention_ms
 
 
-class Expiration:
+class OffsetExpiration:
     """Checks all groups regularly, some of them in each turn of the reactor."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Expiration:
         clock: Clock,
         settings: GroupSettings,
         registry: GroupRegistry,
-        deletion: Deletion,
+        deletion: GroupDeletion,
         cooperator: Cooperator,
     ) -> None:
         self._clock = clock
@@ -94,12 +94,12 @@ class Expiration:
     def _check_groups(self) -> None:
         self._for_each_group(self._expire).addCallback(lambda _: self._check_later())
 
-    def topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
+    def delete_offsets_of_topics(self, topics: Mapping[str, bytes]) -> Deferred[None]:
         """Delete the offsets of deleted *topics*, topic ids by name; fires when all groups are checked."""
         return self._for_each_group(lambda group: self._forget_topics(group, topics))
 
     def _forget_topics(self, group: AnyGroup, topics: Mapping[str, bytes]) -> None:
-        waiting = group.shard.writer.settled() if group.offsets.commits_in_flight else None
+        waiting = group.shard.writer.wait_for_writes() if group.offsets.commits_in_flight else None
         if waiting is not None:
             waiting.addCallback(lambda _: self._forget_topics(group, topics))
             return
@@ -129,11 +129,11 @@ class Expiration:
         if group.offsets.commits_in_flight:
             return  # Tombstones would overtake these commits; the next check finds the group again.
         at_ms = now_ms(self._clock)
-        expired = expired_offsets(group, at_ms, self._settings.offsets_retention_ms)
-        is_unused = group.is_empty and not group.is_expected and not group.offsets.pending
+        expired = find_expired_offsets(group, at_ms, self._settings.offsets_retention_ms)
+        is_unused = group.is_empty and not group.has_pending_members and not group.offsets.pending
         if is_unused and len(expired) == len(group.offsets):
             log.info("Deleting group %s: it is empty and its offsets have expired", group.group_id)
-            self._deletion.delete(group)
+            self._deletion.delete_group(group)
         else:
             self._delete(group, expired)
 

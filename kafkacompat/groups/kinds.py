@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.service import ClassicGroups
 from kafkacompat.groups.classic_protocol import JoinAnswer, Joiner, LeaveAnswer, SyncAnswer
@@ -30,7 +30,7 @@ class GroupService(Protocol[_Group]):
         """SyncGroup."""
         ...
 
-    def heartbeat(self, group: _Group, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: _Group, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         ...
 
@@ -38,7 +38,7 @@ class GroupService(Protocol[_Group]):
         """LeaveGroup: one code for each member."""
         ...
 
-    def on_commit(self, group: _Group, identity: Identity) -> None:
+    def on_commit(self, group: _Group, identity: SenderIdentity) -> None:
         """Called when the group accepts the commit of a member."""
         ...
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.record_format import read_value
+from kafkacompat.coordination.record_format import decode_value
 from kafkacompat.coordination.replay import Replay
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.classic.group import ClassicGroup
-from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.member import ClassicMember
 from kafkacompat.groups.classic.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kafkacompat.groups.classic.state import EMPTY, STABLE
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.records import VALUES, GroupKey, Key
+from kafkacompat.groups.consumer.records import VALUE_TYPES, ConsumerGroupRecordKey, GroupKey
 from kafkacompat.groups.offset_records import OffsetCommitKey, OffsetCommitValue
 from kafkacompat.groups.offset_table import OffsetTransactions
 from kafkacompat.groups.records import read_key
@@ -24,7 +24,7 @@ NO_TIMEOUT = -1
 COMMIT_MARKER = 1
 
 
-class Loader(Replay):
+class GroupLoader(Replay):
     """Replays one partition. The results are its ``groups`` and the open ``transactions`` with offsets."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
@@ -69,7 +69,7 @@ class Loader(Replay):
             if group is not None:
                 group.offsets.remove(key.topic, key.partition)
             return
-        committed = _committed_offset(read_value(OffsetCommitValue, data))
+        committed = _committed_offset(decode_value(OffsetCommitValue, data))
         if group is None:
             group = self._new_group(key.group, committed.commit_timestamp_ms)
         if header.is_transactional:
@@ -79,7 +79,7 @@ class Loader(Replay):
 
     def _end_transaction(self, producer_id: int, marker: Record) -> None:
         is_commit = int.from_bytes((marker.key or b"")[2:4], "big") == COMMIT_MARKER
-        self.transactions.end(producer_id, is_commit=is_commit)
+        self.transactions.end_transaction(producer_id, is_commit=is_commit)
 
     # Groups
 
@@ -88,14 +88,14 @@ class Loader(Replay):
             if isinstance(self.groups.get(key.group), ClassicGroup):
                 self._delete(key.group)
             return
-        value = read_value(GroupMetadataValue, data)
+        value = decode_value(GroupMetadataValue, data)
         group = self._new_group(key.group, value.current_state_timestamp)
         group.generation_id = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
         group.leader_id = value.leader
         for member in {member.member_id: member for member in value.members}.values():
-            group.add(_classic_member(member, value.protocol or ""), value.protocol_type)
+            group.add_member(_classic_member(member, value.protocol or ""), value.protocol_type)
         group.state = STABLE if group.members else EMPTY
 
     def _new_group(self, group_id: str, since_ms: int) -> ClassicGroup:
@@ -104,9 +104,9 @@ class Loader(Replay):
         self._replace(group)
         return group
 
-    def _replay_consumer(self, key: Key, data: Buffer | None) -> None:
+    def _replay_consumer(self, key: ConsumerGroupRecordKey, data: Buffer | None) -> None:
         group = self.groups.get(key.group_id)
-        value = None if data is None else read_value(VALUES[type(key)], data)
+        value = None if data is None else decode_value(VALUE_TYPES[type(key)], data)
         if not isinstance(group, ConsumerGroup):
             if value is None:
                 return
@@ -134,7 +134,7 @@ class Loader(Replay):
     def _remove(self, group_id: str) -> None:
         group = self.groups.pop(group_id, None)
         if group is not None:
-            group.clear()
+            group.remove_all_members()
 
 
 def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
@@ -143,9 +143,9 @@ def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
     )
 
 
-def _classic_member(member: MemberMetadata, protocol: str) -> Member:
+def _classic_member(member: MemberMetadata, protocol: str) -> ClassicMember:
     rebalance_timeout_ms = member.rebalance_timeout
-    return Member(
+    return ClassicMember(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,
         client_id=member.client_id,

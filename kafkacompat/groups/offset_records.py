@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.schema import Message, int32, int64, string, uuid
@@ -46,7 +46,7 @@ def offset_record(
         expire_timestamp=committed.expire_timestamp_ms,
         topic_id=committed.topic_id,
     )
-    return _offset_key(group_id, topic, partition), write_value(value, version)
+    return _offset_key(group_id, topic, partition), encode_value(value, version)
 
 
 def _offset_value_version(committed: CommittedOffset, with_topic_id: bool) -> int:
@@ -65,4 +65,4 @@ def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
 
 
 def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return write_key(OFFSET_COMMIT_TYPE, OffsetCommitKey(group=group_id, topic=topic, partition=partition))
+    return encode_key(OFFSET_COMMIT_TYPE, OffsetCommitKey(group=group_id, topic=topic, partition=partition))

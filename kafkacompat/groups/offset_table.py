@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkacompat.groups.committed_offset import CommittedOffset, Where
+from kafkacompat.groups.committed_offset import CommittedOffset, PartitionKey
 from kafkacompat.groups.pending_offsets import PendingOffsets
 
 
@@ -30,7 +30,7 @@ class OffsetTable:
             for partition, committed in partitions.items():
                 yield topic, partition, committed
 
-    def __contains__(self, where: Where) -> bool:
+    def __contains__(self, where: PartitionKey) -> bool:
         """Return whether a partition has an offset, also a pending one."""
         return self.get(*where) is not None or where in self.pending
 
@@ -42,15 +42,15 @@ class OffsetTable:
         """Store an offset in place of all earlier ones."""
         self.by_topic.setdefault(topic, {})[partition] = committed
         if self.pending:
-            self.pending.overtake((topic, partition))
+            self.pending.invalidate((topic, partition))
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Store the offsets of a committed transaction, or drop those of an aborted one."""
-        for (topic, partition), committed in self.pending.take(producer_id, is_commit=is_commit):
+        for (topic, partition), committed in self.pending.end_transaction(producer_id, is_commit=is_commit):
             self.by_topic.setdefault(topic, {})[partition] = committed
 
     @property
-    def partitions(self) -> list[Where]:
+    def partitions(self) -> list[PartitionKey]:
         """Every partition with an offset, also a pending one."""
         committed = {(topic, partition): None for topic, partition, _ in self}
         return list(committed | dict.fromkeys(self.pending))
@@ -81,7 +81,7 @@ class OffsetTransactions:
         for topic, partition, committed in offsets:
             table.pending.add(producer_id, (topic, partition), committed)
 
-    def end(self, producer_id: int, *, is_commit: bool) -> None:
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """End a transaction: its marker is in the log."""
         for table in self._tables.pop(producer_id, ()):
             table.end_transaction(producer_id, is_commit=is_commit)

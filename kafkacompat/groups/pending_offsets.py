@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkacompat.groups.committed_offset import CommittedOffset, Where
+from kafkacompat.groups.committed_offset import CommittedOffset, PartitionKey
 
 
 class PendingOffsets:
@@ -19,13 +19,13 @@ class PendingOffsets:
 
     def __init__(self) -> None:
         # By partition and producer id; None if a later offset is visible, so that this one never will be.
-        self._by_partition: dict[Where, dict[int, CommittedOffset | None]] = {}
-        self._by_producer: dict[int, dict[Where, None]] = {}
+        self._by_partition: dict[PartitionKey, dict[int, CommittedOffset | None]] = {}
+        self._by_producer: dict[int, dict[PartitionKey, None]] = {}
 
     def __len__(self) -> int:
         return len(self._by_partition)
 
-    def __iter__(self) -> Iterator[Where]:
+    def __iter__(self) -> Iterator[PartitionKey]:
         return iter(self._by_partition)
 
     def __contains__(self, where: object) -> bool:
@@ -38,14 +38,14 @@ class PendingOffsets:
                 if committed is not None:
                     yield topic, partition, committed
 
-    def add(self, producer_id: int, where: Where, committed: CommittedOffset) -> None:
+    def add(self, producer_id: int, where: PartitionKey, committed: CommittedOffset) -> None:
         """Add the offset whose record is the last one in the log."""
         waiting = self._by_partition.setdefault(where, {})
         waiting.pop(producer_id, None)
         waiting[producer_id] = committed
         self._by_producer.setdefault(producer_id, {})[where] = None
 
-    def overtake(self, where: Where, by: int | None = None) -> None:
+    def invalidate(self, where: PartitionKey, by: int | None = None) -> None:
         """Invalidate the offsets before the one of producer *by*, or all of them: a later offset is visible."""
         waiting = self._by_partition.get(where, {})
         for producer_id in waiting:
@@ -53,7 +53,7 @@ class PendingOffsets:
                 return
             waiting[producer_id] = None
 
-    def remove(self, where: Where) -> None:
+    def remove(self, where: PartitionKey) -> None:
         """Remove all pending offsets of a partition."""
         for producer_id in self._by_partition.pop(where, ()):
             of_producer = self._by_producer[producer_id]
@@ -61,14 +61,14 @@ class PendingOffsets:
             if not of_producer:
                 del self._by_producer[producer_id]
 
-    def take(self, producer_id: int, *, is_commit: bool) -> list[tuple[Where, CommittedOffset]]:
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> list[tuple[PartitionKey, CommittedOffset]]:
         """End a producer's transaction. Returns the offsets that become visible."""
         visible = []
         for where in self._by_producer.pop(producer_id, ()):
             waiting = self._by_partition[where]
             committed = waiting[producer_id]
             if is_commit and committed is not None:
-                self.overtake(where, producer_id)
+                self.invalidate(where, producer_id)
                 visible.append((where, committed))
             del waiting[producer_id]
             if not waiting:

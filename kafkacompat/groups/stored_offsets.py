@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from twisted.internet.defer import Deferred, DeferredLock
 
-from kafkacompat.groups.commits import OffsetToCommit, check_metadata
+from kafkacompat.groups.commits import OffsetToCommit, check_offset_metadata
 from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, MetadataStore, StoreError
 from kafkacompat.wire.errors import ErrorCode
 
@@ -44,7 +44,7 @@ class StoredOffsets:
 
     def commit(self, group_id: str, offsets: Sequence[OffsetToCommit]) -> Deferred[list[ErrorCode]]:
         """Store the offsets of a request by one write; fires with one code for each once they are durable."""
-        codes = [check_metadata(offset.metadata, self._metadata_max_length) for offset in offsets]
+        codes = [check_offset_metadata(offset.metadata, self._metadata_max_length) for offset in offsets]
         wanted = {
             _key(group_id, offset.topic, offset.partition): b"%d" % offset.offset
             for offset, code in zip(offsets, codes, strict=True)
@@ -95,7 +95,7 @@ class StoredOffsets:
             lambda failure: _as_code(failure.value),
         )
 
-    def topic_deleted(self, topic: str) -> Deferred[None]:
+    def delete_offsets_of_topic(self, topic: str) -> Deferred[None]:
         """Delete the offsets of a topic that was deleted."""
         removed = self._in_turn(lambda: self._remove(topic))
         return removed.addErrback(

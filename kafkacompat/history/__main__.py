@@ -1,4 +1,4 @@
-"""One client of a run, as a process."""
+"""The process of one client of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consume, transform, produce: members of a group whose offsets are committed with what came of the records."""
+"""Copiers: members of a group that consume records, produce copies and commit the offsets in one transaction."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from kafkacompat.history.reading import Reading, group_config
 MOST_AT_ONCE = 20
 
 
-def copy(client: Client) -> None:
-    """Copy what is committed, each record once, and abort now and then."""
+def run_copier(client: Client) -> None:
+    """Copy each committed record once, and abort some transactions."""
     sender = TransactionalSender(client)
     with closing(Reading(client, client.names.copiers, READ_COMMITTED, **group_config(client))) as reading:
         reading.join(client.names.records)
         while client.goes_on():
             messages = reading.read(MOST_AT_ONCE)
-            if messages and not _copy(client, sender, reading, messages):
+            if messages and not _copy_in_transaction(client, sender, reading, messages):
                 reading.go_back()
 
 
-def _copy(client: Client, sender: TransactionalSender, reading: Reading, messages: list[Any]) -> bool:
-    """Whether it is committed."""
+def _copy_in_transaction(client: Client, sender: TransactionalSender, reading: Reading, messages: list[Any]) -> bool:
+    """Copy messages in one transaction; returns whether it is committed."""
     places = client.names.copy_places()
     sender.begin()
     try:
@@ -41,7 +41,7 @@ def _copy(client: Client, sender: TransactionalSender, reading: Reading, message
         reading.note_committed(numbers)
         commit = client.random.random() >= ABORTED_SHARE
     except KafkaException as problem:
-        # As when the group is at its next generation.
+        # The group may be in its next generation, for example.
         if not problem.args[0].txn_requires_abort():
             raise
         commit = False

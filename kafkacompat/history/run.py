@@ -1,4 +1,4 @@
-"""A run: clients of all roles at work, some of them killed, the broker as well, and what they recorded in one file."""
+"""A run: clients of all roles work, some of them and the broker are killed, and one file collects what they recorded."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from kafkacompat.history.slots import Slot
 TICK_S = 0.05
 SECONDS_A_CLIENT_KILL = 3.0
 RUN = "run.0"
-"""Who records what the run itself does."""
+"""The client name of events that the run itself records."""
 LONGEST_WARM_UP_S = 60.0
 LONGEST_LAST_S = 240.0
 TOPIC_CALL_S = 30.0
 
 KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-"""Nothing may go away by itself."""
+"""Topic configs that keep all records."""
 
 
 class Plan(NamedTuple):
-    """What is to be done. Without a bootstrap server it is done on a broker of its own."""
+    """The plan of a run. Without a bootstrap server, the run starts a broker."""
 
     bootstrap: str | None
     seconds: float
@@ -52,25 +52,25 @@ class Plan(NamedTuple):
     seed: int
     topic_prefix: str
     replication_factor: int
-    """Of the topics; -1: as the broker would have it."""
+    """Replicas of the topics; -1 means the broker's default."""
     config: dict[str, str]
-    """What clients of the bootstrap server need, in librdkafka's words."""
+    """Further client properties for the bootstrap server, by librdkafka's names."""
     restart_command: str | None
     overrides: dict[str, str]
 
 
 @dataclass
 class Tally:
-    """How far a run is."""
+    """The progress of a run."""
 
     phase: str = "starting"
     seconds: float = 0
     broker_kills: int = 0
     client_kills: int = 0
     clients_anew: list[str] = field(default_factory=list)
-    """Of clients that could not go on, and were replaced, why."""
+    """The reasons of clients that could not continue and were replaced."""
     clients_failed: list[str] = field(default_factory=list)
-    """What shows that a client's own doing went wrong: one that did not end when it was told to, or ended otherwise."""
+    """Defects of clients: one did not end when it was stopped, or ended with an unexpected exit code."""
     serves_transactions: bool = True
 
 
@@ -78,7 +78,7 @@ Show = Callable[[Tally], None]
 
 
 class Run:
-    """One run in a folder, where everything is kept."""
+    """One run in a folder, which holds all its files."""
 
     def __init__(self, plan: Plan, folder: Path, show: Show) -> None:
         self._plan = plan
@@ -94,7 +94,7 @@ class Run:
         self.tally = Tally()
 
     def make_history(self, target: Path) -> int:
-        """Do it all; return the number of events. Raises RunError."""
+        """Make the run; returns the number of events. Raises RunError."""
         self._parts.mkdir(parents=True)
         try:
             if self._own is not None:
@@ -111,11 +111,11 @@ class Run:
                 slot.wait(LONGEST_END_S)
             if self._own is not None:
                 self._own.stop()
-        self._phase("joining what was recorded")
+        self._phase("merging the records of clients")
         return merge_parts(self._parts.glob("*.jsonl"), target)
 
     def delete_topics(self) -> None:
-        """Leave nothing behind on somebody else's broker."""
+        """Delete the topics of the run from the user's broker."""
         if self._own is None:
             for deleted in self._admin(str).delete_topics([self._names.records, self._names.copies]).values():
                 with contextlib.suppress(Exception):
@@ -125,11 +125,11 @@ class Run:
         self.tally.phase = name
         self._show(self.tally)
 
-    def _admin(self, noted: Callable[[Any], object]) -> Any:
-        """An administrator's client, which notes errors that it goes on after."""
+    def _admin(self, on_error: Callable[[Any], object]) -> Any:
+        """Create an admin client, which passes transient errors to *on_error*."""
         from confluent_kafka.admin import AdminClient
 
-        servers = {"bootstrap.servers": self._bootstrap, "error_cb": noted}
+        servers = {"bootstrap.servers": self._bootstrap, "error_cb": on_error}
         return AdminClient({"log_level": 0, **self._plan.config, **servers})
 
     def _create_topics(self) -> None:
@@ -199,7 +199,7 @@ class Run:
             pause(TICK_S)
 
     def _life_s(self) -> float:
-        """How long the broker lives from when it is ready, on average."""
+        """Return the average time from the broker's start to its next kill, in seconds."""
         return self._plan.seconds / max(self._plan.kills, 1)
 
     def _soon(self, average_s: float) -> float:
@@ -221,17 +221,17 @@ class Run:
             pause(TICK_S)
 
     def _replace(self) -> None:
-        """Start a client in the place of each that ended."""
+        """Replace each client that ended."""
         if self._own is not None:
             self._own.check()
         for slot in self._slots:
             if slot.ended():
-                self._look_at(slot)
+                self._note_failure(slot)
                 if not slot.was_killed:
                     self.tally.clients_anew.append(slot.last_words())
                 slot.start()
 
-    def _look_at(self, slot: Slot) -> None:
+    def _note_failure(self, slot: Slot) -> None:
         if slot.failed:
             self.tally.clients_failed.append(f"client {slot.name} failed with code {slot.code}")
 
@@ -250,7 +250,7 @@ class Run:
         wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)
 
     def _stop_clients(self) -> None:
-        """First who writes, then who reads: up to what is there then."""
+        """Stop the writing clients, then the readers, which read to the ends of the partitions."""
         readers = [slot for slot in self._slots if slot.role == "reader"]
         others = [slot for slot in self._slots if slot.role != "reader"]
         self._stop("stopping the clients", others, LONGEST_END_S + 10)
@@ -264,8 +264,8 @@ class Run:
         deadline = time.monotonic() + longest_s
         for slot in slots:
             if not slot.wait(max(deadline - time.monotonic(), 0)):
-                self.tally.clients_failed.append(f"client {slot.name} did not end when it was told to")
-            self._look_at(slot)
+                self.tally.clients_failed.append(f"client {slot.name} did not end when it was stopped")
+            self._note_failure(slot)
 
     def _read_all(self) -> None:
         self._phase("reading everything")
@@ -275,4 +275,4 @@ class Run:
             slot.start()
         for slot in last:
             if not slot.wait(LONGEST_LAST_S) or slot.code:
-                raise RunError(f"what is there in the end could not be read ({slot.code}): see {slot.errors}")
+                raise RunError(f"the last reader {slot.name} failed with code {slot.code}: see {slot.errors}")

@@ -30,7 +30,7 @@ from kafkacompat.metadata.client_entities import (
 )
 from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import Entry, StoreError
-from kafkacompat.wire.primitives import parse_uuid, uuid_text
+from kafkacompat.wire.primitives import format_uuid, parse_uuid
 
 CLUSTER_ID = "/cluster/id"
 PRODUCER_IDS = "/latest_producer_id_block"
@@ -74,7 +74,7 @@ def topic_entries(topic: TopicImage) -> dict[str, bytes]:
         folder: to_json(
             {
                 "version": 3,
-                "topic_id": uuid_text(topic.topic_id),
+                "topic_id": format_uuid(topic.topic_id),
                 "partitions": {str(partition.partition): partition.replicas for partition in topic.partitions},
                 "adding_replicas": {},
                 "removing_replicas": {},

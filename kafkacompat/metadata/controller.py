@@ -39,9 +39,9 @@ from kafkacompat.metadata.topic_changes import (
     new_topic_id,
 )
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.timers import few_at_a_time
+from kafkacompat.timers import run_few_at_a_time
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.primitives import uuid_text
+from kafkacompat.wire.primitives import format_uuid
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Controller:
             reason = f"the metadata belongs to the cluster {stored} and the log directories to {cluster_id}"
             raise StoreError(f"{reason}; start with directories of one cluster")
         if not stored:
-            stored = cluster_id or uuid_text(new_topic_id(self._rng))
+            stored = cluster_id or format_uuid(new_topic_id(self._rng))
             nothing = Inheritance(self._static_config, (), None, self._rng)
             inheritance = nothing if inherit is None else await inherit()
             await self._ledger.begin(stored, inheritance, self._static_config.node_id)
@@ -222,9 +222,11 @@ class Controller:
                 old.topics_by_id.get(uuid) if uuid in opening else topic for uuid, topic in new.topics_by_id.items()
             )
             self._publish(new.with_topics({topic.name: topic for topic in open_now if topic is not None}))
-            await few_at_a_time(self._delete, steps.deleted, TOPICS_AT_ONCE)
+            await run_few_at_a_time(self._delete, steps.deleted, TOPICS_AT_ONCE)
         known = old.topics_by_id
-        await few_at_a_time(lambda topic: self._open(topic, known.get(topic.topic_id)), steps.opened, TOPICS_AT_ONCE)
+        await run_few_at_a_time(
+            lambda topic: self._open(topic, known.get(topic.topic_id)), steps.opened, TOPICS_AT_ONCE
+        )
         self._known_to_replicas = new
         self._publish(new)
         for topic in steps.reconfigured:

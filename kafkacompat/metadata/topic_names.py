@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import uuid_text
+from kafkacompat.wire.primitives import format_uuid
 
 MAX_NAME_LENGTH = 249
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
@@ -44,7 +44,7 @@ def _find_objection(name: str) -> str | None:
 
 def topic_text(topic: str | bytes) -> str:
     """Write a topic as the request named it: by its name, or by its id in Kafka's form."""
-    return topic if isinstance(topic, str) else uuid_text(topic)
+    return topic if isinstance(topic, str) else format_uuid(topic)
 
 
 def unify(name: str) -> str:

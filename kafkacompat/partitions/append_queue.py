@@ -68,7 +68,7 @@ class AppendQueue:
         """
         if from_client:
             try:
-                self._state.host.space.take(len(records))
+                self._state.host.space.reserve(len(records))
             except KafkaError:
                 remember_refused(self._state.log, records)
                 raise
@@ -146,7 +146,7 @@ class AppendQueue:
         # The line is in its final state before any Deferred fires: a callback may append again, and may start a segment itself.
         self.is_holding = more = bool(self._held)
         for waiting, outcome in outcomes:
-            fire(waiting, outcome)
+            fire_outcome(waiting, outcome)
         if more and self._state.refusal is None:
             self._prepare_segment()
 
@@ -173,7 +173,7 @@ class AppendQueue:
             append.result.errback(refusal)
 
 
-def fire(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
+def fire_outcome(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
     """Fire a Deferred with the outcome of its append."""
     if isinstance(outcome, KafkaError):
         waiting.errback(outcome)

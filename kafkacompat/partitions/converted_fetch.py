@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.conversion import Unconverted
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, FindPartition, fetch
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, FindPartition, fetch_partitions
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -43,22 +43,22 @@ async def fetch_converted(
     while True:
         moved_on = [replace(want, fetch_offset=next_offsets.get(want.key, want.fetch_offset)) for want in wanted]
         left_ms = max(0, round(1000 * (deadline - clock.seconds())))
-        fetching = fetch(find, moved_on, limits._replace(max_wait_ms=left_ms), clock)
+        fetching = fetch_partitions(find, moved_on, limits._replace(max_wait_ms=left_ms), clock)
         fetched = await fetching if isinstance(fetching, Deferred) else fetching
-        converted, skipped = await _convert(fetched, conversions, magic)
+        converted, skipped = await _convert_regions(fetched, conversions, magic)
         if not skipped or any(partition.size_bytes or partition.urgent for partition in converted):
             return converted
         next_offsets.update(skipped)
 
 
-async def _convert(
+async def _convert_regions(
     fetched: Sequence[FetchedPartition], conversions: Conversions, magic: int
 ) -> tuple[list[FetchedPartition], dict[PartitionKey, int]]:
     """Convert the partitions' regions.
 
     Returns the partitions, and for each whose batches left nothing the offset after these batches.
     """
-    converting = conversions.down(list(_unconverted(fetched)), magic)
+    converting = conversions.down(list(_list_unconverted(fetched)), magic)
     outcomes = iter(await converting if isinstance(converting, Deferred) else converting)
     converted: list[FetchedPartition] = []
     skipped: dict[PartitionKey, int] = {}
@@ -68,7 +68,7 @@ async def _convert(
             continue
         outcome = next(outcomes)
         if isinstance(outcome, KafkaError):
-            converted.append(_failed(partition, outcome))
+            converted.append(_with_error(partition, outcome))
             continue
         converted.append(partition._replace(read=partition.read._replace(region=outcome.records)))
         if outcome.records is None and outcome.next_offset > partition.wanted.fetch_offset:
@@ -76,7 +76,7 @@ async def _convert(
     return converted, skipped
 
 
-def _failed(fetched: FetchedPartition, problem: KafkaError) -> FetchedPartition:
+def _with_error(fetched: FetchedPartition, problem: KafkaError) -> FetchedPartition:
     """Return the partition with the error of its conversion; damage is examined and logged."""
     if problem.code == ErrorCode.CORRUPT_MESSAGE and fetched.partition is not None:
         fetched.partition.examine(fetched.wanted.fetch_offset)
@@ -85,7 +85,7 @@ def _failed(fetched: FetchedPartition, problem: KafkaError) -> FetchedPartition:
     return FetchedPartition(fetched.wanted, fetched.partition, problem.code, None)
 
 
-def _unconverted(fetched: Sequence[FetchedPartition]) -> Iterator[Unconverted]:
+def _list_unconverted(fetched: Sequence[FetchedPartition]) -> Iterator[Unconverted]:
     for outcome in fetched:
         read, partition, wanted = outcome.read, outcome.partition, outcome.wanted
         if read is not None and partition is not None and isinstance(read.region, FileRegion):

@@ -54,7 +54,7 @@ class DelayedFetch:
         for partition in watched:
             partition.watch(self, committed=committed)
 
-    def arrived(self, size_bytes: int) -> None:
+    def note_bytes(self, size_bytes: int) -> None:
         """Case A: bytes became readable in one of the partitions."""
         self._missing_bytes -= size_bytes
         if self._missing_bytes <= 0:

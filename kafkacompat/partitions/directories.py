@@ -36,7 +36,7 @@ MAX_WISHES = 10_000
 """Placements that are remembered for partitions that do not exist; the oldest is dropped, since some never will."""
 
 
-def _ignore(_problem: BaseException) -> None:
+def _ignore_failure(_problem: BaseException) -> None:
     """Stand in for `Directory.on_failure` until it is set."""
 
 
@@ -76,8 +76,8 @@ class Directory:
         self, storage: LogDirectory, disk: Disk, clock: Clock, *, syncs_always: bool = False, reserve_bytes: int = 0
     ) -> None:
         self.storage = storage
-        self.disk: Disk = _SyncWatchingDisk(disk, self.failed)
-        self.commit = GroupCommit(self.disk, clock, self.failed, syncs_always)
+        self.disk: Disk = _SyncWatchingDisk(disk, self.report_failure)
+        self.commit = GroupCommit(self.disk, clock, self.report_failure, syncs_always)
         self.space = FreeSpace(storage.path, lambda: self.disk.run(storage.disk_usage), reserve_bytes)
         self.partitions: set[PartitionName] = set()
         self.offline = False
@@ -85,7 +85,7 @@ class Directory:
         """Whether the broker is about to unlock it: another process may use it next."""
         self._clock = clock
         self._removals: set[int] = set()
-        self.on_failure: Callable[[BaseException], None] = _ignore
+        self.on_failure: Callable[[BaseException], None] = _ignore_failure
 
     @classmethod
     def configured(cls, storage: LogDirectory, disk: Disk, clock: Clock, config: BrokerConfig) -> Directory:
@@ -98,7 +98,7 @@ class Directory:
             reserve_bytes=config.int("kafkacompat.disk.reserve.bytes"),
         )
 
-    def failed(self, problem: BaseException) -> None:
+    def report_failure(self, problem: BaseException) -> None:
         """Report a failure after which the directory can no longer be used."""
         self.on_failure(problem)
 
@@ -146,7 +146,7 @@ class Directories:
     def __iter__(self) -> Iterator[Directory]:
         return iter(self._all)
 
-    def home(self, name: PartitionName) -> Directory | None:
+    def find_home(self, name: PartitionName) -> Directory | None:
         """Return the directory that holds a partition; None for a partition without a folder."""
         return self._home.get(name)
 
@@ -154,11 +154,11 @@ class Directories:
         """Return whether a directory gets no new partitions at the moment."""
         return directory.storage.path in self._cordoned()
 
-    def at(self, path: str) -> Directory | None:
+    def find_by_path(self, path: str) -> Directory | None:
         """Return the directory with an absolute path; None if there is none."""
         return next((directory for directory in self._all if directory.path == path), None)
 
-    def wish(self, name: PartitionName, directory: Directory) -> None:
+    def note_wish(self, name: PartitionName, directory: Directory) -> None:
         """Remember the directory that a client wants for a partition that is not open yet."""
         self._wishes.pop(name, None)
         self._wishes[name] = directory
@@ -170,12 +170,12 @@ class Directories:
         directory = self._wishes.pop(name, None)
         return None if directory is None or directory.offline else directory
 
-    def found(self, name: PartitionName, directory: Directory) -> None:
+    def note_partition(self, name: PartitionName, directory: Directory) -> None:
         """Note that a directory holds a partition."""
         directory.partitions.add(name)
         self._home[name] = directory
 
-    def place(self, name: PartitionName) -> Directory:
+    def choose_directory(self, name: PartitionName) -> Directory:
         """Choose the directory of a new partition: the one a client wants, else the one with the fewest partitions.
 
         Full and cordoned directories are chosen only if there are no others.
@@ -186,7 +186,7 @@ class Directories:
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
         directory = self.take_wish(name) or min(online, key=self._preference)
-        self.found(name, directory)
+        self.note_partition(name, directory)
         return directory
 
     def _preference(self, directory: Directory) -> tuple[bool, bool, int]:

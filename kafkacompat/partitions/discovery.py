@@ -56,7 +56,7 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
     for directory in directories:
         for stored in await directory.disk.run(directory.storage.partitions):
             name = (stored.topic, stored.partition)
-            if _belongs(stored, topics.get(stored.topic)):
+            if _is_partition_of_topic(stored, topics.get(stored.topic)):
                 await _note_home(directories, name, directory)
             elif aside := await directory.disk.run(directory.storage.set_stray_aside, *name):
                 folder = directory.storage.folder(*name)
@@ -69,23 +69,23 @@ async def find_partitions(directories: Directories, topics: Mapping[str, TopicIm
 
 def _name_missing(directories: Directories, topics: Iterable[TopicImage]) -> None:
     names = ((topic.name, image.partition) for topic in topics for image in topic.partitions)
-    missing = [f"{topic}-{index}" for topic, index in names if directories.home((topic, index)) is None]
+    missing = [f"{topic}-{index}" for topic, index in names if directories.find_home((topic, index)) is None]
     if missing:
         named = ", ".join(missing[:MAX_MISSING_NAMED]) + (" ..." if len(missing) > MAX_MISSING_NAMED else "")
         log.warning("%d partitions have no folder in any of log.dirs and begin empty: %s", len(missing), named)
 
 
 async def _take_copy(directories: Directories, directory: Directory, folder: str, name: PartitionName) -> None:
-    if directories.home(name):
+    if directories.find_home(name):
         await directory.disk.run(directory.storage.remove_copy, folder)
         # The partition was being moved here when the broker stopped: the move begins again.
-        directories.wish(name, directory)
+        directories.note_wish(name, directory)
     else:
         aside = await directory.disk.run(directory.storage.set_copy_aside, folder)
         log.warning("%s is a copy of a partition that is nowhere else and is set aside as %s", folder, aside)
 
 
-def _belongs(stored: StoredPartition, topic: TopicImage | None) -> bool:
+def _is_partition_of_topic(stored: StoredPartition, topic: TopicImage | None) -> bool:
     """Return whether a folder is a partition of the topic that it is named after."""
     if topic is None or stored.partition >= len(topic.partitions):
         return False
@@ -97,9 +97,9 @@ async def _note_home(directories: Directories, name: PartitionName, directory: D
 
     Raises LogDirectoryError when both are one folder, by a link.
     """
-    other = directories.home(name)
+    other = directories.find_home(name)
     if other is None:
-        directories.found(name, directory)
+        directories.note_partition(name, directory)
         return
     if await directory.disk.run(directory.storage.shares_folder, other.storage, *name):
         both = f"{directory.storage.folder(*name)} and {other.storage.folder(*name)}"
@@ -109,7 +109,7 @@ async def _note_home(directories: Directories, name: PartitionName, directory: D
     ]
     newer, older = (directory, other) if progress > progress_of_other else (other, directory)
     directories.forget(name)
-    directories.found(name, newer)
+    directories.note_partition(name, newer)
     aside = await older.disk.run(older.storage.set_aside, *name)
     reason = "%s-%d is in %s and in %s; the older one is set aside there as %s and may be removed"
     log.warning(reason, *name, newer.path, older.path, aside)

@@ -90,7 +90,7 @@ class FetchSession:
         for key in forgotten:
             self.partitions.pop(key, None)
 
-    def served(self, key: PartitionKey) -> None:
+    def move_to_end(self, key: PartitionKey) -> None:
         """Move a partition whose data was sent to the end, so that the others are read first next time."""
         partition = self.partitions.pop(key, None)
         # Requests overlap: a later one may have removed the partition meanwhile.
@@ -125,7 +125,7 @@ class FetchSessions:
     def __iter__(self) -> Iterator[FetchSession]:
         return iter(self._sessions.values())
 
-    def context(
+    def find_context(
         self,
         session_id: int,
         session_epoch: int,

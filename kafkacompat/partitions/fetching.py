@@ -19,7 +19,7 @@ from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment.lookup import ColdDataError
 from kafkacompat.storage.segment.segment_file import FileRegion
-from kafkacompat.timers import Clock, go_through
+from kafkacompat.timers import Clock, make_steps
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ FindPartition = Callable[[WantedPartition], Partition]
 _Failed: TypeAlias = "dict[PartitionKey, ErrorCode]"
 
 
-def fetch(
+def fetch_partitions(
     find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     """Read the partitions; if that is too little, wait for more.
@@ -102,7 +102,7 @@ class _Fetch:
     def read(self) -> Deferred[None] | None:
         """Read every partition once; return None where that is done already, else a Deferred that fires when it is."""
         self._release()
-        reading = go_through(
+        reading = make_steps(
             self._clock, map(self.fetched.append, read_partitions(self._find, self._wanted, self._limits))
         )
         self._took_turns = reading is not None
@@ -136,7 +136,7 @@ class _Fetch:
     async def _warm(self) -> _Failed:
         cold = [partition for partition in self.fetched if partition.cold]
         self._release()
-        failed = await _warm(cold[:MAX_WARMED], self._limits)
+        failed = await _load_cold_data(cold[:MAX_WARMED], self._limits)
         reading = self.read()
         if reading is not None:
             await reading
@@ -195,7 +195,7 @@ def release_all(fetched: Sequence[FetchedPartition]) -> None:
         partition.release()
 
 
-def _warm(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Failed]:
+def _load_cold_data(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Failed]:
     """Load what reading cold partitions needs; fires with the error codes of those that cannot be read."""
     failed: _Failed = {}
 
@@ -231,14 +231,14 @@ def read_partitions(
     is_empty = True
     for partition in wanted:
         whole = is_empty or (limits.one_batch_each and left_bytes > 0)
-        outcome = _read(find, partition, left_bytes, whole, limits.committed)
+        outcome = _read_partition(find, partition, left_bytes, whole, limits.committed)
         size_bytes = outcome.size_bytes
         if size_bytes:
             left_bytes, is_empty = max(0, left_bytes - size_bytes), False
         yield outcome
 
 
-def _read(
+def _read_partition(
     find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool, committed: bool
 ) -> FetchedPartition:
     partition = None

@@ -54,7 +54,7 @@ class FreeSpace:
         """Subtract from other directories of the same file system what is written here."""
         self._others = others
 
-    def take(self, size_bytes: int) -> None:
+    def reserve(self, size_bytes: int) -> None:
         """Subtract what a client is about to write. Raises KafkaError KAFKA_STORAGE_ERROR when that much is not left."""
         self._left_bytes -= size_bytes
         for other in self._others:
@@ -85,7 +85,7 @@ class FreeSpace:
                 errno.ENOSPC, f"{usage.free_bytes} bytes are free, half of kafkacompat.disk.reserve.bytes is not"
             )
 
-    def failed(self, problem: BaseException | None) -> None:
+    def note_failed_write(self, problem: BaseException | None) -> None:
         """Note a failed write: after one for lack of space, clients cannot write until a measurement finds space."""
         cause = problem.__cause__ if isinstance(problem, KafkaError) else problem
         if isinstance(cause, OSError) and cause.errno in NO_SPACE_ERRORS and not self.is_full:

@@ -77,7 +77,7 @@ class GroupCommit:
         if not self._is_busy:
             self._is_busy = True
             self._begun_s = self._clock.seconds()
-            self._clock.callLater(0, self._begin)
+            self._clock.callLater(0, self._begin_round)
 
     def leave(self, partition: SyncedPartition) -> None:
         """Forget a partition that is deleted, moved or offline; `synced` is no longer called for the log it has now."""
@@ -99,7 +99,7 @@ class GroupCommit:
             self._again.reset(0)
         return finished
 
-    def _begin(self) -> None:
+    def _begin_round(self) -> None:
         # The reactor thread notes the ends: the disk thread could see the end of half an append.
         shares = [_Share(partition, partition.log, partition.log.end_position()) for partition in self._joined]
         self._under_way, self._joined = self._joined, {}
@@ -115,13 +115,13 @@ class GroupCommit:
         self._is_postponed = False
         goes_on = bool(self._joined)
         if goes_on:
-            self._begin()  # the disk works while the responses are sent
+            self._begin_round()  # the disk works while the responses are sent
         for partition, synced, end in shares:
             # A partition that moved to another directory meanwhile has another log, in which all of this was synced too.
             if partition.log is synced:
                 partition.synced(end)
         if not goes_on:
-            self._begin()
+            self._begin_round()
 
     def _not_synced(self, failure: Failure) -> None:
         problem = failure.value
@@ -139,7 +139,7 @@ class GroupCommit:
             log.warning("appends that wait for a sync keep waiting: %s", problem)
         self._is_postponed = True
         self._joined = {**self._under_way, **self._joined}
-        self._again = self._clock.callLater(PATIENCE_S, self._begin)
+        self._again = self._clock.callLater(PATIENCE_S, self._begin_round)
 
     def _rest(self) -> None:
         self._is_busy = self._is_postponed = False

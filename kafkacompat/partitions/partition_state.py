@@ -28,7 +28,7 @@ class PartitionHost(Protocol):
     def disk(self) -> Disk:
         """The thread that waits for the directory's disk."""
 
-    def failed(self, problem: BaseException) -> None:
+    def report_failure(self, problem: BaseException) -> None:
         """Take the directory offline: a log in it can no longer be used."""
 
 
@@ -80,9 +80,9 @@ class PartitionState:
     def report_failure(self, problem: BaseException) -> None:
         """Report a failed operation to the directory: that the log can no longer be used, or that the disk may be full."""
         if self.log.offline:
-            self.host.failed(problem)
+            self.host.report_failure(problem)
         else:
-            self.host.space.failed(problem)
+            self.host.space.note_failed_write(problem)
 
     def report_disk_failure(self, failure: Failure) -> None:
         """Log a failed disk operation and report it to the directory, unless clients are refused already."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.partitions.append_queue import fire
+from kafkacompat.partitions.append_queue import fire_outcome
 from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
 from kafkacompat.storage.intake.validation import TooMuchError, check_batch
 from kafkacompat.timers import TURN_SECONDS, next_turn
@@ -104,7 +104,7 @@ class RequestAppends:
     async def _append_late(self) -> None:
         for late in self._late:
             try:
-                fire(late.result, await self._append_in_turn(late))
+                fire_outcome(late.result, await self._append_in_turn(late))
             except Exception as problem:
                 late.result.errback(problem)
 
@@ -114,15 +114,15 @@ class RequestAppends:
                 await next_turn(self._clock)
                 self._begin_turn()
             try:
-                return self._append_at_once(self._existing(late.partition), late.records, late.guard)
+                return self._append_at_once(self._find_existing_partition(late.partition), late.records, late.guard)
             except TooMuchError:
                 pass
         batch = await self._conversions.take_in(late.records, late.partition.log.config, self._now_ms)
         self._begin_turn()
-        partition = self._existing(late.partition)
+        partition = self._find_existing_partition(late.partition)
         return partition.append(taken_in(batch, self._now_ms), self._now_ms, guard=late.guard)
 
-    def _existing(self, partition: Partition) -> Partition:
+    def _find_existing_partition(self, partition: Partition) -> Partition:
         """Return the partition; raise KafkaError if it was deleted meanwhile or the broker closes its logs."""
         self._conversions.check_open()
         current = self._find(partition.topic, partition.index)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
-from kafkacompat.disk import nothing
+from kafkacompat.disk import do_nothing
 from kafkacompat.metadata.topic_names import topic_text
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.state import is_transient
-from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
+from kafkacompat.timers import Clock, DelayedCall, now_ms, run_few_at_a_time
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class ReplicaManager:
         A partition that cannot be opened is offline: its requests fail with KAFKA_STORAGE_ERROR, and the others serve.
         """
         missing = [image for image in topic.partitions if (topic.name, image.partition) not in self._partitions]
-        opening = few_at_a_time(lambda image: self._open(topic, image), missing)
+        opening = run_few_at_a_time(lambda image: self._open(topic, image), missing)
         return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
 
     def _make_durable_later(self, topic: TopicImage, images: Sequence[PartitionImage]) -> None:
@@ -147,13 +147,13 @@ class ReplicaManager:
         opened = (self._partitions.get((topic.topic_id, image.partition)) for image in images)
         new = [partition for partition in opened if partition is not None and partition.log.is_new]
         if new:
-            call = self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _make_durable, new, at_once=1)
+            call = self._clock.callLater(DURABLE_AFTER_S, run_few_at_a_time, _make_durable, new, at_once=1)
             self._durable_later = [*(other for other in self._durable_later if other.active()), call]
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
         try:
-            directory = self.directories.home(name) or self.directories.place(name)
+            directory = self.directories.find_home(name) or self.directories.choose_directory(name)
         except KafkaError as problem:
             self._cannot_open(topic, image.partition, problem)
             return succeed(None)
@@ -189,13 +189,13 @@ class ReplicaManager:
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """Reject a deleted topic's clients from now on; fires when its folders are renamed for removal."""
-        return few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
+        return run_few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
 
     def _delete(self, topic: TopicImage, index: int) -> Deferred[None]:
         partition = self._partitions.pop((topic.name, index), None)
         self._partitions.pop((topic.topic_id, index), None)
         self._offline -= {(topic.name, index), (topic.topic_id, index)}
-        directory = self.directories.home((topic.name, index))
+        directory = self.directories.find_home((topic.name, index))
         self.directories.forget((topic.name, index))
         if directory is None or directory.offline:
             return succeed(None)
@@ -249,7 +249,7 @@ class ReplicaManager:
         """
         if len(topic) > MAX_MOVED_NAME_LENGTH - len(str(index)):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {topic} is too long for a copy's folder")
-        target = self.directories.at(path)
+        target = self.directories.find_by_path(path)
         if target is None:
             raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is not in log.dirs")
         if target.offline:
@@ -257,14 +257,14 @@ class ReplicaManager:
         if self.directories.is_cordoned(target):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"log directory {path} is in cordoned.log.dirs")
         if (topic, index) not in self._partitions and (topic, index) not in self._offline:
-            self.directories.wish((topic, index), target)
+            self.directories.note_wish((topic, index), target)
         return self.moves.start(self.find(topic, index), target)
 
     def by_directory(self) -> list[tuple[Directory, list[Log]]]:
         """Return every log directory that is online, with the open logs in it."""
         logs: dict[Directory, list[Log]] = {directory: [] for directory in self.directories if not directory.offline}
         for partition in self:
-            home = self.directories.home((partition.topic, partition.index))
+            home = self.directories.find_home((partition.topic, partition.index))
             if home in logs:
                 logs[home].append(partition.log)
         return list(logs.items())
@@ -279,7 +279,7 @@ class ReplicaManager:
                 call.cancel()
         await self.moves.stop()
         while any(partition.holds_appends for partition in self):
-            await gatherResults([directory.disk.run(nothing) for directory in self.directories])
+            await gatherResults([directory.disk.run(do_nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
         for directory in self.directories:
             directory.closing = True
@@ -303,7 +303,7 @@ class ReplicaManager:
         if not 0 <= start_offset <= end_offset:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{start_offset} is not between 0 and {end_offset}")
         partition.log.trimmer.advance_log_start_offset(start_offset)
-        directory = self.directories.home((partition.topic, partition.index))
+        directory = self.directories.find_home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
         return saving.addCallbacks(
@@ -333,7 +333,7 @@ def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
 
     def not_synced(failure: Failure) -> Failure:
         assert failure.value is not None
-        directory.failed(failure.value)
+        directory.report_failure(failure.value)
         return failure
 
     return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)

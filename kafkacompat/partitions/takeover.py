@@ -76,7 +76,7 @@ by OffsetCommit 0, in ZooKeeper or in a store that was lost, are not"
         if len(new) > 1:
             advice = "move all away but the one that Kafka used last"
             raise LogDirectoryError(f"{' and '.join(new)} each have a {FOLDER}; {advice}")
-        return await self._disk_of(new[0]).run(_read, self._files, new[0]) if new else None
+        return await self._disk_of(new[0]).run(_replay_cluster_metadata, self._files, new[0]) if new else None
 
     async def _paths_with_cluster_metadata(self) -> Sequence[str]:
         paths = dict.fromkeys((self._config.metadata_log_dir, *self._config.log_dirs))
@@ -142,7 +142,7 @@ def _check_same_cluster(partitions: Sequence[FoundPartition], kraft: KraftCluste
         raise LogDirectoryError(f"{FOLDER} knows none of the topics that have folders in log.dirs; {advice}")
 
 
-def _read(files: Files, path: str) -> KraftCluster:
+def _replay_cluster_metadata(files: Files, path: str) -> KraftCluster:
     cluster = KraftCluster()
     try:
         cluster.replay(cluster_metadata_values(files, path))

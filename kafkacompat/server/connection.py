@@ -17,8 +17,8 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.server.frame_queue import FrameQueue
-from kafkacompat.server.outgoing import release, release_regions
-from kafkacompat.timers import go_through, now_ms
+from kafkacompat.server.outgoing import release_part, release_regions
+from kafkacompat.timers import make_steps, now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError
 from kafkacompat.wire.schema import Response
@@ -111,7 +111,7 @@ class KafkaConnection(Protocol):
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
-            release(part)
+            release_part(part)
         # What goes on without the client holds its request until it is done.
         self._count_held()
 
@@ -253,7 +253,7 @@ class KafkaConnection(Protocol):
         version = incoming.api_version if incoming.body is not None else 0
         try:
             steps = self._requests.answer(incoming, response, version)
-            writing = None if steps is None else go_through(self._shared.clock, steps)
+            writing = None if steps is None else make_steps(self._shared.clock, steps)
         except Exception:
             if response is not None:
                 release_regions(response)
@@ -309,7 +309,7 @@ class KafkaConnection(Protocol):
         if failure.check(CancelledError):
             raise UnanswerableError("the request was given up")
         assert failure.value is not None
-        return self._shared.dispatcher.failure(incoming, failure.value)
+        return self._shared.dispatcher.build_failure_response(incoming, failure.value)
 
     def _answered(self, incoming: IncomingRequest, response: Response | None) -> None:
         if self.transport.connected:
@@ -329,6 +329,6 @@ class KafkaConnection(Protocol):
             self.cut_off(reason)
 
     def _send_ready(self) -> None:
-        parts = self._requests.parts_to_send()
+        parts = self._requests.take_parts()
         if parts:
             self.transport.send_parts(parts)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 UNLIMITED = 2**31 - 1
 
 
-class Connected(Protocol):
+class CountedConnection(Protocol):
     """A connection, as far as it counts here."""
 
     peer: Peer
@@ -25,7 +25,7 @@ class ConnectionLimits:
     def __init__(self, config: Callable[[], BrokerConfig]) -> None:
         self._config = config
 
-    def objection(self, listener_name: str, host: str, connections: Collection[Connected]) -> str | None:
+    def find_objection(self, listener_name: str, host: str, connections: Collection[CountedConnection]) -> str | None:
         """Why one more client of this address is turned away, beside those who are there; None lets it in."""
         config = self._config()
         most = config.int("max.connections")
@@ -49,12 +49,12 @@ def _of_listener(config: BrokerConfig, listener_name: str) -> int:
 def _of_address(config: BrokerConfig, host: str) -> int:
     for entry in filter(None, config.string("max.connections.per.ip.overrides").split(",")):
         address, _, most = entry.rpartition(":")
-        if _same(address.strip(), host):
+        if _is_same_address(address.strip(), host):
             return int(most)
     return config.int("max.connections.per.ip")
 
 
-def _same(address: str, host: str) -> bool:
+def _is_same_address(address: str, host: str) -> bool:
     """Whether two texts are one address; names are not looked up."""
     try:
         return ip_address(address.strip("[]")) == ip_address(host)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.server.portions import in_portions
-from kafkacompat.timers import go_through
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.schema import Response
@@ -40,7 +40,7 @@ class Dispatcher:
 
         Raises UnanswerableError or RequestError when the connection is to be closed instead.
         """
-        reading = incoming.reading and go_through(self._services.clock, incoming.reading)
+        reading = incoming.reading and make_steps(self._services.clock, incoming.reading)
         if reading:
             return answer_in_order(self._handle_when_read(reading, incoming, context))
         return self._handle(incoming, context)
@@ -62,9 +62,9 @@ class Dispatcher:
             answer: Answer = handle(body, context, services)
             return answer
         except Exception as problem:
-            return self.failure(incoming, problem)
+            return self.build_failure_response(incoming, problem)
 
-    def failure(self, incoming: IncomingRequest, problem: BaseException) -> Response:
+    def build_failure_response(self, incoming: IncomingRequest, problem: BaseException) -> Response:
         """The response that carries a failed request's error code.
 
         Raises UnanswerableError where the response has no place for one.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 PRODUCE, API_VERSIONS = 0, 18
 
 
-def emulate(name: str, handlers: Mapping[int, Handler], services: Services) -> Dispatcher:
+def emulate_release(name: str, handlers: Mapping[int, Handler], services: Services) -> Dispatcher:
     """A dispatcher for what the release *name* and *handlers* both serve."""
-    release = releases.release(name)
-    known = _known(release, handlers)
+    release = releases.find_release(name)
+    known = _select_known_versions(release, handlers)
     served = {key: handler.versions for key, handler in known.items() if handler.versions != NO_VERSIONS}
     if release.is_since("4.0"):
         # Listed for librdkafka, which looks for it, and not served (KAFKA-18659).
@@ -30,7 +30,7 @@ def emulate(name: str, handlers: Mapping[int, Handler], services: Services) -> D
     return Dispatcher(known, replace(services, served=served, features=features, emulated=release))
 
 
-def _known(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+def _select_known_versions(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
     known = {}
     for key, handler in handlers.items():
         theirs = release.versions.get(key, NO_VERSIONS)

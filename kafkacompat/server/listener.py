@@ -38,7 +38,7 @@ class ListenError(Exception):
     """A listener's address cannot be bound."""
 
 
-class Complaints:
+class LoggedComplaints:
     """At most so many log lines a peer and second: a hostile client must not fill the disk with log."""
 
     def __init__(self, clock: Clock) -> None:
@@ -79,7 +79,7 @@ class KafkaFactory(ServerFactory):
         return KafkaConnection(shared, self._read_ahead)
 
 
-class Server:
+class KafkaServer:
     """All listeners of a broker.
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
@@ -106,7 +106,7 @@ class Server:
         self._turn_away = turn_away
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
-        self._complaints = Complaints(reactor)
+        self._complaints = LoggedComplaints(reactor)
         self._ports: dict[str, Port] = {}
         self._sweep = LoopingCall(self.sweep)
         self._sweep.clock = reactor  # type: ignore[assignment]

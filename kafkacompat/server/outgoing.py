@@ -49,7 +49,7 @@ class Outgoing:
                 self._parts.append(part)
                 self.size_bytes += size
             else:
-                release(part)
+                release_part(part)
 
     def head_region(self) -> FileRegion | None:
         """The file region whose bytes are to be sent next, if it is one. Raises RegionGoneError."""
@@ -111,18 +111,18 @@ class Outgoing:
             if sent < size:
                 break
             sent -= size
-            release(self._parts.popleft())
+            release_part(self._parts.popleft())
         self._head_sent = sent
 
     def clear(self) -> None:
         """Drop everything, letting go of the files."""
         for part in self._parts:
-            release(part)
+            release_part(part)
         self._parts.clear()
         self._head_sent = self.size_bytes = 0
 
 
-def release(part: Part) -> None:
+def release_part(part: Part) -> None:
     """Let go of the file behind a part that will not be sent any more."""
     if isinstance(part, FileRegion):
         part.release()

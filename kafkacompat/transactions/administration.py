@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from kafkacompat.patterns import Pattern
-from kafkacompat.timers import Clock, in_turns, now_ms
-from kafkacompat.transactions.records import by_topic
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.transactions.records import group_by_topic
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.state import DEAD, NAMES, TransactionState
 from kafkacompat.wire.apis import describe_transactions, list_transactions
@@ -20,7 +20,7 @@ Listed: TypeAlias = "Sequence[list_transactions.TransactionState]"
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class TransactionFilters:
     """The filters of ListTransactions. A transactional id has to match all of them; a filter that is not set matches all ids."""
 
     states: Collection[TransactionState] | None = None
@@ -28,7 +28,7 @@ class Filters:
     duration_ms: int = NO_DURATION
     pattern: Pattern | None = None
 
-    def apply(self, transactional_id: TransactionalId, at_ms: int) -> bool:
+    def matches(self, transactional_id: TransactionalId, at_ms: int) -> bool:
         """Return whether a transactional id matches at the time *at_ms*."""
         current = transactional_id.current
         return (
@@ -40,7 +40,7 @@ class Filters:
         )
 
 
-class Administration:
+class TransactionAdministration:
     """Describes and lists transactional ids."""
 
     def __init__(self, clock: Clock, registry: TransactionalIdRegistry) -> None:
@@ -61,11 +61,11 @@ class Administration:
         described.producer_id, described.producer_epoch = current.producer
         described.topics = [
             describe_transactions.TopicData(topic=part.topic, partitions=part.partition_ids)
-            for part in by_topic(current.partitions)
+            for part in group_by_topic(current.partitions)
         ]
         return described
 
-    async def list(self, filters: Filters) -> ErrorCode | Listed:
+    async def list(self, filters: TransactionFilters) -> ErrorCode | Listed:
         """Return the transactional ids that match the filters, or the error for the client."""
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -73,8 +73,8 @@ class Administration:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         at_ms = now_ms(self._clock)
         listed = []
-        async for transactional_id in in_turns(self._clock, list(self._registry.by_id.values())):
-            if filters.apply(transactional_id, at_ms):
+        async for transactional_id in yield_in_turns(self._clock, list(self._registry.by_id.values())):
+            if filters.matches(transactional_id, at_ms):
                 listed.append(_as_listed(transactional_id))
         return listed
 

@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Producer, TopicPartition
+from kafkacompat.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 
-NOBODY = Producer(NO_PRODUCER_ID, NO_EPOCH)
+NOBODY = ProducerIdentity(NO_PRODUCER_ID, NO_EPOCH)
 
 
 class ProducerAnswer(NamedTuple):
@@ -19,9 +19,9 @@ class ProducerAnswer(NamedTuple):
     """
 
     error_code: ErrorCode
-    producer: Producer = NOBODY
+    producer: ProducerIdentity = NOBODY
 
 
 PartitionCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
-CodeOrLater: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
-PartitionCodesOrLater: TypeAlias = "PartitionCodes | Deferred[PartitionCodes]"
+CodeAnswer: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
+PartitionCodesAnswer: TypeAlias = "PartitionCodes | Deferred[PartitionCodes]"

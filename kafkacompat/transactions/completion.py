@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.timers import Clock, now_ms
-from kafkacompat.transactions.changes import Changes
+from kafkacompat.transactions.changes import TransactionWriter
 from kafkacompat.transactions.markers import MarkerCodes, MarkerWriter
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
@@ -40,9 +40,9 @@ class Completion:
         self._settings = settings
         self._markers = markers
         self._is_deleted = is_deleted
-        self.changes = Changes(registry, settings.log_value_version, self)
+        self.changes = TransactionWriter(registry, settings.log_value_version, self)
 
-    def begin(self, transactional_id: TransactionalId) -> None:
+    def begin_completion(self, transactional_id: TransactionalId) -> None:
         """See Completer. Also called for decided transactions that were loaded from the log."""
         transactional_id.pending = COMPLETION[transactional_id.current.state]
         self._write_markers(
@@ -81,9 +81,9 @@ class Completion:
         return not code or self._is_deleted(*partition)
 
     def _complete(self, transactional_id: TransactionalId) -> None:
-        self.changes.write(transactional_id, transactional_id.current.completed(now_ms(self._clock)))
+        self.changes.write(transactional_id, transactional_id.current.as_completed(now_ms(self._clock)))
 
-    def refused(self, transactional_id: TransactionalId) -> None:
+    def retry_completion(self, transactional_id: TransactionalId) -> None:
         """See Completer. The completion is retried without a time limit."""
         delay_s = self._settings.marker_retry_backoff_max_ms / 1000
         self._clock.callLater(delay_s, self._complete, transactional_id)

@@ -18,20 +18,20 @@ from kafkacompat.coordination.coordinator_log import CoordinatorLog
 from kafkacompat.coordination.leadership import Leadership
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.coordination.writer import Writer
-from kafkacompat.timers import Clock, cooperator, in_turns
-from kafkacompat.transactions.administration import Administration, Filters, Listed
-from kafkacompat.transactions.answers import CodeOrLater, PartitionCodesOrLater, ProducerAnswer
+from kafkacompat.coordination.writer import ShardWriter
+from kafkacompat.timers import Clock, make_cooperator, yield_in_turns
+from kafkacompat.transactions.administration import Listed, TransactionAdministration, TransactionFilters
+from kafkacompat.transactions.answers import CodeAnswer, PartitionCodesAnswer, ProducerAnswer
 from kafkacompat.transactions.completion import Completion
-from kafkacompat.transactions.expiration import Expiration
-from kafkacompat.transactions.loader import Loader
+from kafkacompat.transactions.expiration import TransactionExpiration
+from kafkacompat.transactions.loader import TransactionLoader
 from kafkacompat.transactions.markers import MarkerWriter
-from kafkacompat.transactions.producers import Producers
-from kafkacompat.transactions.progress import Progress
+from kafkacompat.transactions.producers import TransactionalProducers
+from kafkacompat.transactions.progress import TransactionProgress
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.apis.describe_transactions import TransactionState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -62,13 +62,15 @@ class TransactionCoordinator:
         self._registry = registry = TransactionalIdRegistry(
             transaction_log, MemoryBudget(settings.transactional_ids_max_bytes)
         )
-        self._leadership = Leadership(registry, transaction_log, cooperator(clock), Loader, self._loaded)
+        self._leadership = Leadership(
+            registry, transaction_log, make_cooperator(clock), TransactionLoader, self._loaded
+        )
         self._completion = Completion(clock, settings, registry, markers, is_deleted)
         changes = self._completion.changes
-        self._producers = Producers(clock, settings, registry, changes, next_producer_id)
-        self._progress = Progress(clock, settings, registry, changes, next_producer_id)
-        self._administration = Administration(clock, registry)
-        self._expiration = Expiration(clock, settings, registry, self._producers)
+        self._producers = TransactionalProducers(clock, settings, registry, changes, next_producer_id)
+        self._progress = TransactionProgress(clock, settings, registry, changes, next_producer_id)
+        self._administration = TransactionAdministration(clock, registry)
+        self._expiration = TransactionExpiration(clock, settings, registry, self._producers)
 
     # Elections
 
@@ -81,7 +83,7 @@ class TransactionCoordinator:
         self._registry.is_stopped = True
         self._expiration.stop()
         for partition in list(self._registry.shards):
-            self._leadership.give_up(partition)
+            self._leadership.resign_shard(partition)
         for transactional_id in list(self._registry.by_id.values()):
             self._registry.forget(transactional_id)
 
@@ -90,21 +92,21 @@ class TransactionCoordinator:
 
         An empty partition is ready at once. A partition that this broker leads already stays as it is.
         """
-        writer = Writer(partition, self._log, self._clock, timeout_ms=self.settings.request_timeout_ms)
-        return self._leadership.take(Shard(partition, writer, leader_epoch))
+        writer = ShardWriter(partition, self._log, self._clock, timeout_ms=self.settings.request_timeout_ms)
+        return self._leadership.load_shard(Shard(partition, writer, leader_epoch))
 
-    def _loaded(self, shard: Shard, loader: Loader) -> None:
+    def _loaded(self, shard: Shard, loader: TransactionLoader) -> None:
         self._registry.take_over(loader.ids, loader.size_bytes)
         Deferred.fromCoroutine(self._complete(shard, loader.decided.values()))
 
     async def _complete(self, shard: Shard, decided: Iterable[TransactionalId]) -> None:
-        async for transactional_id in in_turns(self._clock, decided):
+        async for transactional_id in yield_in_turns(self._clock, decided):
             if shard.is_active:
-                self._completion.begin(transactional_id)
+                self._completion.begin_completion(transactional_id)
 
     def on_resignation(self, partition: int) -> None:
         """Forget the transactional ids of a partition that this broker no longer leads."""
-        shard = self._leadership.give_up(partition)
+        shard = self._leadership.resign_shard(partition)
         for transactional_id in self._registry.in_shard(shard) if shard is not None else ():
             self._registry.forget(transactional_id)
 
@@ -114,23 +116,29 @@ class TransactionCoordinator:
 
     # For producers
 
-    def initialize(self, transactional_id: str, timeout_ms: int, expected: Producer | None) -> Deferred[ProducerAnswer]:
+    def initialize(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None
+    ) -> Deferred[ProducerAnswer]:
         """InitProducerId: the producer id and epoch that write for the transactional id from now on."""
         answer = Deferred.fromCoroutine(self._producers.initialize(transactional_id, timeout_ms, expected))
         return answer.addErrback(_as_refusal)
 
     def add_partitions(
-        self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition], client_version: int
-    ) -> CodeOrLater:
+        self,
+        transactional_id: str,
+        producer: ProducerIdentity,
+        partitions: Collection[TopicPartition],
+        client_version: int,
+    ) -> CodeAnswer:
         """AddPartitionsToTxn, AddOffsetsToTxn: add partitions to the transaction. The first ones begin it."""
-        code = self._progress.add(transactional_id, producer, partitions, client_version)
+        code = self._progress.add_partitions(transactional_id, producer, partitions, client_version)
         if code is not ErrorCode.CONCURRENT_TRANSACTIONS:
             return code
-        adding = self._progress.add_patiently(transactional_id, producer, partitions, client_version)
+        adding = self._progress.add_partitions_patiently(transactional_id, producer, partitions, client_version)
         return Deferred.fromCoroutine(adding)
 
     def end(
-        self, transactional_id: str, producer: Producer, ending: Ending, client_version: int
+        self, transactional_id: str, producer: ProducerIdentity, ending: Ending, client_version: int
     ) -> Deferred[ProducerAnswer]:
         """EndTxn; fires once the log has the decision how the transaction ends."""
         answer = Deferred.fromCoroutine(self._progress.end(transactional_id, producer, ending, client_version))
@@ -146,13 +154,13 @@ class TransactionCoordinator:
         partitions: Collection[TopicPartition],
         *,
         add: bool,
-    ) -> PartitionCodesOrLater:
+    ) -> PartitionCodesAnswer:
         """Return for each partition whether it is in the transaction, so that its log may accept records of it (KIP-890).
 
         With *add*, for clients of transaction version 2, missing partitions are added; without, they have the code
         TRANSACTION_ABORTABLE. Any other code is the coordinator's, and the same for all partitions.
         """
-        producer = Producer(producer_id, producer_epoch)
+        producer = ProducerIdentity(producer_id, producer_epoch)
         if not add:
             return self._progress.verify(transactional_id, producer, partitions)
         code = self.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION)
@@ -166,7 +174,7 @@ class TransactionCoordinator:
         """DescribeTransactions for one transactional id."""
         return self._administration.describe(transactional_id)
 
-    def list(self, filters: Filters) -> Deferred[ErrorCode | Listed]:
+    def list(self, filters: TransactionFilters) -> Deferred[ErrorCode | Listed]:
         """ListTransactions."""
         return Deferred.fromCoroutine(self._administration.list(filters))
 

@@ -13,13 +13,13 @@ from twisted.python.failure import Failure
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.timers import Clock, in_turns, now_ms
-from kafkacompat.transactions.producers import Producers
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.transactions.producers import TransactionalProducers
 from kafkacompat.transactions.records import transaction_tombstone
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import BETWEEN_TRANSACTIONS, DEAD, ONGOING
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -31,11 +31,15 @@ TOMBSTONES_BYTES = 16 << 10
 """Bytes of keys that fill a batch of tombstones, so that the log accepts a batch of long ids, too."""
 
 
-class Expiration:
+class TransactionExpiration:
     """Checks all transactional ids regularly."""
 
     def __init__(
-        self, clock: Clock, settings: TransactionSettings, registry: TransactionalIdRegistry, producers: Producers
+        self,
+        clock: Clock,
+        settings: TransactionSettings,
+        registry: TransactionalIdRegistry,
+        producers: TransactionalProducers,
     ) -> None:
         self._clock = clock
         self._settings = settings
@@ -64,7 +68,7 @@ class Expiration:
     async def abort_timed_out(self) -> None:
         """Abort the transactions that are open for longer than their timeout, without waiting for the result."""
         at_ms = now_ms(self._clock)
-        async for transactional_id in in_turns(self._clock, list(self._registry.by_id.values())):
+        async for transactional_id in yield_in_turns(self._clock, list(self._registry.by_id.values())):
             if not transactional_id.is_busy and _is_overdue(transactional_id.current, at_ms):
                 log.info(
                     "Aborting the transaction of %s: it is open for longer than %d ms",
@@ -77,7 +81,7 @@ class Expiration:
         """Forget the ids that were not used for transactional.id.expiration.ms."""
         before_ms = now_ms(self._clock) - self._settings.transactional_id_expiration_ms
         expired: defaultdict[Shard, _ExpiredIds] = defaultdict(_ExpiredIds)
-        async for transactional_id in in_turns(self._clock, list(self._registry.by_id.values())):
+        async for transactional_id in yield_in_turns(self._clock, list(self._registry.by_id.values())):
             if self._is_unused(transactional_id, before_ms):
                 transactional_id.pending = DEAD
                 shard = transactional_id.shard
@@ -124,7 +128,7 @@ class _ExpiredIds:
         return self._size_bytes >= TOMBSTONES_BYTES
 
 
-def _is_overdue(transaction: Transaction, at_ms: int) -> bool:
+def _is_overdue(transaction: TransactionMetadata, at_ms: int) -> bool:
     is_open = transaction.state is ONGOING and transaction.timeout_ms != NO_TIMEOUT_MS
     return is_open and transaction.start_ms + transaction.timeout_ms < at_ms
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from kafkacompat.coordination.replay import Replay
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.transactions.records import read_key, read_transaction
+from kafkacompat.transactions.records import read_transaction, read_transactional_id
 from kafkacompat.transactions.registry import TransactionalId
 from kafkacompat.transactions.state import COMPLETION
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, Record
 
 
-class Loader(Replay):
+class TransactionLoader(Replay):
     """Replays one partition. The results are its ``ids``, those of them that are ``decided`` and not complete, and their size.
 
     ``size_bytes`` and ``decided`` are kept up to date record by record, so that no turn of the reactor has to go through all ids.
@@ -36,7 +36,7 @@ class Loader(Replay):
         if header.is_control:
             return
         try:
-            name = read_key(record.key or b"")
+            name = read_transactional_id(record.key or b"")
             if name is None:
                 self._skipped["unknown version of the key"] += 1
             else:
@@ -45,7 +45,7 @@ class Loader(Replay):
         except MalformedError as problem:
             self._skipped[str(problem)] += 1
 
-    def _replace(self, name: str, transaction: Transaction | None) -> None:
+    def _replace(self, name: str, transaction: TransactionMetadata | None) -> None:
         self.decided.pop(name, None)
         earlier = self.ids.pop(name, None)
         if earlier is not None:

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.transaction_marker import Marker
-from kafkacompat.timers import Clock, in_turns, now_ms
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
 from kafkacompat.transactions.transaction import TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -55,7 +55,7 @@ class MarkerWriter:
 
     async def _write(self, marker: Marker, partitions: Collection[TopicPartition]) -> MarkerCodes:
         under_way: list[tuple[TopicPartition, ErrorCode | Deferred[ErrorCode]]] = []
-        async for partition in in_turns(self._clock, partitions):
+        async for partition in yield_in_turns(self._clock, partitions):
             under_way.append((partition, self._write_to(marker, partition)))
         return {
             partition: await outcome if isinstance(outcome, Deferred) else outcome for partition, outcome in under_way

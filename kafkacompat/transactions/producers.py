@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.transactions.answers import ProducerAnswer
-from kafkacompat.transactions.changes import Changes
+from kafkacompat.transactions.changes import TransactionWriter
 from kafkacompat.transactions.registry import ID_BYTES, TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, ONGOING
-from kafkacompat.transactions.transaction import NO_EPOCH, Producer, Transaction
+from kafkacompat.transactions.transaction import NO_EPOCH, ProducerIdentity, TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
-class Producers:
+class TransactionalProducers:
     """Assigns producer ids and epochs. ``next_producer_id`` returns a new producer id, or fails with KafkaError."""
 
     def __init__(
@@ -22,7 +22,7 @@ class Producers:
         clock: Clock,
         settings: TransactionSettings,
         registry: TransactionalIdRegistry,
-        changes: Changes,
+        changes: TransactionWriter,
         next_producer_id: Callable[[], Awaitable[int]],
     ) -> None:
         self._clock = clock
@@ -31,7 +31,7 @@ class Producers:
         self._changes = changes
         self._next_producer_id = next_producer_id
 
-    async def initialize(self, name: str, timeout_ms: int, expected: Producer | None) -> ProducerAnswer:
+    async def initialize(self, name: str, timeout_ms: int, expected: ProducerIdentity | None) -> ProducerAnswer:
         """Assign the next epoch to the producer of a transactional id. *expected* is the producer that the client names.
 
         An open transaction is aborted, and the client has to retry (CONCURRENT_TRANSACTIONS). Fails with KafkaError if a new
@@ -44,7 +44,7 @@ class Producers:
         return answer
 
     async def _try(
-        self, name: str, timeout_ms: int, expected: Producer | None, producer_id: int | None
+        self, name: str, timeout_ms: int, expected: ProducerIdentity | None, producer_id: int | None
     ) -> ProducerAnswer | None:
         """Return None, without any change, if a new producer id is needed and *producer_id* is None."""
         transactional_id = self._registry.find(name)
@@ -56,7 +56,7 @@ class Producers:
             if producer_id is None:
                 return None
             transactional_id = TransactionalId(
-                name, self._registry.shard_for(name), Transaction(producer_id, NO_EPOCH, timeout_ms)
+                name, self._registry.shard_for(name), TransactionMetadata(producer_id, NO_EPOCH, timeout_ms)
             )
             self._registry.remember(transactional_id)
         if transactional_id.is_busy:
@@ -71,16 +71,20 @@ class Producers:
             return ProducerAnswer(await self._fence(transactional_id, producer_id) or ErrorCode.CONCURRENT_TRANSACTIONS)
         return await self._initialize(transactional_id, timeout_ms, expected, producer_id)
 
-    def _needs_producer_id(self, current: Transaction, expected: Producer | None) -> bool:
+    def _needs_producer_id(self, current: TransactionMetadata, expected: ProducerIdentity | None) -> bool:
         if current.state is ONGOING:
             return current.is_exhausted and self._settings.transaction_version >= EPOCH_BUMP_VERSION
         return current.needs_producer_id(expected)
 
     async def _initialize(
-        self, transactional_id: TransactionalId, timeout_ms: int, expected: Producer | None, producer_id: int | None
+        self,
+        transactional_id: TransactionalId,
+        timeout_ms: int,
+        expected: ProducerIdentity | None,
+        producer_id: int | None,
     ) -> ProducerAnswer:
         try:
-            new = transactional_id.current.initialized(timeout_ms, expected, producer_id, now_ms(self._clock))
+            new = transactional_id.current.as_initialized(timeout_ms, expected, producer_id, now_ms(self._clock))
         except KafkaError as problem:
             return ProducerAnswer(problem.code)
         code = await self._changes.write(transactional_id, new)
@@ -96,5 +100,5 @@ class Producers:
     async def _fence(self, transactional_id: TransactionalId, producer_id: int | None) -> ErrorCode:
         """Abort an open transaction under an epoch that its producer does not have."""
         version = self._settings.transaction_version
-        new = transactional_id.current.fenced(version, producer_id, now_ms(self._clock))
+        new = transactional_id.current.as_fenced(version, producer_id, now_ms(self._clock))
         return await self._changes.write(transactional_id, new)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import read_value, split_prefix, write_key, write_value
+from kafkacompat.coordination.record_format import decode_value, encode_key, encode_value, split_prefix
 from kafkacompat.transactions.state import DEAD, EMPTY, PREPARE_EPOCH_FENCE, TransactionState
-from kafkacompat.transactions.transaction import TopicPartition, Transaction
-from kafkacompat.wire.compiler import decode
+from kafkacompat.transactions.transaction import TopicPartition, TransactionMetadata
+from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, int8, int16, int32, int64, string
 
@@ -51,7 +51,7 @@ KEY_VERSION = 0
 _NEVER_STORED = (DEAD, PREPARE_EPOCH_FENCE)
 
 
-def transaction_record(transactional_id: str, transaction: Transaction, version: int) -> Record:
+def transaction_record(transactional_id: str, transaction: TransactionMetadata, version: int) -> Record:
     """Return the record of a transactional id's state, its value in *version* 0 or 1."""
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
@@ -60,12 +60,12 @@ def transaction_record(transactional_id: str, transaction: Transaction, version:
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
-        transaction_partitions=None if transaction.state is EMPTY else by_topic(transaction.partitions),
+        transaction_partitions=None if transaction.state is EMPTY else group_by_topic(transaction.partitions),
         transaction_last_update_timestamp_ms=transaction.last_update_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
         client_transaction_version=transaction.client_version,
     )
-    return _key(transactional_id), write_value(value, version)
+    return _key(transactional_id), encode_value(value, version)
 
 
 def transaction_tombstone(transactional_id: str) -> Record:
@@ -74,10 +74,10 @@ def transaction_tombstone(transactional_id: str) -> Record:
 
 
 def _key(transactional_id: str) -> bytes:
-    return write_key(KEY_VERSION, TransactionLogKey(transactional_id=transactional_id))
+    return encode_key(KEY_VERSION, TransactionLogKey(transactional_id=transactional_id))
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions]:
+def group_by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions]:
     """Return sorted partitions, grouped by topic."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
@@ -85,18 +85,18 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[TransactionPartitions
     return [TransactionPartitions(topic=topic, partition_ids=numbers) for topic, numbers in topics.items()]
 
 
-def read_key(data: Buffer) -> str | None:
+def read_transactional_id(data: Buffer) -> str | None:
     """Return a record's transactional id; None for a key of an unknown version. Raises MalformedError."""
     version, rest = split_prefix(data)
-    return decode(TransactionLogKey, rest, KEY_VERSION).transactional_id if version == KEY_VERSION else None
+    return decode_message(TransactionLogKey, rest, KEY_VERSION).transactional_id if version == KEY_VERSION else None
 
 
-def read_transaction(data: Buffer) -> Transaction:
+def read_transaction(data: Buffer) -> TransactionMetadata:
     """Read a record's value. Raises MalformedError, also for an unknown version or state."""
-    value = read_value(TransactionLogValue, data)
+    value = decode_value(TransactionLogValue, data)
     state = _state(value.transaction_status)
     partitions = value.transaction_partitions or () if state is not EMPTY else ()
-    return Transaction(
+    return TransactionMetadata(
         producer_id=value.producer_id,
         producer_epoch=value.producer_epoch,
         timeout_ms=value.transaction_timeout_ms,

@@ -11,7 +11,7 @@ from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.registry import Registry
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.transactions.state import TransactionState
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 
 ID_BYTES = 600
 PARTITION_BYTES = 200
@@ -29,7 +29,7 @@ class TransactionalId:
 
     __slots__ = ("current", "name", "pending", "shard", "waiting")
 
-    def __init__(self, name: str, shard: Shard, current: Transaction) -> None:
+    def __init__(self, name: str, shard: Shard, current: TransactionMetadata) -> None:
         self.name = name
         self.shard = shard
         self.current = current
@@ -46,7 +46,7 @@ class TransactionalId:
         """Whether a change is under way."""
         return self.pending is not None
 
-    def wait(self) -> Deferred[None] | None:
+    def wait_until_settled(self) -> Deferred[None] | None:
         """Wait until no change is under way, or until this broker no longer coordinates the id.
 
         Returns None if `MAX_WAITING` requests wait already.
@@ -88,7 +88,7 @@ class TransactionalIdRegistry(Registry[TransactionalId]):
         self.by_id.update(ids)
         self.budget.used_bytes += size_bytes
 
-    def change(self, transactional_id: TransactionalId, new: Transaction) -> None:
+    def change(self, transactional_id: TransactionalId, new: TransactionMetadata) -> None:
         """Make *new* the current state of a transactional id: it is in the log."""
         self.budget.used_bytes -= transactional_id.size_bytes
         transactional_id.current = new

@@ -78,7 +78,7 @@ COMPLETION: dict[TransactionState, TransactionState] = {
 """The state of a decided transaction once every partition has its marker."""
 
 
-class OnEnd(Enum):
+class EndEffect(Enum):
     """The effect of an EndTxn."""
 
     PREPARE = auto()  # decide how the transaction ends
@@ -97,25 +97,25 @@ _COMMIT, _ABORT = Ending.COMMIT, Ending.ABORT
 
 # By (does every transaction have its own epoch?, state): (requested ending, is it a repeat?) -> effect.
 # Without such epochs nothing shows a repeat. A repeat in Empty or Ongoing is fenced.
-ON_END: dict[tuple[bool, TransactionState], dict[tuple[Ending, bool], OnEnd]] = {
-    (False, EMPTY): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.REFUSE},
-    (False, ONGOING): {(_COMMIT, False): OnEnd.PREPARE, (_ABORT, False): OnEnd.PREPARE},
-    (False, COMPLETE_COMMIT): {(_COMMIT, False): OnEnd.ANSWER, (_ABORT, False): OnEnd.REFUSE},
-    (False, COMPLETE_ABORT): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.ANSWER},
+ON_END: dict[tuple[bool, TransactionState], dict[tuple[Ending, bool], EndEffect]] = {
+    (False, EMPTY): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.REFUSE},
+    (False, ONGOING): {(_COMMIT, False): EndEffect.PREPARE, (_ABORT, False): EndEffect.PREPARE},
+    (False, COMPLETE_COMMIT): {(_COMMIT, False): EndEffect.ANSWER, (_ABORT, False): EndEffect.REFUSE},
+    (False, COMPLETE_ABORT): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.ANSWER},
     # The client may not know whether its transaction began, so it may always abort.
-    (True, EMPTY): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.PREPARE},
-    (True, ONGOING): {(_COMMIT, False): OnEnd.PREPARE, (_ABORT, False): OnEnd.PREPARE},
+    (True, EMPTY): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.PREPARE},
+    (True, ONGOING): {(_COMMIT, False): EndEffect.PREPARE, (_ABORT, False): EndEffect.PREPARE},
     (True, COMPLETE_COMMIT): {
-        (_COMMIT, True): OnEnd.ANSWER,
-        (_COMMIT, False): OnEnd.REFUSE,
-        (_ABORT, True): OnEnd.REFUSE,
-        (_ABORT, False): OnEnd.PREPARE,
+        (_COMMIT, True): EndEffect.ANSWER,
+        (_COMMIT, False): EndEffect.REFUSE,
+        (_ABORT, True): EndEffect.REFUSE,
+        (_ABORT, False): EndEffect.PREPARE,
     },
     (True, COMPLETE_ABORT): {
-        (_COMMIT, True): OnEnd.REFUSE,
-        (_COMMIT, False): OnEnd.REFUSE,
-        (_ABORT, True): OnEnd.ANSWER,
-        (_ABORT, False): OnEnd.PREPARE,
+        (_COMMIT, True): EndEffect.REFUSE,
+        (_COMMIT, False): EndEffect.REFUSE,
+        (_ABORT, True): EndEffect.ANSWER,
+        (_ABORT, False): EndEffect.PREPARE,
     },
 }
 

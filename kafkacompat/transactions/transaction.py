@@ -15,8 +15,8 @@ from kafkacompat.transactions.state import (
     EPOCH_BUMP_VERSION,
     ON_END,
     ONGOING,
+    EndEffect,
     Ending,
-    OnEnd,
     TransactionState,
     check_transition,
 )
@@ -32,14 +32,14 @@ MAX_EPOCH = 0x7FFF
 LAST_EPOCH = MAX_EPOCH - 1
 
 
-class Producer(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """A producer id and one of its epochs."""
 
     producer_id: int
     producer_epoch: int
 
 
-class Transaction(NamedTuple):
+class TransactionMetadata(NamedTuple):
     """The state of a transactional id. The log has all fields except ``last_producer_epoch``.
 
     ``start_ms`` and ``last_update_ms`` are milliseconds since 1970, -1 for none. ``previous_producer_id`` is the producer id before
@@ -60,9 +60,9 @@ class Transaction(NamedTuple):
     client_version: int = 0
 
     @property
-    def producer(self) -> Producer:
+    def producer(self) -> ProducerIdentity:
         """The producer that may write for the transactional id."""
-        return Producer(self.producer_id, self.producer_epoch)
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_exhausted(self) -> bool:
@@ -74,18 +74,18 @@ class Transaction(NamedTuple):
         """Whether the last change was made with transaction version 2."""
         return self.client_version >= EPOCH_BUMP_VERSION
 
-    def _change(self, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
+    def _change(self, state: TransactionState, now_ms: int, **changes: Any) -> TransactionMetadata:
         check_transition(self.state, state)
         previous = self.producer_id
         return self._replace(state=state, last_update_ms=now_ms, previous_producer_id=previous, **changes)
 
     # InitProducerId
 
-    def needs_producer_id(self, expected: Producer | None) -> bool:
+    def needs_producer_id(self, expected: ProducerIdentity | None) -> bool:
         """Return whether `initialized` needs a new producer id."""
         return self.is_exhausted and (expected is None or expected.producer_epoch == self.producer_epoch)
 
-    def may_initialize(self, expected: Producer | None) -> bool:
+    def may_initialize(self, expected: ProducerIdentity | None) -> bool:
         """Return whether a client that names *expected* may go on: it has to be the current producer or its predecessor."""
         return (
             expected is None
@@ -94,9 +94,9 @@ class Transaction(NamedTuple):
             or (expected.producer_id == self.previous_producer_id and expected.producer_epoch >= LAST_EPOCH)
         )
 
-    def initialized(
-        self, timeout_ms: int, expected: Producer | None, new_producer_id: int | None, now_ms: int
-    ) -> Transaction:
+    def as_initialized(
+        self, timeout_ms: int, expected: ProducerIdentity | None, new_producer_id: int | None, now_ms: int
+    ) -> TransactionMetadata:
         """Return the state with the next epoch, or with *new_producer_id* and epoch 0. Raises KafkaError: PRODUCER_FENCED."""
         fresh = {"timeout_ms": timeout_ms, "partitions": frozenset(), "start_ms": NO_TIME}
         if self.needs_producer_id(expected):
@@ -107,7 +107,7 @@ class Transaction(NamedTuple):
             epochs = self._next_epochs(expected)
         return self._change(EMPTY, now_ms, **fresh, **epochs)
 
-    def _next_epochs(self, expected: Producer | None) -> dict[str, int]:
+    def _next_epochs(self, expected: ProducerIdentity | None) -> dict[str, int]:
         epoch = self.producer_epoch
         if expected is None:
             return {"producer_epoch": epoch + 1, "last_producer_epoch": NO_EPOCH}
@@ -120,7 +120,9 @@ class Transaction(NamedTuple):
 
     # AddPartitionsToTxn
 
-    def with_partitions(self, partitions: Collection[TopicPartition], client_version: int, now_ms: int) -> Transaction:
+    def with_partitions(
+        self, partitions: Collection[TopicPartition], client_version: int, now_ms: int
+    ) -> TransactionMetadata:
         """Return the state with these partitions added; a new transaction begins if none is open."""
         start_ms = now_ms if self.state in BETWEEN_TRANSACTIONS else self.start_ms
         return self._change(
@@ -133,7 +135,9 @@ class Transaction(NamedTuple):
 
     # EndTxn
 
-    def judge_end(self, producer: Producer, ending: Ending, client_version: int, *, is_busy: bool) -> OnEnd | ErrorCode:
+    def judge_end(
+        self, producer: ProducerIdentity, ending: Ending, client_version: int, *, is_busy: bool
+    ) -> EndEffect | ErrorCode:
         """Return the effect of an EndTxn, or the error for the client; *is_busy* means that another change is under way."""
         bumps = client_version >= EPOCH_BUMP_VERSION
         if bumps and is_busy:
@@ -147,13 +151,15 @@ class Transaction(NamedTuple):
             return ErrorCode.CONCURRENT_TRANSACTIONS
         return ON_END[bumps, self.state].get((ending, is_repeat), ErrorCode.PRODUCER_FENCED)
 
-    def is_repeat(self, producer: Producer) -> bool:
+    def is_repeat(self, producer: ProducerIdentity) -> bool:
         """Return whether *producer* ended the last transaction, and has not received its new epoch."""
         if self.producer_id == producer.producer_id:
             return self.producer_epoch == producer.producer_epoch + 1
         return producer == (self.previous_producer_id, LAST_EPOCH) and self.producer_epoch == 0
 
-    def prepared(self, ending: Ending, client_version: int, new_producer_id: int | None, now_ms: int) -> Transaction:
+    def as_prepared(
+        self, ending: Ending, client_version: int, new_producer_id: int | None, now_ms: int
+    ) -> TransactionMetadata:
         """Return the state with the decision how the transaction ends; with transaction version 2 under the next epoch.
 
         *new_producer_id* is the producer id that the completion brings. It is needed if version 2 has no epoch left.
@@ -168,15 +174,15 @@ class Transaction(NamedTuple):
             changes["start_ms"] = now_ms  # No transaction began, but Kafka requires a start time.
         return self._change(ending.value, now_ms, **changes)
 
-    def fenced(self, server_version: int, new_producer_id: int | None, now_ms: int) -> Transaction:
+    def as_fenced(self, server_version: int, new_producer_id: int | None, now_ms: int) -> TransactionMetadata:
         """Return the state with the decision to abort, under an epoch that the producer does not have."""
         if server_version >= EPOCH_BUMP_VERSION:
-            return self.prepared(Ending.ABORT, server_version, new_producer_id, now_ms)
+            return self.as_prepared(Ending.ABORT, server_version, new_producer_id, now_ms)
         epoch = min(self.producer_epoch + 1, MAX_EPOCH)
         bumped = self._replace(producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
-        return bumped.prepared(Ending.ABORT, 0, None, now_ms)
+        return bumped.as_prepared(Ending.ABORT, 0, None, now_ms)
 
-    def completed(self, now_ms: int) -> Transaction:
+    def as_completed(self, now_ms: int) -> TransactionMetadata:
         """Return the state of a decided transaction after every partition got its marker."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.bumps_epochs and self.next_producer_id != NO_PRODUCER_ID:

@@ -23,7 +23,7 @@ from kafkacompat.storage.compaction import (
 )
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.segment.indexes import CorruptIndexError
-from kafkacompat.timers import now_ms, unhurried
+from kafkacompat.timers import now_ms, yield_unhurried
 from kafkacompat.upkeep.cleaning_run import CleaningRun, log_result
 from kafkacompat.upkeep.pacing import Rest, Throttle
 from kafkacompat.wire.errors import KafkaError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.upkeep.housekeeping import Housekeeping
-    from kafkacompat.upkeep.moving import Moves
+    from kafkacompat.upkeep.moving import PartitionMoves
     from kafkacompat.workers.processes import Workers
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class LogCleaner:
     def __init__(
         self,
         housekeeping: Housekeeping,
-        moves: Moves,
+        moves: PartitionMoves,
         workers: Workers,
         files: Files,
         config: Callable[[], BrokerConfig],
@@ -130,7 +130,7 @@ class LogCleaner:
     async def _choose(self) -> tuple[Partition, Cleanable] | None:
         """Return the partition with the largest share of bytes never compacted, among those that are due."""
         best: tuple[float, Partition] | None = None
-        async for partition in unhurried(self._clock, list(self._replicas)):
+        async for partition in yield_unhurried(self._clock, list(self._replicas)):
             if not self._may_be_cleaned(partition):
                 continue
             if unknown := partition.log.compaction.unknown_first_timestamps():
@@ -159,7 +159,7 @@ class LogCleaner:
         return cleanable if cleanable is not None and cleanable.is_due(partition.log.config) else None
 
     def _home(self, partition: Partition) -> Directory | None:
-        return self._replicas.directories.home((partition.topic, partition.index))
+        return self._replicas.directories.find_home((partition.topic, partition.index))
 
     # One compaction
 
@@ -197,7 +197,7 @@ class LogCleaner:
         """Compact step by step; return None when the compaction was cancelled."""
         partition, result = cleaning.partition, None
         map_bytes = min(self._config().int("log.cleaner.dedupe.buffer.size") // max(self._threads(), 1), MOST_MAP_BYTES)
-        load_factor = min(max(_number(self._config(), "log.cleaner.io.buffer.load.factor"), 0.01), 0.99)
+        load_factor = min(max(_read_number(self._config(), "log.cleaner.io.buffer.load.factor"), 0.01), 0.99)
         now = now_ms(self._clock)
 
         def begin(call: Callable[..., Any]) -> Any:
@@ -217,7 +217,7 @@ class LogCleaner:
                 if step is None:
                     return result
                 if isinstance(step, Progress):
-                    rate = _number(self._config(), "log.cleaner.io.max.bytes.per.second")
+                    rate = _read_number(self._config(), "log.cleaner.io.max.bytes.per.second")
                     await cleaning.rest.begin(self._throttle.delay_s(step.io_bytes, rate))
                 elif isinstance(step, CleaningResult):
                     result = step
@@ -275,7 +275,7 @@ class LogCleaner:
         elif isinstance(problem, OSError) and not is_transient(problem):
             home = self._home(partition)
             assert home is not None
-            home.failed(problem)
+            home.report_failure(problem)
         elif partition.log.offline:
             partition.disk_failed(Failure(problem))
         elif isinstance(problem, KafkaError | OSError | MemoryError | CorruptIndexError):
@@ -288,7 +288,7 @@ class LogCleaner:
             log.error("%r is not compacted until the next start: %s", partition, problem, exc_info=defect)
 
 
-def _number(config: BrokerConfig, name: str) -> float:
+def _read_number(config: BrokerConfig, name: str) -> float:
     value = config.value(name)
     assert isinstance(value, float)
     return value

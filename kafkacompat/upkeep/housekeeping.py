@@ -15,7 +15,7 @@ from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, now_ms, yield_unhurried
 from kafkacompat.upkeep.idle_producers import IdleProducers
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Housekeeping:
 
     def _with_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
         async def run() -> None:
-            async for partition in unhurried(self.clock, list(self.replicas)):
+            async for partition in yield_unhurried(self.clock, list(self.replicas)):
                 if not partition.closed:
                     task(partition)
 
@@ -131,17 +131,19 @@ class Housekeeping:
 
     def checkpoint(self) -> Deferred[Any]:
         """Write the checkpoints that the next start reads: recovery points, log start offsets, high watermarks."""
-        checkpoints = {directory: _Checkpoint() for directory in self.replicas.directories if not directory.offline}
+        checkpoints = {
+            directory: _CheckpointContents() for directory in self.replicas.directories if not directory.offline
+        }
 
         def note(partition: Partition) -> None:
             name = (partition.topic, partition.index)
-            home = self.replicas.directories.home(name)
+            home = self.replicas.directories.find_home(name)
             if home in checkpoints:
                 checkpoints[home].logs.append(partition.log)
                 checkpoints[home].high_watermarks[name] = partition.high_watermark.offset
 
         return self._with_each(note).addCallback(
-            lambda _: gatherResults([_write(*entry) for entry in checkpoints.items()], consumeErrors=True)
+            lambda _: gatherResults([_write_checkpoint(*entry) for entry in checkpoints.items()], consumeErrors=True)
         )
 
     def watch_free_space(self) -> None:
@@ -159,7 +161,7 @@ class Housekeeping:
         return Deferred.fromCoroutine(self._producers.bound())
 
 
-class _Checkpoint:
+class _CheckpointContents:
     """The contents of one directory's checkpoints."""
 
     def __init__(self) -> None:
@@ -167,7 +169,7 @@ class _Checkpoint:
         self.high_watermarks: dict[tuple[str, int], int] = {}
 
 
-def _write(directory: Directory, checkpoint: _Checkpoint) -> Deferred[Any]:
+def _write_checkpoint(directory: Directory, checkpoint: _CheckpointContents) -> Deferred[Any]:
     writing = directory.disk.run(directory.storage.checkpoint, checkpoint.logs, checkpoint.high_watermarks)
     return writing.addErrback(_write_failed, directory)
 
@@ -176,5 +178,5 @@ def _write_failed(failure: Failure, directory: Directory) -> Failure:
     """Take the directory offline, unless the problem may pass, as lack of space does: then the next checkpoint tries again."""
     problem = failure.value
     if isinstance(problem, OSError) and not is_transient(problem):
-        directory.failed(problem)
+        directory.report_failure(problem)
     return failure

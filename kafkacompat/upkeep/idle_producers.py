@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafkacompat.storage.producers.producer import last_timestamp
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, now_ms, yield_unhurried
 
 if TYPE_CHECKING:
     from kafkacompat.partitions.partition import Partition
@@ -51,14 +51,14 @@ class IdleProducers:
 
     async def expire(self) -> None:
         """Forget the producers that have been idle for producer.id.expiration.ms."""
-        async for partition, ids in unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
             since_ms = now_ms(self._clock) - partition.log.config.producer_id_expiration_ms
             partition.log.producer_state.remove_idle(ids, since_ms)
 
     async def bound(self) -> None:
         """Where there are too many producers, forget those idle for longest that have no open transaction."""
         total = guards = 0
-        async for partition in unhurried(self._clock, list(self._replicas)):
+        async for partition in yield_unhurried(self._clock, list(self._replicas)):
             total += len(partition.log.producer_state)
             guards += len(partition.log.producer_state.verifications)
         if guards > MOST_GUARDS:
@@ -68,7 +68,7 @@ class IdleProducers:
             return
         excess = min(excess + self._most // SPARE_SHARE, total)
         since_ms = await self._idle_since(excess / total, max(1, total // SAMPLES))
-        async for partition, ids in unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
             excess -= partition.log.producer_state.remove_idle(ids[:excess], since_ms)
             if excess <= 0:
                 return
@@ -76,14 +76,14 @@ class IdleProducers:
     async def _bound_guards(self) -> None:
         partitions = list(self._replicas)
         share = max(LEAST_GUARDS, MOST_GUARDS // max(1, len(partitions)))
-        async for partition in unhurried(self._clock, partitions):
+        async for partition in yield_unhurried(self._clock, partitions):
             partition.log.producer_state.verifications.keep(share)
 
     async def _idle_since(self, share: float, step: int) -> int:
         """Return the time (ms) since which that share of all producers sent nothing; every *step*-th producer is a sample."""
         times: list[int] = []
         passed_count = 0
-        async for partition, ids in unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
             packed = partition.log.producer_state.producers.packed
             for producer_id in islice(ids, -passed_count % step, None, step):
                 if data := packed.get(producer_id):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock, succeed
 
-from kafkacompat.disk import nothing
+from kafkacompat.disk import do_nothing
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
@@ -49,7 +49,7 @@ class MoveEndedError(Exception):
     """A move is over before its copy was complete."""
 
 
-class Move:
+class PartitionMoveTask:
     """The move of one partition from its directory to another.
 
     ``begun`` fires when the copy's folder exists, or fails; ``ended`` fires when nothing is left to do. ``turns`` is the lock
@@ -124,7 +124,7 @@ class Move:
         try:
             if self.is_over:
                 # Each move ends in a turn of its own: a directory that fails ends thousands of moves.
-                await self.source.disk.run(nothing)
+                await self.source.disk.run(do_nothing)
                 raise MoveEndedError
             return await work()
         finally:
@@ -134,14 +134,14 @@ class Move:
         """Copy some bytes, or adopt the copy; return the adopted copy, and the bytes that the step copied at most."""
         if self.copy.left_bytes() > PAUSE_BELOW_BYTES:
             step_bytes = min(STEP_BYTES, bytes_per_second)  # a cancelled move ends after its step
-            self.target.space.take(step_bytes)
+            self.target.space.reserve(step_bytes)
             await self.target.disk.run(self.copy.advance, self.copy.extents(), step_bytes)
             return None, step_bytes
         if self.partition.pause():
             self._paused = True
             return await self.target.disk.run(self.target.storage.adopt, self.copy), 0
         # A segment is being made: try again after that.
-        await self.source.disk.run(nothing)
+        await self.source.disk.run(do_nothing)
         return None, 0
 
     def stop_waiting(self) -> None:
@@ -157,12 +157,12 @@ class Move:
             return  # the partition was deleted, so its files may be gone
         log.error("%r cannot be moved to %s: %s", self.partition, self.target.path, problem)
         if isinstance(problem, SourceError):
-            self.source.failed(problem)
+            self.source.report_failure(problem)
         elif isinstance(problem, OSError) and not is_transient(problem):
-            self.target.failed(problem)
+            self.target.report_failure(problem)
 
 
-class Moves:
+class PartitionMoves:
     """The moves under way, at most one for each partition.
 
     ``rate`` returns how many bytes a second each move may copy.
@@ -174,10 +174,10 @@ class Moves:
         """Stops everything but appends that changes a partition's log, until its move is over; the log cleaner sets it."""
         self._directories = directories
         self._clock = clock
-        self._moves: dict[tuple[str, int], Move] = {}
+        self._moves: dict[tuple[str, int], PartitionMoveTask] = {}
         self._turns: defaultdict[Directory, DeferredLock] = defaultdict(DeferredLock)
 
-    def __iter__(self) -> Iterator[Move]:
+    def __iter__(self) -> Iterator[PartitionMoveTask]:
         return iter(list(self._moves.values()))
 
     def request(self, partition: Partition, target: Directory) -> None:
@@ -185,7 +185,7 @@ class Moves:
         self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.value))
 
     def start(self, partition: Partition, target: Directory) -> Deferred[None]:
-        """Move a partition to a directory, instead of any move under way; fires when the copy has begun.
+        """PartitionMoveTask a partition to a directory, instead of any move under way; fires when the copy has begun.
 
         Does nothing when the partition is in that directory or is being moved there. Fails with KafkaError KAFKA_STORAGE_ERROR.
         """
@@ -200,7 +200,7 @@ class Moves:
 
     def _start(self, partition: Partition, target: Directory) -> Deferred[None]:
         name = (partition.topic, partition.index)
-        home = self._directories.home(name)
+        home = self._directories.find_home(name)
         if home is None or partition.closed:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition!r} was deleted")
         if name in self._moves:
@@ -210,7 +210,7 @@ class Moves:
         if any(directory.offline for directory in self._directories):
             reason = "a log directory is offline: nothing is moved until all of them work"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
-        move = self._moves[name] = Move(partition, home, target, self._turns[target], self._clock)
+        move = self._moves[name] = PartitionMoveTask(partition, home, target, self._turns[target], self._clock)
         begun: Deferred[None] = Deferred()
         move.begun.chainDeferred(begun)
         Deferred.fromCoroutine(self._run(name, move)).addErrback(
@@ -218,7 +218,7 @@ class Moves:
         )
         return begun
 
-    async def _run(self, name: tuple[str, int], move: Move) -> None:
+    async def _run(self, name: tuple[str, int], move: PartitionMoveTask) -> None:
         try:
             await self.quiet(move.partition)
             moved = await move.run(self.rate)
@@ -232,7 +232,7 @@ class Moves:
             del self._moves[name]
             move.ended.callback(None)
 
-    async def _remove_copy(self, move: Move, moved: Log | None) -> None:
+    async def _remove_copy(self, move: PartitionMoveTask, moved: Log | None) -> None:
         """Remove the copy; that of a stopped move stays, so that the next start begins the move again."""
         if move.target.offline:
             return
@@ -246,12 +246,12 @@ class Moves:
         elif not move.stopped:
             await move.target.disk.run(storage.discard, move.copy)
 
-    async def _swap(self, name: tuple[str, int], move: Move, moved: Log) -> None:
+    async def _swap(self, name: tuple[str, int], move: PartitionMoveTask, moved: Log) -> None:
         """Let the partition use the copy, and delete the log that was copied."""
         partition, old, target = move.partition, move.partition.log, move.target
         partition.replace_log(moved, target)
         self._directories.forget(name)
-        self._directories.found(name, target)
+        self._directories.note_partition(name, target)
         log.info("%r moved to %s", partition, target.path)
         # Where records were deleted meanwhile, both logs have that log start offset while both exist.
         await target.disk.run(target.storage.save_log_start_offset, moved)
@@ -259,7 +259,7 @@ class Moves:
         try:
             await move.source.disk.run(move.source.storage.delete_log, old)
         except OSError as problem:
-            move.source.failed(problem)
+            move.source.report_failure(problem)
         else:
             move.source.remove_deleted_later(partition.log.config.file_delete_delay_ms)
 
@@ -270,17 +270,17 @@ class Moves:
             return succeed(None)
         move.cancelled = True
         move.stop_waiting()
-        return _follow(move.ended)
+        return _follow_event(move.ended)
 
     def stop(self) -> Deferred[None]:
         """Take no further steps; fires when none is under way. The next start begins the moves again."""
         for move in self:
             move.stopped = True
             move.stop_waiting()
-        return DeferredList([_follow(move.ended) for move in self]).addCallback(lambda _: None)
+        return DeferredList([_follow_event(move.ended) for move in self]).addCallback(lambda _: None)
 
 
-def _follow(event: Deferred[None]) -> Deferred[None]:
+def _follow_event(event: Deferred[None]) -> Deferred[None]:
     """Return another Deferred that fires with *event*."""
     fired: Deferred[None] = Deferred()
     event.addCallback(lambda _: fired.callback(None))

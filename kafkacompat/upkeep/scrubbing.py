@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
 from kafkacompat.storage.segment.scrub import Extent, Scrubbed
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, now_ms, yield_unhurried
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.workers.processes import ReplacedError
 
@@ -40,7 +40,7 @@ NOTES_PERIOD_S = 60
 """Time between two saves of the notes, unless damage is found."""
 
 
-class Scrubbing:
+class LogScrubber:
     """Reads all rolled segments as often and as fast as the properties `kafkacompat.scrub.*` say.
 
     A worker's thread reads and writes its notes, which are a file in the metadata directory.
@@ -95,7 +95,7 @@ class Scrubbing:
 
     async def _round(self) -> None:
         """Continue from the place in the notes, in an order that is the same after a restart."""
-        async for partition in unhurried(
+        async for partition in yield_unhurried(
             self._clock, sorted(self._replicas, key=lambda partition: (partition.topic, partition.index))
         ):
             for segment in list(partition.log.segments):
@@ -131,7 +131,7 @@ class Scrubbing:
     async def _save_notes(self) -> None:
         self._noted_s, self._is_news = self._clock.seconds(), False
         damaged: list[Place] = []
-        async for partition in unhurried(self._clock, list(self._replicas)):
+        async for partition in yield_unhurried(self._clock, list(self._replicas)):
             damaged += [
                 (partition.topic, partition.index, base_offset) for base_offset in partition.log.examiner.corrupt
             ]

@@ -34,7 +34,7 @@ RESULT, PROBLEM, STREAM, ITEM, END = range(5)
 
 
 @cache
-def function(name: str) -> Callable[..., Any]:
+def import_function(name: str) -> Callable[..., Any]:
     """Import and return a function of `FUNCTIONS`."""
     imported: Callable[..., Any] = getattr(import_module(FUNCTIONS[name]), name)
     return imported
@@ -71,7 +71,7 @@ def main() -> None:
 def _serve(calls: BinaryIO, results: BinaryIO) -> None:
     # Import everything now, while the broker can compare the files with its own: an upgrade may replace them at any time.
     for name in FUNCTIONS:
-        function(name)
+        import_function(name)
     _write_answer(results, (RESULT, None))
     while True:
         name, arguments = pickle.load(calls)
@@ -86,7 +86,7 @@ def _write_answer(results: BinaryIO, answer: tuple[int, Any]) -> None:
 
 def _compute_answers(calls: BinaryIO, name: str, arguments: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
     try:
-        result = function(name)(*arguments)
+        result = import_function(name)(*arguments)
         if not isinstance(result, Iterator):
             yield RESULT, result
             return

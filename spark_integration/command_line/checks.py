@@ -147,9 +147,7 @@ def _check_writable(option: str, path: Path, nearest: Path) -> None:
         raise PipelineError(f"{option} {path}: {nearest} cannot be written to; change its permissions or name another")
 
 
-def check_archive(option: str, path: Path) -> None:
+def check_archive(_option: str, path: Path) -> None:
     """Raise PipelineError unless *path* holds an archive."""
     if not (path / DESCRIPTION).is_file():
-        raise PipelineError(
-            f"there is no archive in {option} {path}: give the --path that `kafkacompat spark archive` wrote to"
-        )
+        raise PipelineError(f"there is no archive in {path}: give the --path that `kafkacompat spark archive` wrote to")

@@ -1,7 +1,7 @@
-"""Compaction: of each key only the last record stays.
+"""Compaction, which keeps the last record of each key.
 
-`compact` reads a log's sealed segments and writes what is to take their place; it looks at every record, so it runs in a
-worker process, over files. `cleanable` tells, without reading anything, what of a log is to be compacted.
+`compact` reads a log's sealed segments and writes the segments that replace them. It reads every record, so it runs in a
+worker process. `cleanable` chooses the segments from memory, without reading a file.
 
 Rules: KIP-58 (lag), KIP-354 (longest lag), KIP-534 (tombstones), KIP-98 (transactions, producers).
 """

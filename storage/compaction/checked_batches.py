@@ -1,4 +1,4 @@
-"""The batches of a segment file, believed only if their checksums say so."""
+"""Reading the batches of a segment file, each checked against its checksum."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, MAGIC_V2, BatchH
 
 
 class CorruptBatchError(Exception):
-    """A log holds what is no sound batch, so nobody knows what to keep of it.
+    """A log has a damaged batch, so compaction cannot know which records to keep.
 
-    ``base_offset`` is that of the segment where it was found; -1 where it is none of one segment.
+    `base_offset` is that of the damaged segment; -1 if the error belongs to no single segment.
     """
 
     def __init__(self, detail: str, base_offset: int = -1) -> None:
@@ -24,9 +24,9 @@ class CorruptBatchError(Exception):
 
 
 def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Yield the header and the bytes of each batch of a segment that holds nothing but ``offsets``.
+    """Yield the header and the bytes of each batch of a segment, all within `offsets`.
 
-    Raises CorruptBatchError at the first that is none.
+    Raises CorruptBatchError at the first damaged one.
     """
     window = Window(file)
     position, next_offset = 0, offsets.start
@@ -41,7 +41,7 @@ def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> I
 
 
 def _header(window: Window, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
-    """The header of a batch that could be one."""
+    """Return the header at a position; None if it is impossible."""
     if position + HEADER_SIZE > size_bytes:
         return None
     header = read_header(window.get(position, HEADER_SIZE))

@@ -1,4 +1,4 @@
-"""A compaction, from the first look at the keys to the last segment written. Runs where it may take long."""
+"""Compacting a log: a first pass reads the keys, a second one writes the segments. It runs in a worker process."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _Batch: TypeAlias = "tuple[BatchHeader, memoryview]"
 
 
 def compact(files: Files, job: CleaningJob) -> Iterator[Step]:
-    """Compact a log, step by step; the last step is the result.
+    """Compact a log step by step; the last step is the CleaningResult.
 
-    What a step gives as cleaned is to be swapped in before the next: then a log of any size needs room for one segment
-    more. Raises CorruptBatchError, CorruptIndexError for a transaction index that may be about to be written, and OSError.
+    The caller swaps a CleanedSegment in before the next step, so that a log of any size needs room for one more segment.
+    Raises CorruptBatchError, CorruptIndexError for a damaged transaction index, and OSError.
     """
     cleaning = _Cleaning(files, job)
     try:
@@ -48,9 +48,9 @@ class _Cleaning:
         self._job = job
         most_keys = job.end_offset - job.first_dirty_offset
         self._map = OffsetMap.of_bytes(job.map_bytes, job.load_factor, most_keys)
-        ends = [*(each.base_offset for each in job.sources[1:]), job.end_offset]
-        self._end_offsets = {each.base_offset: end for each, end in zip(job.sources, ends, strict=True)}
-        self._untold_bytes = self._read_bytes = self._written_bytes = 0
+        ends = [*(source.base_offset for source in job.sources[1:]), job.end_offset]
+        self._end_offsets = {source.base_offset: end for source, end in zip(job.sources, ends, strict=True)}
+        self._unreported_bytes = self._read_bytes = self._written_bytes = 0
 
     def close(self) -> None:
         self._map.close()
@@ -59,12 +59,14 @@ class _Cleaning:
         job = self._job
         aborted = self._aborted()
         yield from self._learn_keys(
-            Transactions([each for each in aborted if each.last_offset >= job.first_dirty_offset])
+            Transactions([transaction for transaction in aborted if transaction.last_offset >= job.first_dirty_offset])
         )
         end_offset = self._map.latest_offset + 1
         batch_filter = BatchFilter(job, self._map, transactions := Transactions(aborted))
-        sources = [each for each in job.sources if each.base_offset < end_offset]
-        for group in groups(sources, [self._index_bytes(each) for each in sources], job.end_offset, job.config):
+        sources = [transaction for transaction in job.sources if transaction.base_offset < end_offset]
+        for group in groups(
+            sources, [self._index_bytes(transaction) for transaction in sources], job.end_offset, job.config
+        ):
             yield from self._clean(group, batch_filter, transactions)
         yield CleaningResult(
             end_offset,
@@ -76,17 +78,17 @@ class _Cleaning:
             len(self._map),
         )
 
-    # What the segments' files say
+    # Reading the segments' files
 
     def _path(self, base_offset: int, suffix: str) -> str:
         return os.path.join(self._job.directory, f"{base_offset:020d}{suffix}")
 
     def _aborted(self) -> list[AbortedTransaction]:
-        bases = [*(each.base_offset for each in self._job.sources), *self._job.bases]
-        found: list[AbortedTransaction] = []
+        bases = [*(source.base_offset for source in self._job.sources), *self._job.bases]
+        aborted: list[AbortedTransaction] = []
         for base_offset in bases:
-            found += read_aborted(self._files, self._path(base_offset, TXN_INDEX_SUFFIX))
-        return found
+            aborted += read_aborted(self._files, self._path(base_offset, TXN_INDEX_SUFFIX))
+        return aborted
 
     def _index_bytes(self, source: Source) -> int:
         paths = [self._path(source.base_offset, suffix) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)]
@@ -106,15 +108,15 @@ class _Cleaning:
     def _count(self, read_bytes: int, written_bytes: int = 0) -> Iterator[Progress]:
         self._read_bytes += read_bytes
         self._written_bytes += written_bytes
-        self._untold_bytes += read_bytes + written_bytes
-        if self._untold_bytes >= STEP_BYTES:
-            yield Progress(self._untold_bytes)
-            self._untold_bytes = 0
+        self._unreported_bytes += read_bytes + written_bytes
+        if self._unreported_bytes >= STEP_BYTES:
+            yield Progress(self._unreported_bytes)
+            self._unreported_bytes = 0
 
-    # The first look: which offset is the last of each key
+    # The first pass: the last offset of each key
 
     def _learn_keys(self, transactions: Transactions) -> Iterator[Step]:
-        """Fill the map from where the last compaction stopped, until it is full or all is seen."""
+        """Fill the map from where the last compaction stopped, until it is full or has all keys."""
         for source in self._job.sources:
             end_offset = self._offsets(source).stop
             if end_offset <= self._job.first_dirty_offset:
@@ -126,7 +128,7 @@ class _Cleaning:
             self._map.latest_offset = end_offset - 1
 
     def _learn(self, header: BatchHeader, batch: memoryview, transactions: Transactions) -> bool:
-        """Note the keys of a batch; False when they do not all have room."""
+        """Put the keys of a batch into the map; False if the map is full."""
         first_offset, offset_map = self._job.first_dirty_offset, self._map
         if header.last_offset < first_offset:
             return True
@@ -143,19 +145,19 @@ class _Cleaning:
         offset_map.latest_offset = header.last_offset
         return True
 
-    # The second look: everything but what a later record replaces
+    # The second pass: all records but those that a later one replaces
 
     def _clean(self, group: Sequence[Source], batch_filter: BatchFilter, transactions: Transactions) -> Iterator[Step]:
         writer = SegmentWriter(self._files, self._job, group[0].base_offset)
-        last = max((each for each in group if each.size_bytes), default=group[-1])
+        last = max((source for source in group if source.size_bytes), default=group[-1])
         changed = len(group) > 1
         try:
             for source in group:
                 left_bytes = source.size_bytes
                 for header, batch in self._batches(source):
                     left_bytes -= header.size_bytes
-                    # The last batch stays: so the segment ends where those ended that it replaces, which a start
-                    # that has to finish the replacing goes by.
+                    # The last batch stays, so that the segment ends where the replaced ones ended: a start that
+                    # completes the swap relies on it.
                     kept = batch_filter.filtered(header, batch, must_stay=source is last and not left_bytes)
                     changed |= kept is not batch
                     if kept is not None:
@@ -165,6 +167,6 @@ class _Cleaning:
         finally:
             writer.close()
         if changed:
-            yield CleanedSegment(group[0].base_offset, tuple(each.base_offset for each in group))
+            yield CleanedSegment(group[0].base_offset, tuple(source.base_offset for source in group))
         else:
             writer.segment.files.remove()

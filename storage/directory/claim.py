@@ -1,4 +1,4 @@
-"""Taking a log directory for this process: the lock, and whom the directory belongs to. Everything here is a disk operation."""
+"""Claiming a log directory for this process: its lock and its owner. Everything here is a disk operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCK = ".lock"
 
 
 def take(files: Files, path: str) -> Lock:
-    """Make the directory when absent and lock it; raises LogDirectoryError."""
+    """Create the directory if absent, and lock it. Raises LogDirectoryError."""
     try:
         _make_directory(files, path)
         return files.lock(os.path.join(path, LOCK))
@@ -32,7 +32,7 @@ def take(files: Files, path: str) -> Lock:
 
 
 def _make_directory(files: Files, path: str) -> None:
-    """Make a directory and its parents; their names are on the disk when this returns."""
+    """Create a directory and its parents, and sync them."""
     if not files.exists(path):
         parent = os.path.dirname(os.path.abspath(path))
         _make_directory(files, parent)
@@ -41,9 +41,9 @@ def _make_directory(files: Files, path: str) -> None:
 
 
 def claim(files: Files, path: str, node_id: int, cluster_id: str, new_directory_id: bytes) -> bytes:
-    """Give the directory to a node of a cluster, unless it belongs to another; returns the directory's id.
+    """Assign the directory to a node of a cluster; returns the directory's id. Raises LogDirectoryError for another's.
 
-    A file of version 0 stays one, without the cluster's id if it had none: the Kafka that wrote it reads no other.
+    A meta.properties of version 0 keeps its version, and the lack of a cluster id: the Kafka that wrote it reads no other.
     """
     meta = read_meta_properties(files, path) or MetaProperties(None, None, None)
     check_owner(path, meta, node_id, cluster_id)

@@ -1,4 +1,4 @@
-"""Which partitions a log directory holds, by the names of its folders. Everything here is a disk operation."""
+"""The partitions of a log directory, by the names of its folders. Everything here is a disk operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 
 
 class StoredPartition(NamedTuple):
-    """A partition that has a folder in a log directory; the id is all zeros when its partition.metadata is missing."""
+    """A partition with a folder in a log directory; its topic id is all zeros if partition.metadata is missing."""
 
     topic: str
     partition: int
@@ -22,17 +22,17 @@ class StoredPartition(NamedTuple):
 
 
 def stored_partitions(files: Files, root: str) -> list[StoredPartition]:
-    """Every partition that has a folder in a log directory, or a link to one.
+    """Return every partition with a folder in a log directory, or a link to one.
 
-    Raises LogDirectoryError for a link that leads nowhere: what it led to may only not be mounted.
+    Raises LogDirectoryError for a link that leads nowhere: its disk may not be mounted.
     """
-    found = []
+    stored = []
     for name in files.list(root):
         folder = os.path.join(root, name)
         partition = partition_of(name)
         if partition and name != FOLDER and _is_there(files, folder):
-            found.append(StoredPartition(*partition, topic_id_of(files, folder)))
-    return found
+            stored.append(StoredPartition(*partition, topic_id_of(files, folder)))
+    return stored
 
 
 def _is_there(files: Files, folder: str) -> bool:
@@ -45,7 +45,7 @@ def _is_there(files: Files, folder: str) -> bool:
 
 
 def topic_id_of(files: Files, folder: str) -> bytes:
-    """Whose folder it is, all zeros when it does not say so; raises LogDirectoryError when that cannot be read."""
+    """Return the topic id of a folder, all zeros if it has none. Raises LogDirectoryError if it cannot be read."""
     try:
         return read_partition_metadata(files, folder)
     except CorruptCheckpointError as error:

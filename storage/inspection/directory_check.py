@@ -1,4 +1,4 @@
-"""Checking log directories, or single partitions' folders."""
+"""Checking log directories, or the folders of single partitions."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from kafkacompat.wire.primitives import ZERO_UUID
 
 CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)
 
-_ASIDE = {
+_RENAMED_FOLDERS = {
     DELETE_SUFFIX: "the folder of a deleted partition; the next start removes it",
-    FUTURE_SUFFIX: "a copy that was being made; the next start removes it, or sets it aside where there is no other of its partition",
-    STRAY_SUFFIX: "the folder of a partition that no topic owned; look at it, then remove it",
+    FUTURE_SUFFIX: "an incomplete copy; the next start removes it, or sets it aside if it is the only one of its partition",
+    STRAY_SUFFIX: "the folder of a partition without a topic; inspect it, then remove it",
 }
 
 
 class Place(NamedTuple):
-    """What there is to check: partitions' folders, in the log directory ``path`` or (None) by themselves."""
+    """The folders of partitions to check, in the log directory `path` or, if that is None, by themselves."""
 
     path: str | None
     folders: Sequence[str]
 
     @property
     def directory(self) -> str:
-        """The log directory, also that of a single partition's folder."""
+        """The log directory; for a single partition's folder, its parent."""
         return self.path if self.path is not None else os.path.dirname(os.path.abspath(self.folders[0]))
 
 
 def find_place(files: Files, path: str) -> Place:
-    """Tell a log directory from a partition's folder. Raises OSError, and NotADirectoryError for what is neither."""
+    """Tell whether a path is a log directory or a partition's folder. Raises NotADirectoryError if neither, and OSError."""
     path = path.rstrip("/") or path
     if segment_bases(files, path):
-        return Place(None, [_where_it_lies(files, path)])
+        return Place(None, [_resolve_folder(files, path)])
     folders = [
         folder
         for name in files.list(path)
@@ -63,14 +63,14 @@ def find_place(files: Files, path: str) -> Place:
     return Place(path, folders)
 
 
-def _where_it_lies(files: Files, folder: str) -> str:
-    """A partition's folder in its log directory: a link from elsewhere leads there, and a broker may be in it."""
+def _resolve_folder(files: Files, folder: str) -> str:
+    """Resolve a link to a partition's folder, unless it lies in a log directory: a broker may hold the target's."""
     is_there = files.exists(os.path.join(os.path.dirname(os.path.abspath(folder)), LOCK))
     return folder if is_there else os.path.realpath(folder)
 
 
 def log_bytes(files: Files, place: Place) -> int:
-    """Bytes of all log files, which are what takes the time; of those that a broker deletes meanwhile, none."""
+    """Return the bytes of all log files, for the progress; files that a broker deletes meanwhile do not count."""
     return sum(_log_bytes(files, folder) for folder in place.folders)
 
 
@@ -85,28 +85,28 @@ def _log_bytes(files: Files, folder: str) -> int:
 
 
 def is_locked(files: Files, path: str) -> bool:
-    """Whether a broker holds a log directory; the lock is taken and given back at once."""
+    """Return whether a broker holds a log directory, by taking its lock for a moment."""
     lock = os.path.join(path, LOCK)
     if not files.exists(lock):
         return False
     try:
         files.lock(lock).release()
     except (DirectoryLockedError, OSError):
-        return True  # or it cannot be asked: what a broker may be at is nothing to complain of
+        return True  # unknown counts as held: the traces of a running broker are no damage
     return False
 
 
 class DirectoryState(NamedTuple):
-    """What the files of a log directory itself say."""
+    """The state of a log directory by its own files; `live`: a broker holds it, `clean`: it was shut down cleanly."""
 
     live: bool
     clean: bool
     checkpoints: Mapping[str, Mapping[tuple[str, int], int]]
 
     def of(self, folder: str) -> Circumstances:
-        """What they say of a partition."""
+        """Return the circumstances of a partition."""
         name = partition_of(os.path.basename(folder))
-        assert name is not None, f"{folder} is none of `find_place`'s folders"
+        assert name is not None, f"{folder} is no folder of a partition"
         synced_to = LARGEST_OFFSET if self.clean else self.checkpoints[RECOVERY_POINTS].get(name, 0)
         return Circumstances(
             synced_to,
@@ -118,14 +118,14 @@ class DirectoryState(NamedTuple):
 
 
 def read_state(files: Files, path: str, report: Report, live: bool) -> DirectoryState:
-    """Read what belongs to a log directory as a whole, and tell what is wrong with it."""
+    """Read the files of the log directory itself, and report their faults."""
     checkpoints = {}
     for name in CHECKPOINTS:
         try:
             checkpoints[name] = read_offsets(files, os.path.join(path, name))
         except CorruptCheckpointError as error:
             checkpoints[name] = {}
-            report(Finding(os.path.join(path, name), f"{error}; a start does without it and reads more"))
+            report(Finding(os.path.join(path, name), f"{error}; a start ignores the file and reads more"))
     try:
         read_meta_properties(files, path)
     except LogDirectoryError as error:
@@ -141,16 +141,16 @@ def check_place(
     unreadable: Callable[[Unreadable], None],
     live: bool | None = None,
 ) -> list[CheckedPartition]:
-    """Check a log directory or a partition's folder; what the system does not let be read is told, and the rest goes on.
+    """Check a log directory or a partition's folder, reporting unreadable files and continuing with the others.
 
-    Whether a broker runs is found out unless *live* says so.
+    `live` says whether a broker runs; None finds out.
     """
     if live is None:
         live = is_locked(files, place.directory)
     state = read_state(files, place.path, report, live) if place.path is not None else None
     checked = []
     for folder in place.folders:
-        circumstances = state.of(folder) if state is not None else _alone(files, folder, live)
+        circumstances = state.of(folder) if state is not None else _circumstances_of_single(files, folder, live)
         try:
             checked.append(check_partition(files, folder, circumstances, report, progress))
         except OSError as error:
@@ -162,27 +162,30 @@ def check_place(
     return checked
 
 
-def _alone(files: Files, folder: str, live: bool) -> Circumstances:
-    """A folder by itself: nobody knows how its last segment was left. Whether it was compacted may stand beside it."""
+def _circumstances_of_single(files: Files, folder: str, live: bool) -> Circumstances:
+    """Return the circumstances of a single folder.
+
+    Its last segment may be torn. A checkpoint beside the folder may say that the log was compacted.
+    """
     parent, name = os.path.split(os.path.abspath(folder))
     try:
         compacted = partition_of(name) in read_offsets(files, os.path.join(parent, CLEANER_OFFSETS))
     except CorruptCheckpointError:
-        compacted = True  # it may be
+        compacted = True  # unknown: it may be
     return Circumstances(synced_to=segment_bases(files, folder)[-1], compacted=compacted, live=live)
 
 
 def _report_folders(files: Files, path: str, report: Report) -> None:
     for name in files.list(path):
-        ending = next((ending for ending in _ASIDE if name.endswith(ending)), None)
+        ending = next((ending for ending in _RENAMED_FOLDERS if name.endswith(ending)), None)
         if ending is not None and files.is_directory(os.path.join(path, name)):
-            report(Finding(os.path.join(path, name), _ASIDE[ending], note=True))
+            report(Finding(os.path.join(path, name), _RENAMED_FOLDERS[ending], note=True))
         if partition_of(name) is not None and files.target(os.path.join(path, name)) is None:
             report(Finding(os.path.join(path, name), "a link that leads nowhere; a broker does not start"))
 
 
 def _report_topic_ids(files: Files, folders: Sequence[str], report: Report) -> None:
-    """All partitions of a topic have its id."""
+    """Report partitions whose topic id differs from another partition's of the topic."""
     ids: dict[str, tuple[bytes, str]] = {}
     for folder in folders:
         topic = os.path.basename(folder).rpartition("-")[0]

@@ -11,7 +11,7 @@ from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
 from kafkacompat.wire.batch_header import DELETE_HORIZON, LOG_APPEND_TIME
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, Codec
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.message_set import Message, read_message_set, unwrap
+from kafkacompat.wire.message_set import LegacyMessage, read_message_set, unwrap_messages
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import CODEC_MASK, BatchHeader, Record, read_records
 
@@ -28,7 +28,7 @@ _END_MARKERS = ("ABORT", "COMMIT")
 
 
 def log_rows(file: File, size_bytes: int, base_offset: int, options: DumpOptions) -> Iterator[Row]:
-    """Every batch of the first *size_bytes*, and where there is none."""
+    """Yield a row for every batch of the first `size_bytes`, and a problem for damage."""
     limit = min(size_bytes, options.max_bytes)
     for stretch in walk(file, Bounds(size_bytes), base_offset):
         if stretch.end > limit:
@@ -88,7 +88,7 @@ def _sequence(header: BatchHeader, offset_delta: int) -> int:
 
 
 def timestamp_type(stretch: Stretch) -> str:
-    """CreateTime, LogAppendTime, or NoTimestampType in format 0."""
+    """Return CreateTime, LogAppendTime, or NoTimestampType in format 0."""
     if stretch.magic == 0:
         return "NoTimestampType"
     return "LogAppendTime" if stretch.attributes & LOG_APPEND_TIME else "CreateTime"
@@ -137,7 +137,7 @@ def _control_fields(record: Record) -> dict[str, object]:
 
 
 def stretch_records(file: File, stretch: Stretch) -> Iterator[Record]:
-    """The records of a sound stretch, whatever its format. Raises MalformedError or KafkaError where they are not laid out right."""
+    """Yield the records of a sound stretch of any format. Raises MalformedError or KafkaError for malformed records."""
     data = file.pread(stretch.size_bytes, stretch.position)
     if stretch.header is not None:
         return read_records(data)
@@ -149,12 +149,12 @@ def _messages(data: bytes) -> Iterator[Record]:
         if not outer.codec:
             yield _as_record(outer, outer.offset)
             continue
-        inner = list(unwrap(outer, DEFAULT_MAX_BYTES))
-        # Inside of format 1 offsets count from the first message, and the wrapper has that of the last.
+        inner = list(unwrap_messages(outer, DEFAULT_MAX_BYTES))
+        # In format 1, inner offsets count from the first message, and the wrapper has the offset of the last.
         shift = outer.offset - inner[-1].offset if outer.magic else 0
         for message in inner:
             yield _as_record(message, message.offset + shift)
 
 
-def _as_record(message: Message, offset: int) -> Record:
+def _as_record(message: LegacyMessage, offset: int) -> Record:
     return Record(offset, message.timestamp, message.key, message.value, [])

@@ -9,7 +9,7 @@ from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, decode
 
 
 def snapshot_rows(data: bytes) -> Iterator[Row]:
-    """A producer snapshot."""
+    """Yield the producers of a snapshot."""
     try:
         producers = decode(data)
     except CorruptSnapshotError as error:
@@ -38,7 +38,7 @@ _CHECKPOINT_FIELDS = {2: ("epoch", "startOffset"), 3: ("topic", "partition", "of
 
 
 def checkpoint_rows(data: bytes) -> Iterator[Row]:
-    """A checkpoint of two numbers a line (leader epochs) or of a topic, a partition and an offset."""
+    """Yield the entries of a checkpoint: two numbers (leader epochs), or a topic, a partition and an offset."""
     lines = text(data).splitlines()
     if len(lines) < 2 or lines[0] != "0":
         yield problem(f"it begins with {lines[:1]}, not with the version 0 and the number of its entries")
@@ -58,8 +58,8 @@ def checkpoint_rows(data: bytes) -> Iterator[Row]:
 
 
 def property_rows(data: bytes, separator: str) -> Iterator[Row]:
-    """A file of names and values: meta.properties, partition.metadata."""
+    """Yield the names and values of meta.properties or partition.metadata."""
     for line in text(data).splitlines():
-        name, found, value = line.partition(separator)
-        if found and not name.startswith(("#", "!")):
+        name, has_separator, value = line.partition(separator)
+        if has_separator and not name.startswith(("#", "!")):
             yield Row("property", {"name": name.strip(), "value": value.strip()})

@@ -15,7 +15,7 @@ from kafkacompat.storage.intake.validation import (
     stored_codec,
 )
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.wire.conversion import Limits, Target, is_compressed, is_message_set, up_convert
+from kafkacompat.wire.conversion import SizeLimits, TargetCodec, is_compressed, is_message_set, up_convert
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 
@@ -54,5 +54,5 @@ def taken_in(batch: Buffer, now_ms: int) -> CheckedBatch:
 
 
 def _batch_of(messages: Buffer, config: LogConfig) -> bytes:
-    target = Target(stored_codec(config), codec_levels(config))
-    return up_convert(messages, target, Limits(config.max_message_bytes, config.max_decompressed_bytes))
+    target = TargetCodec(stored_codec(config), codec_levels(config))
+    return up_convert(messages, target, SizeLimits(config.max_message_bytes, config.max_decompressed_bytes))

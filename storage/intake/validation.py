@@ -251,7 +251,7 @@ def stored_codec(config: LogConfig) -> int | None:
 def _recompress(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
     codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress(checked.joined(), codec, codec_levels(config).get(codec), max_bytes)
+        batch = record_batch.recompress_batch(checked.joined(), codec, codec_levels(config).get(codec), max_bytes)
     except TooLargeError as error:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:

@@ -22,10 +22,10 @@ from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 
 log = logging.getLogger(__name__)
 
-MOST_TOLD = 10_000
-"""A read that finds this many aborted transactions, which takes ten milliseconds, is repeated with LEAST_BYTES."""
-LEAST_BYTES = 1 << 20
-"""No more than MOST_TOLD markers fit into this many bytes."""
+MOST_ABORTED = 10_000
+"""A read that finds this many aborted transactions, which takes ten milliseconds, is repeated with LEAST_READ_BYTES."""
+LEAST_READ_BYTES = 1 << 20
+"""No more than MOST_ABORTED markers fit into this many bytes."""
 
 
 class CommittedRead(NamedTuple):
@@ -81,12 +81,12 @@ class CommittedReader:
     ) -> CommittedRead:
         """As LogReader.read, up to the last stable offset; returns less if very many transactions were aborted. [loop]"""
         upper = self.stable_end(high_watermark, may_block=may_block)
-        read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_TOLD)
-        if len(read.aborted) < MOST_TOLD or read.region is None:
+        read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_ABORTED)
+        if len(read.aborted) < MOST_ABORTED or read.region is None:
             return read
         read.region.release()
         return self._read_committed(
-            offset, min(max_bytes, LEAST_BYTES), upper, at_least_one_batch, may_block, sys.maxsize
+            offset, min(max_bytes, LEAST_READ_BYTES), upper, at_least_one_batch, may_block, sys.maxsize
         )
 
     def _read_committed(

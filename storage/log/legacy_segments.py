@@ -16,8 +16,8 @@ from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, SWAP_SUFFI
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.storage.segment.walk import Bounds, walk
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.legacy_log import record_batches
-from kafkacompat.wire.message_set import MAGIC_POSITION, Message, read_message_set
+from kafkacompat.wire.legacy_log import convert_entries
+from kafkacompat.wire.message_set import MAGIC_POSITION, LegacyMessage, read_message_set
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2
 
@@ -102,14 +102,14 @@ class _Conversion:
     def _batches(self, source: File) -> Iterator[bytes]:
         """Yield the segment's messages as batches, then the batches that follow them unchanged."""
         try:
-            yield from record_batches(self._messages(source), self._max_decompressed_bytes)
+            yield from convert_entries(self._messages(source), self._max_decompressed_bytes)
         except (KafkaError, MalformedError) as problem:
             raise self._damaged(problem) from problem
         size_bytes = source.size()
         for position in range(self._position, size_bytes, _PIECE_BYTES):
             yield source.pread(min(_PIECE_BYTES, size_bytes - position), position)
 
-    def _messages(self, source: File) -> Iterator[Message]:
+    def _messages(self, source: File) -> Iterator[LegacyMessage]:
         """Yield the entries before the first record batch, and set `_position` to where that begins, or to the end."""
         size_bytes = source.size()
         while self._position < size_bytes:

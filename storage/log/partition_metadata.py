@@ -6,14 +6,14 @@ import os
 
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, replace_file
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.wire.primitives import ZERO_UUID, parse_uuid, uuid_text
+from kafkacompat.wire.primitives import ZERO_UUID, format_uuid, parse_uuid
 
 FILE_NAME = "partition.metadata"
 
 
 def write_partition_metadata(files: Files, directory: str, topic_id: bytes) -> None:
     """Write the file. [disk]"""
-    data = f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
+    data = f"version: 0\ntopic_id: {format_uuid(topic_id)}".encode()
     replace_file(files, os.path.join(directory, FILE_NAME), data)
 
 

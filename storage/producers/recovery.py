@@ -57,7 +57,7 @@ def open_transactions(files: Files, directory: str, earlier: Sequence[Segment], 
     """Return the open transactions at `offset`, where the `earlier` segments end: producer id -> first offset. [disk]"""
     snapshots = Snapshots(files, directory)
     state, start = ProducerState(), earlier[0].base_offset if earlier else offset
-    for snapshot_offset in reversed([each for each in snapshots.offsets() if start <= each <= offset]):
+    for snapshot_offset in reversed([known for known in snapshots.offsets() if start <= known <= offset]):
         try:
             state.restore(snapshots.read(snapshot_offset))
             start = snapshot_offset
@@ -66,7 +66,9 @@ def open_transactions(files: Files, directory: str, earlier: Sequence[Segment], 
             pass
     for segment in Segments(earlier).since(start) if start < offset else ():
         _replay(segment, state, start)
-    open_by_producer = {each.producer_id: each.current_txn_first_offset for each in state.producers.values()}
+    open_by_producer = {
+        producer.producer_id: producer.current_txn_first_offset for producer in state.producers.values()
+    }
     return {producer_id: first_offset for producer_id, first_offset in open_by_producer.items() if first_offset >= 0}
 
 

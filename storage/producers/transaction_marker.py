@@ -9,7 +9,7 @@ from kafkacompat.storage.intake.validation import PATCHED_END, CheckedBatch
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT
 from kafkacompat.wire import record_batch
-from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2, BatchHeader, assemble
+from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2, BatchHeader, assemble_batch
 
 _RECORD = Struct(">5shhBhiB")
 """Length, attributes, deltas and key length; version and type; value length; version and coordinator epoch; number of
@@ -55,4 +55,4 @@ def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch
         base_sequence=-1,
         record_count=1,
     )
-    return CheckedBatch(header, (memoryview(assemble(header, record))[PATCHED_END:],))
+    return CheckedBatch(header, (memoryview(assemble_batch(header, record))[PATCHED_END:],))

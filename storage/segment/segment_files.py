@@ -28,25 +28,25 @@ def removed_name(files: Files, path: str) -> str:
 
 
 def last_segment(files: Files, folder: str) -> tuple[int, int]:
-    """(base offset, bytes) of a partition's last segment; (-1, 0) when there is none."""
+    """Return (base offset, bytes) of a partition's last segment; (-1, 0) without segments."""
     bases = segment_bases(files, folder)
     return (bases[-1], files.size(log_path(folder, bases[-1]))) if bases else (-1, 0)
 
 
 def segment_bases(files: Files, folder: str) -> list[int]:
-    """The base offsets of the segments that have a log file, ascending."""
+    """Return the base offsets of the segments with a log file, ascending."""
     stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
     return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
 def has_segment_files(files: Files, folder: str) -> bool:
-    """Whether any file of a segment is there; of one that was being made when a crash came it may be an index alone."""
+    """Return whether a folder has any file of a segment; after a crash that may be an index alone."""
     stems = (name.removesuffix(suffix) for name in files.list(folder) for suffix in SUFFIXES if name.endswith(suffix))
     return any(stem.isdigit() for stem in stems)
 
 
 def log_path(folder: str, base_offset: int) -> str:
-    """The log file of a segment."""
+    """Return the path of a segment's log file."""
     return os.path.join(folder, f"{base_offset:020d}{LOG_SUFFIX}")
 
 

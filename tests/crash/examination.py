@@ -12,7 +12,7 @@ from kafkacompat.storage.inspection.directory_check import check_place, find_pla
 from kafkacompat.storage.inspection.findings import Finding, Unreadable
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records
+from kafkacompat.wire.record_batch import BatchHeader, read_header, read_records, split_batches
 from tests.crash.machine import PATHS, start
 from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
 from tests.crash.transactions import Fates, read_committed
@@ -84,7 +84,7 @@ def _read(partition: Partition) -> Iterator[Found]:
         region = partition.log.read(offset, 1, partition.high_watermark)
         expect(region is not None, f"{partition} has nothing to read at {offset} of {end}")
         assert region is not None
-        for data in batches(region.pread(0, region.size_bytes)):
+        for data in split_batches(region.pread(0, region.size_bytes)):
             header = read_header(data)
             expect(header.last_offset >= offset, f"{partition} answers {offset} with {header}")
             yield Found(header, bytes(data))

@@ -228,7 +228,7 @@ class Life(World):
         model.allow_truncation(offset)
         log.trimmer.truncate_to(offset)
         model.truncate(offset)
-        home = self.node.replicas.directories.home((partition.topic, partition.index))
+        home = self.node.replicas.directories.find_home((partition.topic, partition.index))
         assert home is not None
         home.storage.checkpoint([log])
         partition.state.high_watermark = log.end_position()

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, fail
 
-from kafkacompat.workers.child import function
+from kafkacompat.workers.child import import_function
 from kafkacompat.workers.processes import stopped
 from tests.fakes.disk import ManualDisk
 
@@ -32,7 +32,7 @@ class ManualWorkers:
     def call(self, name: str, *arguments: Any) -> Any:
         """See Call."""
         self.calls.append(name)
-        return function(name)(*arguments)
+        return import_function(name)(*arguments)
 
     def close(self) -> None:
         """See Workers.close."""

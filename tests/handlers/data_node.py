@@ -84,8 +84,8 @@ class DataNode:
         """A response that was sent, as the client reads it."""
         if isinstance(response, Pending):
             response = outcome(response.response)
-        data = b"".join(_part(part) for part in compiler.writer(answer, version)(response))
-        return compiler.decode(answer, data, version)
+        data = b"".join(_part(part) for part in compiler.find_writer(answer, version)(response))
+        return compiler.decode_message(answer, data, version)
 
 
 def _part(part: Any) -> bytes:

@@ -18,7 +18,7 @@ from kafkacompat.storage.directory.cluster_metadata import FOLDER
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer
+from kafkacompat.wire.message_set import make_entry_writer
 from tests.kafkacompat.test_broker import World, folders
 
 UNKNOWN = "topics with unknown configs"
@@ -186,7 +186,7 @@ def test_a_damaged_log_of_an_old_format_is_offline_alone(tmp_path: Path, caplog:
     world.append(first, "t", 1)
     world.stop(first)
     (segment,) = (file for path in world.paths for file in path.glob(f"t-0/{0:020d}.log"))
-    damaged = entry_writer(1, 0)(0, 0, b"k", b"v")[:-1] + b"x"
+    damaged = make_entry_writer(1, 0)(0, 0, b"k", b"v")[:-1] + b"x"
     segment.write_bytes(damaged)
     second = world.start()
     with pytest.raises(KafkaError) as refusal:

@@ -6,14 +6,14 @@ import pytest
 
 from kafkacompat.wire.primitives import (
     MalformedError,
+    encode_uvarint,
+    encode_varint,
+    format_uuid,
     parse_uuid,
     read_short_varint,
     read_uvarint,
     read_varint,
     read_varlong,
-    uuid_text,
-    uvarint,
-    varint,
 )
 
 UNSIGNED = [
@@ -45,13 +45,13 @@ LONGS = [
 
 @pytest.mark.parametrize(("value", "encoded"), UNSIGNED)
 def test_unsigned_varints_have_their_known_bytes(value: int, encoded: str) -> None:
-    assert uvarint(value).hex() == encoded
+    assert encode_uvarint(value).hex() == encoded
     assert read_uvarint(bytes.fromhex("aa" + encoded + "aa"), 1) == (value, 1 + len(encoded) // 2)
 
 
 @pytest.mark.parametrize(("value", "encoded"), ZIG_ZAG + LONGS)
 def test_zig_zag_varints_have_their_known_bytes(value: int, encoded: str) -> None:
-    assert varint(value).hex() == encoded
+    assert encode_varint(value).hex() == encoded
     data, end = bytes.fromhex("aa" + encoded + "aa"), 1 + len(encoded) // 2
     assert read_varlong(data, 1) == read_short_varint(data, 1, read_varlong) == (value, end)
     if (value, encoded) in ZIG_ZAG:
@@ -91,8 +91,8 @@ def test_bits_that_do_not_fit_the_number_are_dropped() -> None:
 
 def test_uuids_are_spelled_for_addresses() -> None:
     uuid = bytes.fromhex("fbff" * 8)
-    assert uuid_text(uuid) == "-__7__v_-__7__v_-__7_w"
-    assert parse_uuid(uuid_text(uuid)) == uuid
+    assert format_uuid(uuid) == "-__7__v_-__7__v_-__7_w"
+    assert parse_uuid(format_uuid(uuid)) == uuid
 
 
 @pytest.mark.parametrize("text", ["", "AAAA", "-__7__v_-__7__v_-__7_wAA", "\xff" * 22])

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.any_group import AnyGroup, Identity
-from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
+from kafkacompat.groups.classic.member import ClassicMember
 from kafkacompat.groups.classic.records import GroupMetadataValue, MemberMetadata, group_record, group_tombstone
-from kafkacompat.groups.classic.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, Event, next_state
+from kafkacompat.groups.classic.state import DEAD, EMPTY, ON_COMMIT, PREPARING_REBALANCE, STABLE, GroupEvent, next_state
 from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE, Protocols
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP
 from kafkacompat.timers import DelayedCall
@@ -47,7 +47,7 @@ class ClassicGroup(AnyGroup):
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}
         self.pending: set[str] = set()
         self.pending_sync: set[str] = set()
@@ -73,12 +73,12 @@ class ClassicGroup(AnyGroup):
         return self.state is EMPTY
 
     @property
-    def is_expected(self) -> bool:
+    def has_pending_members(self) -> bool:
         """See AnyGroup."""
         return bool(self.pending)
 
     @property
-    def told_protocol_type(self) -> str:
+    def listed_protocol_type(self) -> str:
         """See AnyGroup."""
         return self.protocol_type or ""
 
@@ -87,12 +87,12 @@ class ClassicGroup(AnyGroup):
         """See AnyGroup."""
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
-    def happened(self, event: Event, now_ms: int) -> None:
+    def apply_event(self, event: GroupEvent, now_ms: int) -> None:
         """Change the state as `state.TRANSITIONS` says."""
         self.previous_state, self.state = self.state, next_state(self.state, event)
         self.state_timestamp_ms = now_ms
 
-    def restore(self) -> None:
+    def restore_deleted(self) -> None:
         """See AnyGroup."""
         self.state, self.previous_state = EMPTY, DEAD
 
@@ -108,7 +108,7 @@ class ClassicGroup(AnyGroup):
 
     # Members
 
-    def add(self, member: Member, protocol_type: str) -> None:
+    def add_member(self, member: ClassicMember, protocol_type: str) -> None:
         """Add a member. The first member becomes the leader and decides the protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
@@ -121,7 +121,7 @@ class ClassicGroup(AnyGroup):
         self._awaiting_join += member.awaiting_join is not None
         self.pending.discard(member.member_id)
 
-    def remove(self, member_id: str) -> Member | None:
+    def remove_member(self, member_id: str) -> ClassicMember | None:
         """Remove a member or a pending member. If it was the leader, the oldest member becomes the leader."""
         self.pending.discard(member_id)
         self.pending_sync.discard(member_id)
@@ -136,7 +136,7 @@ class ClassicGroup(AnyGroup):
             self.leader_id = next(iter(self.members), None)
         return member
 
-    def rename(self, member: Member, member_id: str) -> None:
+    def change_member_id(self, member: ClassicMember, member_id: str) -> None:
         """Give a static member that rejoined its new id (KIP-345)."""
         assert member.group_instance_id is not None, "only static members are renamed"
         was_leader = self.leader_id == member.member_id
@@ -148,7 +148,9 @@ class ClassicGroup(AnyGroup):
         if was_leader:
             self.leader_id = member_id
 
-    def update(self, member: Member, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int) -> None:
+    def update_member(
+        self, member: ClassicMember, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
+    ) -> None:
         """Store the protocols and timeouts of a member that rejoins."""
         self._count(member, -1)
         member.protocols = protocols
@@ -156,17 +158,17 @@ class ClassicGroup(AnyGroup):
         member.rebalance_timeout_ms = rebalance_timeout_ms
         self._count(member, +1)
 
-    def await_join(self, member: Member, answer: Deferred[JoinGroupResponse] | None) -> None:
+    def set_awaiting_join(self, member: ClassicMember, answer: Deferred[JoinGroupResponse] | None) -> None:
         """Let *member* wait for the joining phase to end, with its response; None if it no longer waits."""
         self._awaiting_join += (answer is not None) - (member.awaiting_join is not None)
         member.awaiting_join = answer
 
-    def clear(self) -> list[Member]:
+    def remove_all_members(self) -> list[ClassicMember]:
         """Remove all members, and return them."""
         self.pending.clear()
-        return [member for member_id in list(self.members) if (member := self.remove(member_id))]
+        return [member for member_id in list(self.members) if (member := self.remove_member(member_id))]
 
-    def _count(self, member: Member, sign: int) -> None:
+    def _count(self, member: ClassicMember, sign: int) -> None:
         self._budget.used_bytes += sign * member.size_bytes
         for name in {name for name, _ in member.protocols}:
             self._supported[name] += sign
@@ -217,14 +219,14 @@ class ClassicGroup(AnyGroup):
                 return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
-    def check_generation(self, identity: Identity) -> ErrorCode:
+    def check_generation(self, identity: SenderIdentity) -> ErrorCode:
         """As `check_member`; returns ILLEGAL_GENERATION for a member that names another generation."""
         error = self.check_member(identity.member_id, identity.group_instance_id)
         if not error and identity.generation_id != self.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
         return error
 
-    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()) -> ErrorCode:
+    def check_commit(self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]] = ()) -> ErrorCode:
         """See AnyGroup. The partitions do not matter. A commit without a generation needs an empty group."""
         if identity.generation_id < 0 and self.state is EMPTY:
             return ErrorCode.NONE
@@ -232,7 +234,7 @@ class ClassicGroup(AnyGroup):
         return error or ON_COMMIT[self.state]
 
     def check_commit_in_transaction(
-        self, identity: Identity, partitions: Iterable[tuple[bytes, int]] = ()
+        self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]] = ()
     ) -> ErrorCode:
         """See AnyGroup. Neither the partitions nor the state matter."""
         if identity.is_nobody or (identity.generation_id < 0 and self.state is EMPTY):
@@ -254,15 +256,15 @@ class ClassicGroup(AnyGroup):
     def select_protocol(self) -> str:
         """Return the protocol that most members prefer among those that all support. In a tie the earlier vote wins."""
         candidates = {name for name, count in self._supported.items() if count == len(self.members)}
-        votes = Counter(member.vote(candidates) for member in self.members.values())
+        votes = Counter(member.preferred_protocol(candidates) for member in self.members.values())
         return max(votes, key=votes.__getitem__)
 
-    def next_generation(self, now_ms: int) -> None:
+    def start_next_generation(self, now_ms: int) -> None:
         """End the joining phase, and start the next generation with the members that the group has now."""
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self.compute_subscribed_topics()
-        self.happened(Event.JOINED if self.members else Event.DESERTED, now_ms)
+        self.apply_event(GroupEvent.JOINED if self.members else GroupEvent.DESERTED, now_ms)
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """Return the topics of a group of consumers; None for other groups and if a subscription is unreadable."""
@@ -271,7 +273,7 @@ class ClassicGroup(AnyGroup):
         topics: set[str] = set()
         try:
             for member in self.members.values():
-                topics.update(read_topics(member.metadata(self.protocol_name)))
+                topics.update(read_topics(member.metadata_for(self.protocol_name)))
         except MalformedError:
             return None
         return frozenset(topics)
@@ -282,7 +284,7 @@ class ClassicGroup(AnyGroup):
             return self.is_of_consumers
         return topic in self.subscribed_topics
 
-    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
         """See AnyGroup; `expiration` lists the rules."""
         if self.protocol_type is None:
             return commit_timestamp_ms
@@ -307,7 +309,7 @@ class ClassicGroup(AnyGroup):
                     client_host=member.client_host,
                     rebalance_timeout=member.rebalance_timeout_ms,
                     session_timeout=member.session_timeout_ms,
-                    subscription=member.metadata(self.protocol_name),
+                    subscription=member.metadata_for(self.protocol_name),
                     assignment=assignments.get(member.member_id, b""),
                 )
                 for member in self.members.values()

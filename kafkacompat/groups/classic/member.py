@@ -19,7 +19,7 @@ OBJECT_BYTES = 1000
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class ClassicMember:
     """A member and the responses that it waits for.
 
     ``group_instance_id`` is None for a dynamic member (KIP-345 calls the others static). ``is_new`` is True until the member's
@@ -44,7 +44,7 @@ class Member:
         return self.group_instance_id is not None
 
     @property
-    def may_expire(self) -> bool:
+    def session_may_expire(self) -> bool:
         """Whether the session may expire. It may not while the member waits for a response and so cannot send heartbeats.
 
         The session of a new member may: nothing else would ever remove it if its client were gone.
@@ -57,10 +57,10 @@ class Member:
         texts = len(self.member_id) + len(self.group_instance_id or "") + len(self.client_id)
         return OBJECT_BYTES + texts + protocols_size_bytes(self.protocols)
 
-    def metadata(self, protocol_name: str | None) -> bytes:
+    def metadata_for(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for one protocol; empty if it does not support the protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
-    def vote(self, candidates: Container[str]) -> str:
+    def preferred_protocol(self, candidates: Container[str]) -> str:
         """Return the candidate that the member prefers; it has to support one of them."""
         return next(name for name, _ in self.protocols if name in candidates)

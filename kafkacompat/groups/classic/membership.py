@@ -6,13 +6,13 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.pending_members import PendingMembers
-from kafkacompat.groups.classic.rebalance import Rebalance
-from kafkacompat.groups.classic.responses import synced
+from kafkacompat.groups.classic.rebalance import Rebalancer
+from kafkacompat.groups.classic.responses import build_sync_response
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, ON_HEARTBEAT, ON_SYNC
-from kafkacompat.groups.classic_protocol import SyncAnswer, sync_refused
+from kafkacompat.groups.classic_protocol import SyncAnswer, build_sync_refusal
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest
 from kafkacompat.wire.errors import ErrorCode
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class Membership:
     """Answers the members of groups that exist."""
 
-    def __init__(self, outbox: Outbox, rebalance: Rebalance, pending: PendingMembers) -> None:
+    def __init__(self, outbox: Outbox, rebalance: Rebalancer, pending: PendingMembers) -> None:
         self._outbox = outbox
         self._rebalance = rebalance
         self._pending = pending
@@ -34,11 +34,11 @@ class Membership:
         """Answer a member with its assignment, once the assignment that the leader sent is in the log."""
         error = _check_sync(group, request)
         if error:
-            return sync_refused(error)
+            return build_sync_refusal(error)
         member = group.members[request.member_id]
-        self._rebalance.synchronised(group, member)
+        self._rebalance.note_sync(group, member)
         if group.state is not COMPLETING_REBALANCE:
-            return synced(group, member)
+            return build_sync_response(group, member)
         answer = self._rebalance.park_sync(member)
         if group.is_leader(member.member_id):
             self._store_assignments(group, {part.member_id: part.assignment for part in request.assignments})
@@ -62,13 +62,13 @@ class Membership:
             return  # Another rebalance has started in the meantime and has answered all members.
         if code:
             self._rebalance.fail_assignment(group, code)
-            self._rebalance.changed(group, f"failed to store the assignment: {code.name}")
+            self._rebalance.start_or_continue_rebalance(group, f"failed to store the assignment: {code.name}")
         else:
-            self._rebalance.assign(group, assignments)
+            self._rebalance.apply_assignment(group, assignments)
 
     # Heartbeat
 
-    def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: ClassicGroup, identity: SenderIdentity) -> ErrorCode:
         """Restart a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin."""
         error = group.check_generation(identity)
         if error:
@@ -84,7 +84,7 @@ class Membership:
         if group.state is EMPTY:
             self._rebalance.forget_if_unused(group)
         elif not all(codes):
-            self._rebalance.changed(group, f"{codes.count(ErrorCode.NONE)} of its members left")
+            self._rebalance.start_or_continue_rebalance(group, f"{codes.count(ErrorCode.NONE)} of its members left")
         return codes
 
     def _leave(self, group: ClassicGroup, member: MemberIdentity) -> ErrorCode:
@@ -96,12 +96,12 @@ class Membership:
         error = group.check_member(member_id, member.group_instance_id)
         if not error:
             log.debug("Group %s: %s leaves: %s", group.group_id, member_id, member.reason or "not provided")
-            self._rebalance.dismiss(group, member_id)
+            self._rebalance.remove_member(group, member_id)
         return error
 
 
 def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
-    identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
+    identity = SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
     error = group.check_generation(identity)
     if error:
         return error

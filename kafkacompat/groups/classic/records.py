@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string
 
 GROUP_METADATA_TYPE = 2
@@ -44,7 +44,7 @@ class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
 
 def group_record(group_id: str, value: GroupMetadataValue) -> Record:
     """Return the record of a group's generation."""
-    return _group_key(group_id), write_value(value, GROUP_VALUE_VERSION)
+    return _group_key(group_id), encode_value(value, GROUP_VALUE_VERSION)
 
 
 def group_tombstone(group_id: str) -> Record:
@@ -53,4 +53,4 @@ def group_tombstone(group_id: str) -> Record:
 
 
 def _group_key(group_id: str) -> bytes:
-    return write_key(GROUP_METADATA_TYPE, GroupMetadataKey(group=group_id))
+    return encode_key(GROUP_METADATA_TYPE, GroupMetadataKey(group=group_id))

@@ -39,7 +39,7 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-class Event(Enum):
+class GroupEvent(Enum):
     """The events that change the state of a group."""
 
     CHANGED = auto()  # a member joined, left or changed its protocols
@@ -49,7 +49,7 @@ class Event(Enum):
     REMOVED = auto()  # the group was deleted or handed over
 
 
-class Rejoin(Enum):
+class RejoinEffect(Enum):
     """The effect of a JoinGroup of a known member."""
 
     REBALANCE = auto()
@@ -62,24 +62,24 @@ COMPLETING_REBALANCE = GroupState.COMPLETING_REBALANCE
 STABLE = GroupState.STABLE
 DEAD = GroupState.DEAD
 
-TRANSITIONS: dict[GroupState, dict[Event, GroupState]] = {
+TRANSITIONS: dict[GroupState, dict[GroupEvent, GroupState]] = {
     EMPTY: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.REMOVED: DEAD,
     },
     PREPARING_REBALANCE: {
-        Event.JOINED: COMPLETING_REBALANCE,
-        Event.DESERTED: EMPTY,
-        Event.REMOVED: DEAD,
+        GroupEvent.JOINED: COMPLETING_REBALANCE,
+        GroupEvent.DESERTED: EMPTY,
+        GroupEvent.REMOVED: DEAD,
     },
     COMPLETING_REBALANCE: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.ASSIGNED: STABLE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.ASSIGNED: STABLE,
+        GroupEvent.REMOVED: DEAD,
     },
     STABLE: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.REMOVED: DEAD,
     },
     DEAD: {},
 }
@@ -109,26 +109,28 @@ ON_COMMIT: dict[GroupState, ErrorCode] = {
 }
 
 # By state: (is it the leader?, has it changed its protocols?) -> effect
-REJOIN: dict[GroupState, dict[tuple[bool, bool], Rejoin]] = {
-    PREPARING_REBALANCE: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Rejoin.REBALANCE),
+REJOIN: dict[GroupState, dict[tuple[bool, bool], RejoinEffect]] = {
+    PREPARING_REBALANCE: dict.fromkeys(
+        [(False, False), (False, True), (True, False), (True, True)], RejoinEffect.REBALANCE
+    ),
     COMPLETING_REBALANCE: {
         # Without a change, the response to its JoinGroup was probably lost.
-        (False, False): Rejoin.ANSWER,
-        (True, False): Rejoin.ANSWER,
-        (False, True): Rejoin.REBALANCE,
-        (True, True): Rejoin.REBALANCE,
+        (False, False): RejoinEffect.ANSWER,
+        (True, False): RejoinEffect.ANSWER,
+        (False, True): RejoinEffect.REBALANCE,
+        (True, True): RejoinEffect.REBALANCE,
     },
     STABLE: {
-        (False, False): Rejoin.ANSWER,
+        (False, False): RejoinEffect.ANSWER,
         # A leader rejoins for a reason that its metadata does not show, such as a new partition.
-        (True, False): Rejoin.REBALANCE,
-        (False, True): Rejoin.REBALANCE,
-        (True, True): Rejoin.REBALANCE,
+        (True, False): RejoinEffect.REBALANCE,
+        (False, True): RejoinEffect.REBALANCE,
+        (True, True): RejoinEffect.REBALANCE,
     },
 }
 
 
-def next_state(state: GroupState, event: Event) -> GroupState:
+def next_state(state: GroupState, event: GroupEvent) -> GroupState:
     """Return the state after *event*; raises ValueError if the table has no such transition."""
     following = TRANSITIONS[state].get(event)
     if following is None:

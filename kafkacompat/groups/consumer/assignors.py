@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.groups.consumer.member import Assignment, count
+from kafkacompat.groups.consumer.member import Assignment, count_partitions
 
 MAX_ROUNDS = 16
 """Maximum rounds over all topics in search of a better balance. More rounds rarely find one."""
@@ -106,7 +106,7 @@ def assign_uniform(subscribers: Subscribers, partition_counts: PartitionCounts) 
         only = reader_groups[0]
         total = sum(partition_counts[topic_id] for topic_id in only.topic_ids)
         _cut_to_quota([shares[member_id] for member_id in only.readers], total, taken)
-    loads = {member_id: count(share) for member_id, share in shares.items()}
+    loads = {member_id: count_partitions(share) for member_id, share in shares.items()}
     _assign_rest(reader_groups, partition_counts, taken, shares, loads)
     if len(reader_groups) > 1:
         _balance(reader_groups, shares, loads)
@@ -134,7 +134,7 @@ def _cut_to_quota(shares: Sequence[dict[bytes, set[int]]], total: int, taken: Ma
     """Take away partitions above the quota, *total* by members. If that leaves a remainder, this many members may keep one more."""
     quota, extra = divmod(total, len(shares))
     for share in shares:
-        surplus = count(share) - quota
+        surplus = count_partitions(share) - quota
         if surplus > 0 and extra > 0:
             surplus -= 1
             extra -= 1

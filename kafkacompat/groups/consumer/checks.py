@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.member import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -13,7 +13,7 @@ from kafkacompat.groups.consumer.member import (
     ConsumerMember,
     Holding,
 )
-from kafkacompat.groups.consumer.reconciliation import Owned
+from kafkacompat.groups.consumer.reconciliation import OwnedPartitions
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -21,7 +21,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 NOT_GIVEN = -1
 
 
-def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
+def parse_owned_partitions(request: ConsumerGroupHeartbeatRequest) -> OwnedPartitions:
     """Return the partitions that the member reports to own, None if it reports none."""
     if request.topic_partitions is None:
         return None
@@ -31,14 +31,16 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
     return owned
 
 
-def check_served(settings: ConsumerGroupSettings) -> None:
+def check_groups_served(settings: ConsumerGroupSettings) -> None:
     """Raise KafkaError UNSUPPORTED_VERSION if this broker serves no consumer groups."""
     if not settings.is_served:
         message = "this broker serves no consumer groups: add consumer to group.coordinator.rebalance.protocols"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
 
 
-def check_request(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool) -> None:
+def check_heartbeat_request(
+    request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool
+) -> None:
     """Check the request by itself. Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
     epoch = request.member_epoch
     if needs_member_id or epoch > 0 or epoch == LEAVING_EPOCH:
@@ -76,13 +78,13 @@ def _refuse(message: str) -> NoReturn:
     raise KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
-def check_place(contents: Contents, member_id: str, max_size: int) -> None:
+def check_group_size(contents: GroupContents, member_id: str, max_size: int) -> None:
     """Raise KafkaError GROUP_MAX_SIZE_REACHED for a new member of a full group."""
     if len(contents.members) >= max_size and member_id not in contents.members:
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {max_size} members, the maximum")
 
 
-def check_epoch(member: ConsumerMember, epoch: int, owned: Owned) -> None:
+def check_member_epoch(member: ConsumerMember, epoch: int, owned: OwnedPartitions) -> None:
     """Raise KafkaError FENCED_MEMBER_EPOCH if *epoch* is not the member's.
 
     The previous epoch is valid too, because the response with the current one may be lost. The member then has to report that it
@@ -101,14 +103,14 @@ def _is_within(owned: Mapping[bytes, frozenset[int]], holding: Holding) -> bool:
     return all(topic_id in holding and partitions <= holding[topic_id].keys() for topic_id, partitions in owned.items())
 
 
-def unknown_member(member_id: str, group_id: str) -> KafkaError:
+def unknown_member_error(member_id: str, group_id: str) -> KafkaError:
     """Return the error UNKNOWN_MEMBER_ID."""
     return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id} is not a member of group {group_id}")
 
 
-def static_member(contents: Contents, group_id: str, instance_id: str, member_id: str) -> ConsumerMember:
+def find_static_member(contents: GroupContents, group_id: str, instance_id: str, member_id: str) -> ConsumerMember:
     """Return the member of an instance id. Raises KafkaError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID for another member's."""
-    member = contents.static_member(instance_id)
+    member = contents.find_static_member(instance_id)
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id} has no member with instance id {instance_id}")
     if member.member_id != member_id:
@@ -117,11 +119,11 @@ def static_member(contents: Contents, group_id: str, instance_id: str, member_id
     return member
 
 
-def known_member(contents: Contents, group_id: str, instance_id: str | None, member_id: str) -> ConsumerMember:
+def find_member(contents: GroupContents, group_id: str, instance_id: str | None, member_id: str) -> ConsumerMember:
     """Return the member that sent a request. Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
     if instance_id is not None:
-        return static_member(contents, group_id, instance_id, member_id)
+        return find_static_member(contents, group_id, instance_id, member_id)
     member = contents.members.get(member_id)
     if member is None:
-        raise unknown_member(member_id, group_id)
+        raise unknown_member_error(member_id, group_id)
     return member

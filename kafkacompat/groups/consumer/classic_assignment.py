@@ -6,7 +6,12 @@ from collections.abc import Collection
 
 from kafkacompat.groups.consumer.member import Assignment
 from kafkacompat.metadata.image import MetadataImage
-from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, version_of, write_assignment
+from kafkacompat.wire.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    choose_version,
+    write_assignment,
+)
 from kafkacompat.wire.primitives import MalformedError
 
 
@@ -30,7 +35,7 @@ def classic_assignment(assignment: Assignment, subscription: bytes, image: Metad
         if topic_id in image.topics_by_id
     ]
     try:
-        version = version_of(subscription)
+        version = choose_version(subscription)
     except MalformedError:
         version = 0
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), version)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.classic_protocol import (
     CONSUMER_PROTOCOL_TYPE,
     JoinAnswer,
@@ -18,17 +18,17 @@ from kafkacompat.groups.classic_protocol import (
     LeaveAnswer,
     Protocols,
     SyncAnswer,
-    join_refused,
-    sync_refused,
+    build_join_refusal,
+    build_sync_refusal,
 )
 from kafkacompat.groups.consumer.admission import Admission
-from kafkacompat.groups.consumer.checks import check_place, known_member, unknown_member
+from kafkacompat.groups.consumer.checks import check_group_size, find_member, unknown_member_error
 from kafkacompat.groups.consumer.classic_assignment import classic_assignment, partitions_by_id
 from kafkacompat.groups.consumer.departures import Departures
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.group_writer import Storing, answered
-from kafkacompat.groups.consumer.member import ClassicMetadata, ConsumerMember, MemberState, Timer, without_epochs
-from kafkacompat.groups.consumer.progress import Change, Progress, change_of
+from kafkacompat.groups.consumer.group_writer import GroupWriter, respond_when_written
+from kafkacompat.groups.consumer.member import ClassicMetadata, ConsumerMember, MemberState, MemberTimer, as_assignment
+from kafkacompat.groups.consumer.progress import GroupChange, GroupProgress, start_change
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
@@ -50,10 +50,10 @@ class ClassicMembers:
         settings: ConsumerGroupSettings,
         metadata: ImageHolder,
         admission: Admission,
-        progress: Progress,
+        progress: GroupProgress,
         departures: Departures,
         timeouts: Timeouts,
-        storing: Storing,
+        storing: GroupWriter,
     ) -> None:
         self._storing = storing
         self._settings = settings
@@ -70,18 +70,18 @@ class ClassicMembers:
         try:
             return self._join(group, request, joiner)
         except KafkaError as problem:
-            return join_refused(problem.code)
+            return build_join_refusal(problem.code)
 
     def _join(self, group: ConsumerGroup, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         self._check_join(group, request)
         has_no_id = not request.member_id
         member_id = request.member_id or self._admission.new_member_id()
-        check_place(group.contents, member_id, self._settings.max_size)
+        check_group_size(group.contents, member_id, self._settings.max_size)
         if has_no_id and request.group_instance_id is None and joiner.requires_member_id:
-            return join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        change = change_of(group)
-        replaced = group.contents.static_member(request.group_instance_id)
-        old = self._admission.member(
+            return build_join_refusal(ErrorCode.MEMBER_ID_REQUIRED, member_id)
+        change = start_change(group)
+        replaced = group.contents.find_static_member(request.group_instance_id)
+        old = self._admission.find_or_create_member(
             change,
             member_id,
             request.group_instance_id,
@@ -95,23 +95,23 @@ class ClassicMembers:
             return self._join_and_convert(change, new, has_new_subscription)
         owned = partitions_by_id(subscription.owned_partitions, self._metadata.image)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
-        self._progress.check_room(change)
-        waiting = self._progress.store(change)
+        self._progress.check_memory(change)
+        waiting = self._progress.apply_and_write(change)
         self._expect_sync(group, member, request)
-        return answered(waiting, _join_response(member), join_refused)
+        return respond_when_written(waiting, _join_response(member), build_join_refusal)
 
     def _check_join(self, group: ConsumerGroup, request: JoinGroupRequest) -> None:
         names = [protocol.name for protocol in request.protocols]
-        if not self._settings.lets_classic_members_in or not group.supports(request.protocol_type, names):
+        if not self._settings.accepts_classic_members or not group.supports(request.protocol_type, names):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
     def _was_last_consumer(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
         """Return whether the replaced static member was the last one of the consumer protocol."""
         members = group.contents.members.values()
         is_last = replaced.classic is None and all(member.classic or member is replaced for member in members)
-        return is_last and self._departures.may_be_classic(len(members))
+        return is_last and self._departures.may_become_classic(len(members))
 
-    def _join_and_convert(self, change: Change, member: ConsumerMember, has_new_subscription: bool) -> JoinAnswer:
+    def _join_and_convert(self, change: GroupChange, member: ConsumerMember, has_new_subscription: bool) -> JoinAnswer:
         contents = change.draft.contents
         others = (other for other in contents.members.values() if other.member_id != member.member_id)
         # A stable classic group needs settled members: they learn neither of partitions to give up nor of free ones.
@@ -120,13 +120,15 @@ class ClassicMembers:
         )
         reason = None if is_settled else f"{member.member_id} now speaks the classic protocol"
         response = _join_response(replace(member, member_epoch=contents.epoch))
-        return answered(self._departures.make_classic(change.group, contents, reason), response, join_refused)
+        return respond_when_written(
+            self._departures.make_classic(change.group, contents, reason), response, build_join_refusal
+        )
 
     def _expect_sync(self, group: ConsumerGroup, member: ConsumerMember, request: JoinGroupRequest) -> None:
         member_id = member.member_id
-        self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.REBALANCE)
-        self._timeouts.start(group, Timer.SESSION, member_id, request.session_timeout_ms)
-        self._timeouts.start(group, Timer.SYNC, member_id, request.rebalance_timeout_ms)
+        self._timeouts.cancel(group, member_id, MemberTimer.JOIN, MemberTimer.REBALANCE)
+        self._timeouts.start(group, MemberTimer.SESSION, member_id, request.session_timeout_ms)
+        self._timeouts.start(group, MemberTimer.SYNC, member_id, request.rebalance_timeout_ms)
 
     # SyncGroup
 
@@ -134,12 +136,14 @@ class ClassicMembers:
         """Answer a member with its assignment."""
         try:
             member = self._classic_member(
-                group, Identity(request.member_id, request.group_instance_id, request.generation_id)
+                group, SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
             )
             self._check_sync(group, member, request)
         except KafkaError as problem:
-            return sync_refused(problem.code)
-        return answered(self._storing.settled(group), self._sync_response(group, member, request), sync_refused)
+            return build_sync_refusal(problem.code)
+        return respond_when_written(
+            self._storing.wait_for_writes(group), self._sync_response(group, member, request), build_sync_refusal
+        )
 
     def _check_sync(self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest) -> None:
         requested = (request.protocol_type, request.protocol_name)
@@ -156,10 +160,10 @@ class ClassicMembers:
         self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest
     ) -> SyncGroupResponse:
         assert member.classic is not None
-        self._timeouts.cancel(group, member.member_id, Timer.SYNC)
-        self._timeouts.start(group, Timer.SESSION, member.member_id, member.classic.session_timeout_ms)
+        self._timeouts.cancel(group, member.member_id, MemberTimer.SYNC)
+        self._timeouts.start(group, MemberTimer.SESSION, member.member_id, member.classic.session_timeout_ms)
         assignment = classic_assignment(
-            without_epochs(member.assigned), member.classic.protocols[0][1], self._metadata.image
+            as_assignment(member.assigned), member.classic.protocols[0][1], self._metadata.image
         )
         return SyncGroupResponse(
             protocol_type=request.protocol_type, protocol_name=request.protocol_name, assignment=assignment
@@ -167,26 +171,26 @@ class ClassicMembers:
 
     # Heartbeat
 
-    def heartbeat(self, group: ConsumerGroup, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: ConsumerGroup, identity: SenderIdentity) -> ErrorCode:
         """Restart a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin."""
         try:
             member = self._classic_member(group, identity)
         except KafkaError as problem:
             return problem.code
         assert member.classic is not None
-        self._timeouts.start(group, Timer.SESSION, member.member_id, member.classic.session_timeout_ms)
+        self._timeouts.start(group, MemberTimer.SESSION, member.member_id, member.classic.session_timeout_ms)
         if not _has_to_rejoin(group, member):
             return ErrorCode.NONE
         self._expect_join(group, member)
         return ErrorCode.REBALANCE_IN_PROGRESS
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        self._timeouts.start_unless_running(group, Timer.JOIN, member.member_id, member.rebalance_timeout_ms)
+        self._timeouts.start_unless_running(group, MemberTimer.JOIN, member.member_id, member.rebalance_timeout_ms)
 
-    def _classic_member(self, group: ConsumerGroup, identity: Identity) -> ConsumerMember:
-        member = known_member(group.contents, group.group_id, identity.group_instance_id, identity.member_id)
+    def _classic_member(self, group: ConsumerGroup, identity: SenderIdentity) -> ConsumerMember:
+        member = find_member(group.contents, group.group_id, identity.group_instance_id, identity.member_id)
         if member.classic is None:
-            raise unknown_member(identity.member_id, group.group_id)
+            raise unknown_member_error(identity.member_id, group.group_id)
         if member.member_epoch != identity.generation_id:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         return member
@@ -203,15 +207,15 @@ class ClassicMembers:
                 codes.append(ErrorCode.NONE)
             except KafkaError as problem:
                 codes.append(problem.code)
-        waiting = self._departures.remove(group, list(leaving))
-        return answered(waiting, codes, lambda refusal: [code or refusal for code in codes])
+        waiting = self._departures.remove_members(group, list(leaving))
+        return respond_when_written(waiting, codes, lambda refusal: [code or refusal for code in codes])
 
     def _find_leaving(self, group: ConsumerGroup, identity: MemberIdentity) -> str:
         contents = group.contents
         member_id = identity.member_id
         if identity.group_instance_id is not None and not member_id:
             member_id = contents.statics.get(identity.group_instance_id, "")
-        member = known_member(contents, group.group_id, identity.group_instance_id, member_id)
+        member = find_member(contents, group.group_id, identity.group_instance_id, member_id)
         log.info("Group %s: %s leaves (%s)", group.group_id, member_id, identity.reason or "no reason given")
         return member.member_id
 
@@ -248,7 +252,7 @@ def _has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
     if member.member_epoch < contents.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not any(
-        contents.owner(topic_id, partition) is not None
+        contents.find_owner(topic_id, partition) is not None
         for topic_id, partitions in contents.targets.get(member.member_id, {}).items()
         for partition in partitions
         if partition not in member.assigned.get(topic_id, {})

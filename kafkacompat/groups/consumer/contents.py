@@ -1,6 +1,6 @@
 """The state of one consumer group that the log holds.
 
-Only records change it, by `Contents.apply`: those that are loaded and those that are written. So the state in memory is the state
+Only records change it, by `GroupContents.apply`: those that are loaded and those that are written. So the state in memory is the state
 that the next coordinator will load.
 """
 
@@ -21,14 +21,14 @@ from kafkacompat.groups.consumer.member import (
     ConsumerMember,
     Holding,
     MemberState,
-    count,
+    count_partitions,
 )
 from kafkacompat.groups.consumer.records import (
-    ClassicMember,
+    ClassicMemberMetadata,
+    ConsumerGroupRecordKey,
     GroupKey,
     GroupValue,
     HeldPartitions,
-    Key,
     MemberCurrentKey,
     MemberCurrentValue,
     MemberKey,
@@ -59,7 +59,7 @@ class ResolvedPattern(NamedTuple):
 
 
 @dataclass(slots=True)
-class Contents:
+class GroupContents:
     """A group's members, their targets, and the epochs of both.
 
     ``epoch`` grows with each change of members, subscriptions and topics. ``assignment_epoch`` becomes the same when the
@@ -83,7 +83,7 @@ class Contents:
     has_partition_metadata: bool = False
     size_bytes: int = GROUP_BYTES
 
-    def copy(self) -> Contents:
+    def copy(self) -> GroupContents:
         """Return contents that can be changed independently; members and assignments are immutable, and shared."""
         return replace(
             self,
@@ -96,15 +96,15 @@ class Contents:
             owners=dict(self.owners),
         )
 
-    def apply(self, key: Key, value: Message | None) -> None:
+    def apply(self, key: ConsumerGroupRecordKey, value: Message | None) -> None:
         """Apply a record. A tombstone for a missing item has no effect."""
         _APPLIERS[type(key)](self, key, value)
 
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+    def find_static_member(self, instance_id: str | None) -> ConsumerMember | None:
         """Return the member of an instance id, None if there is none."""
         return self.members.get(self.statics.get(instance_id, "")) if instance_id is not None else None
 
-    def owner(self, topic_id: bytes, partition: int) -> str | None:
+    def find_owner(self, topic_id: bytes, partition: int) -> str | None:
         """Return the member that has a partition, or has not confirmed yet that it gave it up; None if it is free."""
         return self.owners.get((topic_id, partition))
 
@@ -133,11 +133,11 @@ class Contents:
         self.assignment_timestamp_ms = value.assignment_timestamp if value else 0
 
     def _apply_member_target(self, key: MemberTargetKey, value: MemberTargetValue | None) -> None:
-        self.size_bytes -= PARTITION_BYTES * count(self.targets.pop(key.member_id, {}))
+        self.size_bytes -= PARTITION_BYTES * count_partitions(self.targets.pop(key.member_id, {}))
         if value is not None:
             parts = value.topic_partitions
             target = self.targets[key.member_id] = {part.topic_id: frozenset(part.partitions) for part in parts}
-            self.size_bytes += PARTITION_BYTES * count(target)
+            self.size_bytes += PARTITION_BYTES * count_partitions(target)
 
     def _apply_member_current(self, key: MemberCurrentKey, value: MemberCurrentValue | None) -> None:
         before = self.members.get(key.member_id)
@@ -208,14 +208,14 @@ class Contents:
             del self.statics[member.instance_id]
 
 
-_APPLIERS: dict[type[Key], Callable[[Contents, Any, Any], None]] = {
-    GroupKey: Contents._apply_group,
-    PartitionMetadataKey: Contents._apply_partition_metadata,
-    MemberKey: Contents._apply_member,
-    TargetKey: Contents._apply_target,
-    MemberTargetKey: Contents._apply_member_target,
-    MemberCurrentKey: Contents._apply_member_current,
-    PatternKey: Contents._apply_pattern,
+_APPLIERS: dict[type[ConsumerGroupRecordKey], Callable[[GroupContents, Any, Any], None]] = {
+    GroupKey: GroupContents._apply_group,
+    PartitionMetadataKey: GroupContents._apply_partition_metadata,
+    MemberKey: GroupContents._apply_member,
+    TargetKey: GroupContents._apply_target,
+    MemberTargetKey: GroupContents._apply_member_target,
+    MemberCurrentKey: GroupContents._apply_member_current,
+    PatternKey: GroupContents._apply_pattern,
 }
 
 
@@ -245,7 +245,7 @@ def _with_member_value(member: ConsumerMember, value: MemberValue, topics: froze
     )
 
 
-def _classic_metadata(value: ClassicMember | None) -> ClassicMetadata | None:
+def _classic_metadata(value: ClassicMemberMetadata | None) -> ClassicMetadata | None:
     if value is None:
         return None
     return ClassicMetadata(
@@ -258,7 +258,7 @@ def _with_current_value(member: ConsumerMember, value: MemberCurrentValue) -> Co
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=MemberState.read(value.state),
+        state=MemberState.from_number(value.state),
         assigned=_holding(value.assigned_partitions, value.member_epoch),
         pending_revocation=_holding(value.partitions_pending_revocation, value.member_epoch),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import ConsumerMember
-from kafkacompat.groups.consumer.retargeting import preferred_assignor
+from kafkacompat.groups.consumer.retargeting import find_preferred_assignor
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.apis.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
@@ -14,7 +14,7 @@ CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-def describe_group(group: ConsumerGroup, default_assignor: str, image: MetadataImage) -> DescribedGroup:
+def describe_consumer_group(group: ConsumerGroup, default_assignor: str, image: MetadataImage) -> DescribedGroup:
     """Describe a consumer group."""
     contents = group.contents
     return DescribedGroup(
@@ -22,7 +22,7 @@ def describe_group(group: ConsumerGroup, default_assignor: str, image: MetadataI
         group_state=group.state_name,
         group_epoch=contents.epoch,
         assignment_epoch=contents.assignment_epoch,
-        assignor_name=preferred_assignor(contents.members.values()) or default_assignor,
+        assignor_name=find_preferred_assignor(contents.members.values()) or default_assignor,
         members=[
             _describe_member(member, contents.targets.get(member.member_id, {}), image)
             for member in contents.members.values()

@@ -2,51 +2,51 @@
 
 from __future__ import annotations
 
-from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
+from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
 from kafkacompat.groups.consumer.member import Assignment, ConsumerMember
 from kafkacompat.groups.consumer.records import (
-    Change,
+    ConsumerGroupRecordKey,
     GroupKey,
     GroupValue,
-    Key,
     MemberCurrentKey,
     MemberKey,
     MemberTargetKey,
     PartitionMetadataKey,
     PatternKey,
     PatternValue,
+    RecordChange,
     TargetKey,
     TargetValue,
-    current_value,
-    member_value,
-    target_value,
+    build_current_value,
+    build_member_value,
+    build_target_value,
 )
 from kafkacompat.wire.schema import Message
 
 
-class Draft:
+class GroupDraft:
     """The future contents of a group, and the ``changes`` that lead to them, in the order of Kafka's records."""
 
-    def __init__(self, group_id: str, contents: Contents) -> None:
+    def __init__(self, group_id: str, contents: GroupContents) -> None:
         self.group_id = group_id
-        self.changes: list[Change] = []
+        self.changes: list[RecordChange] = []
         self._removed: list[str] = []
         self._original = contents
         self._contents = contents
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> GroupContents:
         """The future contents of the group. The caller must not change them."""
         return self._contents
 
-    def _apply(self, key: Key, value: Message | None) -> None:
+    def _apply(self, key: ConsumerGroupRecordKey, value: Message | None) -> None:
         if self._contents is self._original:
             self._contents = self._original.copy()
         self.changes.append((key, value))
         self._contents.apply(key, value)
 
     @property
-    def gone(self) -> list[str]:
+    def removed_members(self) -> list[str]:
         """The ids of the members that the change removes."""
         return [member_id for member_id in self._removed if member_id not in self._contents.members]
 
@@ -74,7 +74,7 @@ class Draft:
         topics = sorted(resolved.topics)
         self._apply(key, PatternValue(topics=topics, version=resolved.version, timestamp=resolved.timestamp_ms))
 
-    def delete(self) -> None:
+    def delete_group(self) -> None:
         """Delete the group and its members."""
         member_ids = list(self._contents.members)
         for member_id in member_ids:
@@ -91,28 +91,28 @@ class Draft:
 
     # Members
 
-    def describe(self, member: ConsumerMember) -> None:
+    def set_member(self, member: ConsumerMember) -> None:
         """Store the fields that a member reports about itself."""
-        self._apply(MemberKey(group_id=self.group_id, member_id=member.member_id), member_value(member))
+        self._apply(MemberKey(group_id=self.group_id, member_id=member.member_id), build_member_value(member))
 
-    def place(self, member: ConsumerMember) -> None:
+    def set_current_assignment(self, member: ConsumerMember) -> None:
         """Store the epoch, the state and the assignment of a member."""
-        self._apply(MemberCurrentKey(group_id=self.group_id, member_id=member.member_id), current_value(member))
+        self._apply(MemberCurrentKey(group_id=self.group_id, member_id=member.member_id), build_current_value(member))
 
-    def aim(self, member_id: str, target: Assignment) -> None:
+    def set_target(self, member_id: str, target: Assignment) -> None:
         """Store the target of a member."""
-        self._apply(MemberTargetKey(group_id=self.group_id, member_id=member_id), target_value(target))
+        self._apply(MemberTargetKey(group_id=self.group_id, member_id=member_id), build_target_value(target))
 
-    def remove(self, member_id: str) -> None:
+    def remove_member(self, member_id: str) -> None:
         """Remove a member."""
         self._removed.append(member_id)
         for key in (MemberCurrentKey, MemberTargetKey, MemberKey):
             self._apply(key(group_id=self.group_id, member_id=member_id), None)
 
-    def replace(self, old: ConsumerMember, new: ConsumerMember) -> None:
+    def replace_member(self, old: ConsumerMember, new: ConsumerMember) -> None:
         """Replace a member by another one, which gets its assignment and its target."""
         target = self._contents.targets.get(old.member_id, {})
-        self.remove(old.member_id)
-        self.describe(new)
-        self.aim(new.member_id, target)
-        self.place(new)
+        self.remove_member(old.member_id)
+        self.set_member(new)
+        self.set_target(new.member_id, target)
+        self.set_current_assignment(new)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE
-from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.draft import Draft
-from kafkacompat.groups.consumer.member import ConsumerMember, Timer
-from kafkacompat.groups.consumer.records import Key, write
+from kafkacompat.groups.consumer.contents import GroupContents
+from kafkacompat.groups.consumer.draft import GroupDraft
+from kafkacompat.groups.consumer.member import ConsumerMember, MemberTimer
+from kafkacompat.groups.consumer.records import ConsumerGroupRecordKey, as_record
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ConsumerGroup(AnyGroup):
     def __init__(self, group_id: str, shard: Shard, budget: MemoryBudget) -> None:
         super().__init__(group_id, shard)
         self.is_logged = True
-        self.timers: dict[tuple[Timer, str], DelayedCall] = {}
+        self.timers: dict[tuple[MemberTimer, str], DelayedCall] = {}
         self.checked_image: MetadataImage | None = None
         self.writes_in_flight = 0
         self.refusals = 0
@@ -48,19 +48,19 @@ class ConsumerGroup(AnyGroup):
         self.resolved_topics_version = -1
         self.counted_bytes = 0
         self._budget = budget
-        self._contents = Contents()
+        self._contents = GroupContents()
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> GroupContents:
         """The state of the group that the log holds, or will hold."""
         return self._contents
 
     @contents.setter
-    def contents(self, contents: Contents) -> None:
+    def contents(self, contents: GroupContents) -> None:
         self._contents = contents
         self._count_memory(contents.size_bytes)
 
-    def replay(self, key: Key, value: Message | None) -> None:
+    def replay(self, key: ConsumerGroupRecordKey, value: Message | None) -> None:
         """Apply a record that was read from the log."""
         self._contents.apply(key, value)
         self._count_memory(self._contents.size_bytes)
@@ -69,14 +69,14 @@ class ConsumerGroup(AnyGroup):
         self._budget.used_bytes += size_bytes - self.counted_bytes
         self.counted_bytes = size_bytes
 
-    def clear(self) -> None:
+    def remove_all_members(self) -> None:
         """Remove all members, stop their timers and release the memory."""
         for timer in self.timers.values():
             if timer.active():
                 timer.cancel()
         self.timers.clear()
         if self._contents.members:
-            self._contents = Contents()
+            self._contents = GroupContents()
         self._count_memory(0)
 
     # State
@@ -98,12 +98,12 @@ class ConsumerGroup(AnyGroup):
         return not self._contents.members
 
     @property
-    def is_expected(self) -> bool:
+    def has_pending_members(self) -> bool:
         """See AnyGroup. Members join with their first request."""
         return False
 
     @property
-    def told_protocol_type(self) -> str:
+    def listed_protocol_type(self) -> str:
         """See AnyGroup."""
         return CONSUMER_PROTOCOL_TYPE
 
@@ -119,23 +119,23 @@ class ConsumerGroup(AnyGroup):
             topic in pattern.topics for pattern in contents.patterns.values()
         )
 
-    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
         """See AnyGroup."""
         return commit_timestamp_ms
 
     def tombstones(self) -> list[Record]:
         """See AnyGroup."""
-        draft = Draft(self.group_id, self._contents)
-        draft.delete()
-        return [write(change) for change in draft.changes]
+        draft = GroupDraft(self.group_id, self._contents)
+        draft.delete_group()
+        return [as_record(change) for change in draft.changes]
 
-    def restore(self) -> None:
+    def restore_deleted(self) -> None:
         """See AnyGroup. The group still has its contents."""
         self._count_memory(self._contents.size_bytes)
 
     # What is accepted
 
-    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    def check_commit(self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
         """See AnyGroup. A member with an older epoch may commit for partitions that it was assigned by then (KIP-1251)."""
         if identity.generation_id < 0 and self.is_empty:
             return ErrorCode.NONE
@@ -146,7 +146,9 @@ class ConsumerGroup(AnyGroup):
             return ErrorCode.UNSUPPORTED_VERSION
         return _check_epoch(member, identity.generation_id, partitions)
 
-    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    def check_commit_in_transaction(
+        self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]
+    ) -> ErrorCode:
         """See AnyGroup; a member's epoch stands where a generation does, and old ones are as good as in `check_commit`."""
         if (identity.is_nobody and identity.generation_id == NO_EPOCH) or (
             identity.generation_id < 0 and self.is_empty
@@ -164,7 +166,7 @@ class ConsumerGroup(AnyGroup):
         member = self._contents.members.get(member_id or "")
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.member_epoch == member_epoch else stale(member)
+        return ErrorCode.NONE if member.member_epoch == member_epoch else stale_epoch_error(member)
 
     # Members of the classic protocol
 
@@ -187,15 +189,15 @@ def _check_epoch(member: ConsumerMember, epoch: int, partitions: Iterable[tuple[
     return (
         ErrorCode.NONE
         if is_older and all(_was_assigned(member, *partition, epoch) for partition in partitions)
-        else stale(member)
+        else stale_epoch_error(member)
     )
 
 
-def stale(member: ConsumerMember) -> ErrorCode:
+def stale_epoch_error(member: ConsumerMember) -> ErrorCode:
     """Return the code for a member that names another epoch than its own."""
     return ErrorCode.ILLEGAL_GENERATION if member.classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def _was_assigned(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
-    since = member.epoch_of(topic_id, partition)
+    since = member.assignment_epoch(topic_id, partition)
     return since is not None and since <= epoch

@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.contents import GroupContents
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.records import write
+from kafkacompat.groups.consumer.records import as_record
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
-class Storing:
+class GroupWriter:
     """Writes drafts.
 
     A change applies at once, so that the next change builds upon it. The response waits until the log has it. If the log rejects
@@ -41,31 +41,33 @@ class Storing:
         self._timeouts = timeouts
         self._reload = reload
 
-    def check_room(self, group: ConsumerGroup, draft: Draft) -> None:
+    def check_memory(self, group: ConsumerGroup, draft: GroupDraft) -> None:
         """Raise KafkaError COORDINATOR_NOT_AVAILABLE if the memory budget has no room for a change; Kafka has no such limit."""
         growth = draft.contents.size_bytes - group.counted_bytes
         if growth > 0 and not self._budget.has_room(growth):
             message = f"the members of all groups take more than {self._budget.limit_bytes} bytes"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
 
-    def store(self, group: ConsumerGroup, draft: Draft, before: list[Record]) -> Deferred[ErrorCode] | None:
+    def apply_and_write(
+        self, group: ConsumerGroup, draft: GroupDraft, before: list[Record]
+    ) -> Deferred[ErrorCode] | None:
         """Apply *draft* to the group. Fires when the records of *before* and the draft's are in the log, in this order.
 
         Returns None if there is nothing to wait for. A new group is added to the registry.
         """
         was_known = self._registry.by_id.get(group.group_id) is group
         contents, group.contents = group.contents, draft.contents
-        for member_id in draft.gone:
+        for member_id in draft.removed_members:
             self._timeouts.cancel(group, member_id)
-        records = before + [write(change) for change in draft.changes]
+        records = before + [as_record(change) for change in draft.changes]
         if not records:
-            return self.settled(group)
+            return self.wait_for_writes(group)
         self._registry.by_id[group.group_id] = group
         group.writes_in_flight += 1
         undo = partial(self._undo, group, contents) if was_known else partial(self._forget, group)
         return group.shard.writer.write(records, partial(self._on_outcome, group, None if before else undo))
 
-    def write(self, shard: Shard, records: list[Record]) -> Deferred[ErrorCode]:
+    def write_conversion(self, shard: Shard, records: list[Record]) -> Deferred[ErrorCode]:
         """Write the records that convert a group."""
 
         def on_outcome(outcome: ErrorCode) -> None:
@@ -75,9 +77,9 @@ class Storing:
 
         return shard.writer.write(records, on_outcome)
 
-    def settled(self, group: ConsumerGroup) -> Deferred[ErrorCode] | None:
+    def wait_for_writes(self, group: ConsumerGroup) -> Deferred[ErrorCode] | None:
         """Wait for the writes so far, so that no response tells what the log does not have. None if there is nothing to wait for."""
-        waiting = group.shard.writer.settled()
+        waiting = group.shard.writer.wait_for_writes()
         refusals = group.refusals
 
         def as_code(is_settled: bool) -> ErrorCode:
@@ -97,18 +99,18 @@ class Storing:
         else:
             self._reload(group.shard.partition)
 
-    def _undo(self, group: ConsumerGroup, contents: Contents) -> None:
+    def _undo(self, group: ConsumerGroup, contents: GroupContents) -> None:
         group.contents = contents
         group.checked_image = None
         group.resolved_topics_version = -1
-        self._timeouts.watch(group)
+        self._timeouts.start_missing(group)
 
     def _forget(self, group: ConsumerGroup) -> None:
-        group.clear()
+        group.remove_all_members()
         del self._registry.by_id[group.group_id]
 
 
-def answered(
+def respond_when_written(
     waiting: Deferred[ErrorCode] | None, response: Answer, refused: Callable[[ErrorCode], Answer]
 ) -> Answer | Deferred[Answer]:
     """Return *response* once *waiting* fires, or what *refused* returns for the code of a rejected write."""

@@ -16,18 +16,18 @@ from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.admission import Admission
 from kafkacompat.groups.consumer.checks import (
     NOT_GIVEN,
-    check_epoch,
-    check_place,
-    check_request,
-    check_served,
-    owned_by,
+    check_group_size,
+    check_groups_served,
+    check_heartbeat_request,
+    check_member_epoch,
+    parse_owned_partitions,
 )
 from kafkacompat.groups.consumer.contents import ResolvedPattern
 from kafkacompat.groups.consumer.departures import Departures
-from kafkacompat.groups.consumer.group_writer import answered
-from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding, Timer
-from kafkacompat.groups.consumer.pattern_subscriptions import Patterns
-from kafkacompat.groups.consumer.progress import Client, Progress
+from kafkacompat.groups.consumer.group_writer import respond_when_written
+from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding, MemberTimer
+from kafkacompat.groups.consumer.pattern_subscriptions import PatternSubscriptions
+from kafkacompat.groups.consumer.progress import ClientIdentity, GroupProgress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
@@ -49,10 +49,10 @@ class Heartbeats:
         settings: ConsumerGroupSettings,
         configs: GroupConfigs,
         admission: Admission,
-        progress: Progress,
+        progress: GroupProgress,
         departures: Departures,
         timeouts: Timeouts,
-        patterns: Patterns,
+        patterns: PatternSubscriptions,
         outbox: Outbox,
     ) -> None:
         self._patterns = patterns
@@ -65,19 +65,19 @@ class Heartbeats:
         self._timeouts = timeouts
 
     def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, needs_member_id: bool
     ) -> HeartbeatAnswer:
         """Answer a heartbeat; with ``needs_member_id`` the member has to choose its own id (version 1)."""
         try:
-            check_served(self._settings)
-            check_request(request, self._settings.assignors, needs_member_id=needs_member_id)
+            check_groups_served(self._settings)
+            check_heartbeat_request(request, self._settings.assignors, needs_member_id=needs_member_id)
             if request.member_epoch < JOINING_EPOCH:
                 return self._leave(request)
             return self._resolve_and_stay(request, client)
         except KafkaError as problem:
             return _refuse(problem)
 
-    def _resolve_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: Client) -> HeartbeatAnswer:
+    def _resolve_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity) -> HeartbeatAnswer:
         pattern = request.subscribed_topic_regex
         is_joining = request.member_epoch == JOINING_EPOCH
         if pattern is None or not is_joining or not self._patterns.is_new(request.group_id, pattern):
@@ -86,7 +86,7 @@ class Heartbeats:
         return resolving.addCallback(lambda resolved: self._outbox.run(self._stay_or_refuse, request, client, resolved))
 
     def _stay_or_refuse(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, resolved: ResolvedPattern
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, resolved: ResolvedPattern
     ) -> HeartbeatAnswer:
         try:
             return self._stay(request, client, resolved)
@@ -94,35 +94,35 @@ class Heartbeats:
             return _refuse(problem)
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAnswer:
-        group = self._admission.group(request.group_id, is_joining=False).group
-        waiting = self._departures.leave(group, request)
+        group = self._admission.find_or_create_group(request.group_id, is_joining=False).group
+        waiting = self._departures.remove_leaving_member(group, request)
         response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
-        return answered(waiting, response, _refuse_with)
+        return respond_when_written(waiting, response, _refuse_with)
 
     def _stay(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, resolved: ResolvedPattern | None
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, resolved: ResolvedPattern | None
     ) -> HeartbeatAnswer:
         is_joining = request.member_epoch == JOINING_EPOCH
-        change = self._admission.group(request.group_id, is_joining=is_joining)
-        check_place(change.before, request.member_id, self._settings.max_size)
+        change = self._admission.find_or_create_group(request.group_id, is_joining=is_joining)
+        check_group_size(change.before, request.member_id, self._settings.max_size)
         member_id = request.member_id or self._admission.new_member_id()
-        owned = owned_by(request)
-        old = self._admission.member(change, member_id, request.instance_id, may_join=is_joining)
-        check_epoch(old, request.member_epoch, owned)
+        owned = parse_owned_partitions(request)
+        old = self._admission.find_or_create_member(change, member_id, request.instance_id, may_join=is_joining)
+        check_member_epoch(old, request.member_epoch, owned)
         new = _update(old, request, client, is_known=member_id in change.before.members)
         has_new_subscription = self._progress.subscribe(change, old, new, resolved)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
-        self._progress.check_room(change)
-        is_converted = self._admission.take_over(group)
-        waiting = self._progress.store(change)
+        self._progress.check_memory(change)
+        is_converted = self._admission.retire_replaced_group(group)
+        waiting = self._progress.apply_and_write(change)
         if is_converted:
-            self._timeouts.converted(group)
+            self._timeouts.start_classic_sessions(group)
         if old.classic is not None:
-            self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.SYNC)
-        self._progress.watch(group, new, member)
-        self._timeouts.start(group, Timer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
-        return answered(waiting, self._response(request, old, member), _refuse_with)
+            self._timeouts.cancel(group, member_id, MemberTimer.JOIN, MemberTimer.SYNC)
+        self._progress.update_rebalance_timer(group, new, member)
+        self._timeouts.start(group, MemberTimer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
+        return respond_when_written(waiting, self._response(request, old, member), _refuse_with)
 
     def _response(
         self, request: ConsumerGroupHeartbeatRequest, old: ConsumerMember, member: ConsumerMember
@@ -137,7 +137,7 @@ class Heartbeats:
 
 
 def _update(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client, *, is_known: bool
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, is_known: bool
 ) -> ConsumerMember:
     """Return the member with the fields of its request; it speaks the consumer protocol from now on.
 

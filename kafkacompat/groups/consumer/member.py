@@ -34,7 +34,7 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
     @classmethod
-    def read(cls, number: int) -> MemberState:
+    def from_number(cls, number: int) -> MemberState:
         """Return the state of a number; UNKNOWN for a number that a newer Kafka wrote."""
         return cls(number) if number in _NUMBERS else cls.UNKNOWN
 
@@ -42,7 +42,7 @@ class MemberState(IntEnum):
 _NUMBERS = frozenset(MemberState)
 
 
-class Timer(Enum):
+class MemberTimer(Enum):
     """What a member may be too late for; JOIN and SYNC are for members of the classic protocol."""
 
     SESSION = auto()
@@ -85,7 +85,7 @@ class ConsumerMember:
     classic: ClassicMetadata | None = None
 
     @property
-    def has_left_for_a_while(self) -> bool:
+    def has_left_temporarily(self) -> bool:
         """Whether this static member has left temporarily."""
         return self.member_epoch == STATIC_LEAVING_EPOCH
 
@@ -93,7 +93,7 @@ class ConsumerMember:
         """Return whether its assignment is its target of *epoch*."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
-    def epoch_of(self, topic_id: bytes, partition: int) -> int | None:
+    def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
         """Return the epoch in which it was assigned a partition, also one pending revocation; None if it does not have it."""
         for holding in (self.assigned, self.pending_revocation):
             epoch = holding.get(topic_id, {}).get(partition)
@@ -106,20 +106,20 @@ class ConsumerMember:
         """About how much memory it takes, for the limit on all members together."""
         texts = (self.member_id, self.instance_id, self.rack_id, self.client_id, self.pattern, *self.topics)
         size_bytes = OBJECT_BYTES + sum(NAME_BYTES + len(text or "") for text in texts)
-        size_bytes += PARTITION_BYTES * (count(self.assigned) + count(self.pending_revocation))
+        size_bytes += PARTITION_BYTES * (count_partitions(self.assigned) + count_partitions(self.pending_revocation))
         return size_bytes + (protocols_size_bytes(self.classic.protocols) if self.classic else 0)
 
 
-def count(partitions: Mapping[bytes, Collection[int]]) -> int:
+def count_partitions(partitions: Mapping[bytes, Collection[int]]) -> int:
     """Return the number of partitions."""
     return sum(map(len, partitions.values()))
 
 
-def without_epochs(holding: Holding) -> Assignment:
+def as_assignment(holding: Holding) -> Assignment:
     """Return the same partitions without their epochs."""
     return {topic_id: frozenset(epochs) for topic_id, epochs in holding.items()}
 
 
-def with_epoch(assignment: Assignment, epoch: int) -> Holding:
+def as_holding(assignment: Assignment, epoch: int) -> Holding:
     """Return the same partitions, all assigned in *epoch*."""
     return {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assignment.items()}

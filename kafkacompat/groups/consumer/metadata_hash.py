@@ -14,7 +14,7 @@ from kafkacompat.metadata.image import MetadataImage
 _COUNT = struct.Struct(">i")
 
 
-def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
+def compute_metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
     """Return a signed 64-bit hash of the ids, names and partition counts of the *topics* that exist; 0 if none does."""
     existing = [image.topics[name] for name in sorted(topics) if name in image.topics]
     if not existing:

@@ -18,12 +18,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.group_writer import Storing
+from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember
-from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
+from kafkacompat.groups.consumer.retargeting import increment_epoch, increment_epoch_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
@@ -37,7 +37,7 @@ MAX_SECONDS = 2.0
 """Maximum CPU time for the topics of one pattern. Most patterns take some 20 ms for 10,000 topics."""
 
 
-class Subscription(Enum):
+class PatternChange(Enum):
     """How a heartbeat changed the pattern that its sender is subscribed to."""
 
     UNCHANGED = auto()
@@ -45,7 +45,7 @@ class Subscription(Enum):
     KNOWN = auto()  # another pattern, whose topics are known, or no pattern any more
 
 
-class Patterns:
+class PatternSubscriptions:
     """Keeps the topics of the patterns of consumer groups up to date."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Patterns:
         registry: GroupRegistry,
         outbox: Outbox,
         metadata: ImageHolder,
-        storing: Storing,
+        storing: GroupWriter,
         cooperator: Cooperator,
     ) -> None:
         self._clock = clock
@@ -81,30 +81,30 @@ class Patterns:
 
     def subscribe(
         self,
-        draft: Draft,
-        before: Contents,
+        draft: GroupDraft,
+        before: GroupContents,
         old: ConsumerMember,
         new: ConsumerMember,
         resolved: ResolvedPattern | None,
-    ) -> Subscription:
+    ) -> PatternChange:
         """Add the new pattern of a member to the draft, and remove its old one.
 
         *before* is the group without this heartbeat. *resolved* has the topics of the pattern, if they were looked up. Raises
         KafkaError: INVALID_REGULAR_EXPRESSION.
         """
         if old.pattern == new.pattern:
-            return Subscription.UNCHANGED
+            return PatternChange.UNCHANGED
         if old.pattern and before.pattern_members[old.pattern] == 1:
             draft.set_pattern(old.pattern, None)
         if not new.pattern:
-            return Subscription.KNOWN if old.pattern else Subscription.UNKNOWN
+            return PatternChange.KNOWN if old.pattern else PatternChange.UNKNOWN
         if new.pattern in before.patterns:
-            return Subscription.KNOWN
+            return PatternChange.KNOWN
         _check_pattern(new.pattern)
         if resolved is None:
-            return Subscription.UNKNOWN
+            return PatternChange.UNKNOWN
         draft.set_pattern(new.pattern, resolved)
-        return Subscription.KNOWN
+        return PatternChange.KNOWN
 
     def refresh_if_due(self, group: ConsumerGroup) -> None:
         """Look up the topics of a group's patterns again if that is due."""
@@ -142,22 +142,22 @@ class Patterns:
     def _apply(self, group: ConsumerGroup, resolved: dict[str, ResolvedPattern], version: int) -> None:
         if not self._registry.is_current(group):
             return
-        draft = Draft(group.group_id, group.contents)
+        draft = GroupDraft(group.group_id, group.contents)
         has_new_topics = False
         for pattern, result in resolved.items():
             if pattern in group.contents.pattern_members:
                 known = group.contents.patterns.get(pattern)
                 has_new_topics |= result.topics != (known.topics if known else frozenset())
                 draft.set_pattern(pattern, result)
-        (bump if has_new_topics else bump_if_topics_changed)(draft, self._metadata.image)
+        (increment_epoch if has_new_topics else increment_epoch_if_topics_changed)(draft, self._metadata.image)
         try:
-            self._storing.check_room(group, draft)
+            self._storing.check_memory(group, draft)
         except KafkaError as problem:
             log.error("Group %s: no memory for the topics of its patterns: %s", group.group_id, problem.detail)
             return
         group.resolved_topics_version = version
         if draft.changes:
-            self._storing.store(group, draft, [])
+            self._storing.apply_and_write(group, draft, [])
 
 
 class TopicsVersion:

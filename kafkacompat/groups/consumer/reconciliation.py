@@ -25,11 +25,11 @@ from typing import NamedTuple, TypeAlias
 from kafkacompat.groups.consumer.member import Assignment, ConsumerMember, Holding, MemberState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-Owned: TypeAlias = "Mapping[bytes, frozenset[int]] | None"
+OwnedPartitions: TypeAlias = "Mapping[bytes, frozenset[int]] | None"
 """The partitions that a member reports to own; None if it reports none because nothing changed."""
 
 
-class Step(Enum):
+class ReconciliationStep(Enum):
     """The effect of a heartbeat on the member that sends it."""
 
     KEEP = auto()
@@ -43,30 +43,30 @@ UNREVOKED = MemberState.UNREVOKED_PARTITIONS
 UNRELEASED = MemberState.UNRELEASED_PARTITIONS
 
 # By state: (may it advance?, has its subscription changed?) -> step
-STEPS: dict[MemberState, dict[tuple[bool, bool], Step]] = {
+STEPS: dict[MemberState, dict[tuple[bool, bool], ReconciliationStep]] = {
     STABLE: {
-        (False, False): Step.KEEP,
-        (False, True): Step.SHRINK,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.KEEP,
+        (False, True): ReconciliationStep.SHRINK,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
     UNREVOKED: {
-        (False, False): Step.KEEP,
-        (False, True): Step.SHRINK,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.KEEP,
+        (False, True): ReconciliationStep.SHRINK,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
-    UNRELEASED: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Step.ADVANCE),
+    UNRELEASED: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], ReconciliationStep.ADVANCE),
     MemberState.UNKNOWN: {
-        (False, False): Step.FENCE,
-        (False, True): Step.FENCE,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.FENCE,
+        (False, True): ReconciliationStep.FENCE,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
 }
 
 
-class Target(NamedTuple):
+class MemberTarget(NamedTuple):
     """The target of a member: those of ``partitions`` whose topic it ``is_subscribed`` to.
 
     ``owner`` returns the id of the member that has a partition, None if the partition is free.
@@ -78,21 +78,23 @@ class Target(NamedTuple):
     owner: Callable[[bytes, int], str | None]
 
 
-def reconcile(member: ConsumerMember, target: Target, owned: Owned, *, has_new_subscription: bool) -> ConsumerMember:
+def reconcile_member(
+    member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions, *, has_new_subscription: bool
+) -> ConsumerMember:
     """Return the member after a heartbeat, the same object if nothing changes. Raises KafkaError: FENCED_MEMBER_EPOCH."""
     may_advance = _may_advance(member, target.epoch, owned)
     step = STEPS[member.state][may_advance, has_new_subscription]
-    if step is Step.FENCE:
+    if step is ReconciliationStep.FENCE:
         raise KafkaError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             "the member is in a state of a newer Kafka: give up all partitions and rejoin",
         )
-    if step is Step.ADVANCE:
+    if step is ReconciliationStep.ADVANCE:
         return _advance(member, target, owned)
-    return _shrink(member, target, owned) if step is Step.SHRINK else member
+    return _shrink(member, target, owned) if step is ReconciliationStep.SHRINK else member
 
 
-def _may_advance(member: ConsumerMember, target_epoch: int, owned: Owned) -> bool:
+def _may_advance(member: ConsumerMember, target_epoch: int, owned: OwnedPartitions) -> bool:
     if member.state is STABLE:
         return member.member_epoch != target_epoch
     if member.state is UNREVOKED:
@@ -100,7 +102,7 @@ def _may_advance(member: ConsumerMember, target_epoch: int, owned: Owned) -> boo
     return member.state is UNRELEASED or owned == {}
 
 
-def _still_owns_any(owned: Owned, revoked: Holding) -> bool:
+def _still_owns_any(owned: OwnedPartitions, revoked: Holding) -> bool:
     """Return whether the member owns a partition that it has to give up. A member that reports nothing may own all of them."""
     if owned is None:
         return True
@@ -109,7 +111,7 @@ def _still_owns_any(owned: Owned, revoked: Holding) -> bool:
     )
 
 
-def _advance(member: ConsumerMember, target: Target, owned: Owned) -> ConsumerMember:
+def _advance(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
     wanted = {
         topic_id: partitions for topic_id, partitions in target.partitions.items() if target.is_subscribed(topic_id)
     }
@@ -135,7 +137,7 @@ def _split(holding: Holding, wanted: Assignment) -> tuple[Holding, Holding]:
     return kept, lost
 
 
-def _find_free(member: ConsumerMember, wanted: Assignment, target: Target) -> tuple[dict[bytes, list[int]], bool]:
+def _find_free(member: ConsumerMember, wanted: Assignment, target: MemberTarget) -> tuple[dict[bytes, list[int]], bool]:
     """Return the wanted partitions that can be assigned now in addition, and whether these complete the target."""
     free: dict[bytes, list[int]] = {}
     has_all = True
@@ -159,7 +161,7 @@ def _join_holdings(kept: Holding, free: Mapping[bytes, list[int]], epoch: int) -
     }
 
 
-def _shrink(member: ConsumerMember, target: Target, owned: Owned) -> ConsumerMember:
+def _shrink(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
     kept = {topic_id: epochs for topic_id, epochs in member.assigned.items() if target.is_subscribed(topic_id)}
     if len(kept) == len(member.assigned):
         return member

@@ -1,6 +1,6 @@
 """The records of consumer groups in `__consumer_offsets`, in Kafka's own format (key types 3 to 8, and 16).
 
-A `Change` is a record as messages: (key, value), or (key, None) for a tombstone.
+A `RecordChange` is a record as messages: (key, value), or (key, None) for a tombstone.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.groups.consumer.member import Assignment, ClassicMetadata, ConsumerMember, Holding
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int8, int32, int64, string, uuid
 from kafkacompat.wire.schema import struct as struct_field
@@ -16,60 +16,60 @@ from kafkacompat.wire.schema import struct as struct_field
 VALUE_VERSION = 0
 
 
-class Key(Message, versions="0"):
+class ConsumerGroupRecordKey(Message, versions="0"):
     """The key of a record; ``TYPE`` precedes it in the log."""
 
     TYPE: ClassVar[int]
     group_id: str
 
 
-class GroupKey(Key, versions="0"):
-    """Key of a group's epoch."""
+class GroupKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a group's epoch."""
 
     TYPE = 3
     group_id: str = string()
 
 
-class PartitionMetadataKey(Key, versions="0"):
-    """Key of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
+class PartitionMetadataKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
 
     TYPE = 4
     group_id: str = string()
 
 
-class MemberKey(Key, versions="0"):
-    """Key of the fields that a member reports about itself."""
+class MemberKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the fields that a member reports about itself."""
 
     TYPE = 5
     group_id: str = string()
     member_id: str = string()
 
 
-class TargetKey(Key, versions="0"):
-    """Key of the epoch of a group's targets."""
+class TargetKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the epoch of a group's targets."""
 
     TYPE = 6
     group_id: str = string()
 
 
-class MemberTargetKey(Key, versions="0"):
-    """Key of a member's target."""
+class MemberTargetKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a member's target."""
 
     TYPE = 7
     group_id: str = string()
     member_id: str = string()
 
 
-class MemberCurrentKey(Key, versions="0"):
-    """Key of a member's epoch, state and assignment."""
+class MemberCurrentKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a member's epoch, state and assignment."""
 
     TYPE = 8
     group_id: str = string()
     member_id: str = string()
 
 
-class PatternKey(Key, versions="0"):
-    """Key of a pattern that members are subscribed to."""
+class PatternKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a pattern that members are subscribed to."""
 
     TYPE = 16
     group_id: str = string()
@@ -112,7 +112,7 @@ class ClassicProtocol(Struct):
     metadata: bytes = bytestring()
 
 
-class ClassicMember(Struct):
+class ClassicMemberMetadata(Struct):
     """The additional fields of a member of the classic protocol."""
 
     session_timeout_ms: int = int32()
@@ -130,7 +130,7 @@ class MemberValue(Message, versions="0", flexible="0+"):
     subscribed_topic_regex: str | None = string(nullable="0+")
     rebalance_timeout_ms: int = int32(default=-1)
     server_assignor: str | None = string(nullable="0+")
-    classic_member_metadata: ClassicMember | None = struct_field(ClassicMember, nullable="0+", tag=0)
+    classic_member_metadata: ClassicMemberMetadata | None = struct_field(ClassicMemberMetadata, nullable="0+", tag=0)
 
 
 class TargetValue(Message, versions="0", flexible="0+"):
@@ -180,9 +180,9 @@ class PatternValue(Message, versions="0", flexible="0+"):
     timestamp: int = int64()
 
 
-Change: TypeAlias = "tuple[Key, Message | None]"
+RecordChange: TypeAlias = "tuple[ConsumerGroupRecordKey, Message | None]"
 
-VALUES: dict[type[Key], type[Message]] = {
+VALUE_TYPES: dict[type[ConsumerGroupRecordKey], type[Message]] = {
     GroupKey: GroupValue,
     PartitionMetadataKey: PartitionMetadataValue,
     MemberKey: MemberValue,
@@ -193,16 +193,16 @@ VALUES: dict[type[Key], type[Message]] = {
 }
 
 
-def write(change: Change) -> Record:
+def as_record(change: RecordChange) -> Record:
     """Return a change as a record."""
     key, value = change
-    return write_key(key.TYPE, key), None if value is None else write_value(value, VALUE_VERSION)
+    return encode_key(key.TYPE, key), None if value is None else encode_value(value, VALUE_VERSION)
 
 
 # Values
 
 
-def member_value(member: ConsumerMember) -> MemberValue:
+def build_member_value(member: ConsumerMember) -> MemberValue:
     """Return the value of a `MemberKey`."""
     return MemberValue(
         instance_id=member.instance_id,
@@ -217,14 +217,14 @@ def member_value(member: ConsumerMember) -> MemberValue:
     )
 
 
-def _classic_value(classic: ClassicMetadata | None) -> ClassicMember | None:
+def _classic_value(classic: ClassicMetadata | None) -> ClassicMemberMetadata | None:
     if classic is None:
         return None
     protocols = [ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols]
-    return ClassicMember(session_timeout_ms=classic.session_timeout_ms, supported_protocols=protocols)
+    return ClassicMemberMetadata(session_timeout_ms=classic.session_timeout_ms, supported_protocols=protocols)
 
 
-def target_value(assignment: Assignment) -> MemberTargetValue:
+def build_target_value(assignment: Assignment) -> MemberTargetValue:
     """Return the value of a `MemberTargetKey`."""
     parts = [
         TargetPartitions(topic_id=topic_id, partitions=sorted(partitions))
@@ -233,7 +233,7 @@ def target_value(assignment: Assignment) -> MemberTargetValue:
     return MemberTargetValue(topic_partitions=parts)
 
 
-def current_value(member: ConsumerMember) -> MemberCurrentValue:
+def build_current_value(member: ConsumerMember) -> MemberCurrentValue:
     """Return the value of a `MemberCurrentKey`."""
     return MemberCurrentValue(
         member_epoch=member.member_epoch,

@@ -19,7 +19,7 @@ DISABLED_POLICY = "DISABLED"
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedNumber:
     """A number that a group may configure between ``least`` and ``most``."""
 
     default: int
@@ -37,9 +37,9 @@ class ConsumerGroupSettings:
     """
 
     is_served: bool = True
-    session_timeout_ms: Bounded = Bounded(45_000, 45_000, 60_000)
-    heartbeat_interval_ms: Bounded = Bounded(5_000, 5_000, 15_000)
-    assignment_interval_ms: Callable[[], Bounded] = lambda: Bounded(1_000, 0, 15_000)
+    session_timeout_ms: BoundedNumber = BoundedNumber(45_000, 45_000, 60_000)
+    heartbeat_interval_ms: BoundedNumber = BoundedNumber(5_000, 5_000, 15_000)
+    assignment_interval_ms: Callable[[], BoundedNumber] = lambda: BoundedNumber(1_000, 0, 15_000)
     max_size: int = 2_147_483_647
     classic_max_size: int = 2_147_483_647
     assignors: tuple[str, ...] = ("uniform", "range")
@@ -88,13 +88,13 @@ class ConsumerGroupSettings:
         return self.migration_policy in DOWNGRADE_POLICIES
 
     @property
-    def lets_classic_members_in(self) -> bool:
+    def accepts_classic_members(self) -> bool:
         """Whether members of the classic protocol may join a consumer group."""
         return self.migration_policy != DISABLED_POLICY
 
 
-def _bounded(config: BrokerConfig, *names: str) -> Bounded:
-    return Bounded(*(config.int(name) for name in names))
+def _bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
+    return BoundedNumber(*(config.int(name) for name in names))
 
 
 class GroupConfigs:
@@ -116,6 +116,6 @@ class GroupConfigs:
         """Return the minimum time between two computations of targets."""
         return self._number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
 
-    def _number(self, group_id: str, name: str, bounded: Bounded) -> int:
+    def _number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
         text = self._metadata.image.config(ResourceType.GROUP, group_id).get(name)
         return bounded.default if text is None else min(max(int(text), bounded.least), bounded.most)

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 import kafkacompat
 from kafkacompat.cli import main
+from kafkacompat.cli.process import log_start
 from kafkacompat.config import BrokerConfig
 from kafkacompat.wire import walk_form
 from kafkacompat.wire.walk_form import FORM
@@ -40,18 +41,14 @@ def test_the_version_comes_with_the_form_of_the_walk() -> None:
 
 @pytest.mark.parametrize(("is_stale", "level"), [(False, logging.INFO), (True, logging.WARNING)])
 def test_the_start_is_logged_with_the_form_of_the_walk(
-    started: list[BrokerConfig],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    is_stale: bool,
-    level: int,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_stale: bool, level: int
 ) -> None:
     form = walk_form.WalkForm("plain", walk_form.walk, "for a reason", is_stale)
     monkeypatch.setattr(walk_form, "FORM", form)
     with caplog.at_level(logging.INFO):
-        assert run("serve").exit_code == 0
-    line = f"Starting kafkacompat {kafkacompat.__version__}, record walk plain (for a reason)"
-    assert ("kafkacompat.cli.serve", level, line) in caplog.record_tuples
+        log_start()
+    line = f"Started kafkacompat {kafkacompat.__version__}, record walk plain (for a reason)"
+    assert caplog.record_tuples == [("kafkacompat.cli.process", level, line)]
 
 
 def test_every_command_has_a_help_text() -> None:

@@ -69,7 +69,7 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nothing\n", "history, line 1: b'nothing\\n' is no event of a history"),
+        ("nothing\n", "history, line 1: b'nothing\\n' is not an event of a history"),
         ("", "the history is not enough to judge by: nothing was acknowledged, nothing was read"),
     ],
 )

@@ -13,7 +13,7 @@ from kafkacompat.storage.intake.preparation import take_in
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer, read_message_set, wrap
+from kafkacompat.wire.message_set import make_entry_writer, read_message_set, wrap_messages
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
@@ -22,7 +22,7 @@ from tests.kafkacompat.partitions.node import Node, topic
 LARGE = bytes(service.IN_PLACE_BYTES)
 NO_LIMIT = 1 << 30
 GZIP = 1
-MESSAGE = entry_writer(1, 0)(0, 1000, b"k", b"v")
+MESSAGE = make_entry_writer(1, 0)(0, 1000, b"k", b"v")
 
 
 class World:
@@ -241,7 +241,7 @@ def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> No
 
 
 def test_what_is_taken_in_elsewhere_is_a_batch(world: World) -> None:
-    messages = wrap(1, 1, 0, 1000, MESSAGE)
+    messages = wrap_messages(1, 1, 0, 1000, MESSAGE)
     taken = world.conversions.take_in(memoryview(messages), LogConfig(), 1000)
     assert not has_fired(taken)
     world.node.work()

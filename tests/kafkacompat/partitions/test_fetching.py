@@ -14,7 +14,7 @@ from kafkacompat.partitions.fetching import (
     MAX_WARMED,
     FetchedPartition,
     FetchLimits,
-    fetch,
+    fetch_partitions,
     read_partitions,
     release_all,
 )
@@ -46,7 +46,7 @@ class Cluster:
         self, offsets: list[int], *, min_bytes: int = 1, max_wait_ms: int = 500
     ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         wanted = [WantedPartition("t", index, offset, 1_000_000) for index, offset in enumerate(offsets)]
-        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
+        return fetch_partitions(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
 
 
 def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
@@ -221,7 +221,7 @@ def test_giving_up_while_many_partitions_are_read_leaks_no_file() -> None:
     for partition in cold.node.replicas:
         partition.log.reader.warm(0)
     wanted = [WantedPartition("t", index % 3, 0, 1_000_000) for index in range(3 * LOOKS_A_TURN)]
-    waiting = fetch(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
+    waiting = fetch_partitions(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
     assert isinstance(waiting, Deferred)
     waiting.addErrback(lambda failure: failure.trap(CancelledError))
     waiting.cancel()
@@ -247,7 +247,7 @@ class ColdCluster:
     def fetch(self, count: int, *, min_bytes: int = 1) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         """Fetch the first batch of so many partitions."""
         wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(count)]
-        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
+        return fetch_partitions(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
 
     def unload(self) -> None:
         """Close every sealed segment."""

@@ -137,7 +137,7 @@ def test_a_deleted_partition_is_refused_at_once_and_its_folder_is_out_of_the_way
     assert not deleted.called
     node.work()
     outcome(deleted)
-    assert node.replicas.directories.home(("t", 0)) is None
+    assert node.replicas.directories.find_home(("t", 0)) is None
     folders = [name for name in node.names("a") if name.startswith("t-")]
     assert len(folders) == 2
     assert all(name.endswith("-delete") for name in folders)
@@ -266,7 +266,7 @@ def test_waking_fetches_reaches_each_of_them() -> None:
     class Watcher:
         woken = False
 
-        def arrived(self, size_bytes: int) -> None:
+        def note_bytes(self, size_bytes: int) -> None:
             raise AssertionError("nothing arrived")
 
         def wake(self) -> None:

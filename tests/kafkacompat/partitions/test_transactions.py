@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.fetch_sessions import WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_all
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
@@ -67,7 +67,7 @@ class World:
         """Fetch as a reader of committed records."""
         given = {"min_bytes": 1, "max_bytes": 1 << 20, "max_wait_ms": 500, "committed": True, **limits}
         wanted = [WantedPartition("t", 0, offset, 1 << 20)]
-        return fetch(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
+        return fetch_partitions(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
 
     def read(self, offset: int = 0) -> tuple[int, list[tuple[int, int]]]:
         """Bytes, and the aborted transactions as (producer, first offset), of a fetch that does not wait."""

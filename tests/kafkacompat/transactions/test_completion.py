@@ -1,4 +1,4 @@
-"""Markers reach every partition, however long it takes, and whatever happens meanwhile."""
+"""Every partition gets its marker, however long that takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.timers import TURN_SECONDS
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartition
@@ -28,7 +28,7 @@ PASSING = [
 
 
 def ended(*partitions: tuple[str, int], commit: bool = True, world: World | None = None) -> World:
-    """A transaction in these partitions has been ended."""
+    """End a transaction in these partitions."""
     world = world or World()
     producer = world.init()
     assert world.add(producer, *partitions) is NONE
@@ -163,11 +163,11 @@ def test_what_is_complete_is_left_alone() -> None:
     again = world.restarted()
     again.wait(10)
     assert again.markers() == [(100, 0, True)]
-    assert again.end(Producer(100, 0)).error_code is NONE
+    assert again.end(ProducerIdentity(100, 0)).error_code is NONE
 
 
 def test_partitions_that_are_opened_later_get_their_markers() -> None:
-    """While a broker starts, a partition may not be open yet: that it is not found does not mean it was deleted."""
+    """While a broker starts, a partition may not be open yet. A missing partition is not always a deleted one."""
     world = World()
     world.partitions.all[P0].hold = True
     ended(P0, world=world)

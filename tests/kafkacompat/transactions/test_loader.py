@@ -1,4 +1,4 @@
-"""What a coordinator knows after a start."""
+"""The transactional ids of a coordinator after a start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.coordination.replay import RECORDS_A_TURN
 from kafkacompat.transactions.records import transaction_record
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, TransactionState
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog
@@ -18,7 +18,7 @@ from tests.kafkacompat.transactions.support import ID, P0, World, now
 
 def record(state: TransactionState = EMPTY, name: str = ID, **changes: int) -> tuple[bytes, bytes | None]:
     partitions = frozenset({P0}) if state is ONGOING else frozenset()
-    transaction = Transaction(7, 3, 1000, state, partitions, 1, 2, previous_producer_id=7)
+    transaction = TransactionMetadata(7, 3, 1000, state, partitions, 1, 2, previous_producer_id=7)
     return transaction_record(name, transaction._replace(**changes), 1)  # type: ignore[arg-type]
 
 

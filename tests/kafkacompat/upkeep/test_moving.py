@@ -174,7 +174,7 @@ def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     partition = node.replicas.find("t", 0)
     for _ in range(20):
         node.append(partition)
-    old = node.replicas.directories.home(("t", 0))
+    old = node.replicas.directories.find_home(("t", 0))
     assert old is not None
 
     def fail(_: object) -> None:

@@ -15,7 +15,7 @@ from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.scrub import Extent
-from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, Scrubbing
+from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, LogScrubber
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.workers.processes import ReplacedError
@@ -55,7 +55,7 @@ class World:
         self.workers = ManualWorkers(self.disk)
         for segment in self.partition.log.segments:
             segment.corrupt = ()
-        self.scrubbing = Scrubbing(self.node.clock, self.config, self.node.files, self.node.replicas, self.workers)
+        self.scrubbing = LogScrubber(self.node.clock, self.config, self.node.files, self.node.replicas, self.workers)
         self.scrubbing.start()
         self.disk.work()
 

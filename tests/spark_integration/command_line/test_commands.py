@@ -224,9 +224,9 @@ def test_a_folder_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_an_archive_that_is_none(tmp_path: Path, port: int) -> None:
     done = run("replay", "--path", str(tmp_path), "--bootstrap-server", f"127.0.0.1:{port}")
-    assert f"there is no archive in --path {tmp_path}: give the --path that `kafkacompat spark archive`" in done.output
+    assert f"there is no archive in {tmp_path}: give the --path that `kafkacompat spark archive`" in done.output
     done = run("audit", "--path", f"file://{tmp_path}")
-    assert f"there is no archive in --path {tmp_path}" in done.output
+    assert f"there is no archive in {tmp_path}" in done.output
 
 
 @pytest.mark.parametrize("words", [["--path", "s3a://bucket/archive"], ["--path", "archive", "--master", "yarn"]])

@@ -1,4 +1,4 @@
-"""Reading the log of Kafka's controllers, and noticing that it went on."""
+"""Reading the log of Kafka's controllers, and detecting that it has grown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def batch(base_offset: int, count: int = 2, *, control: bool = False) -> bytes:
 
 
 def snapshot(count: int) -> bytes:
-    """As many records, with the control batches that enclose them."""
+    """A snapshot of some records between its two control batches."""
     enclosing = [
         build_batch([(0, key, b"", ())], base_offset=offset, control=True)
         for key, offset in ((b"\0\0\0\3", 0), (b"\0\0\0\4", count + 1))
@@ -28,7 +28,7 @@ def snapshot(count: int) -> bytes:
 
 
 def folder_with(**files: bytes) -> MemoryFiles:
-    """Names of segments and snapshots, without their endings."""
+    """Base names of segments and snapshots."""
     made = MemoryFiles()
     made.make_directory(f"{ROOT}/{FOLDER}")
     for name, data in files.items():
@@ -58,7 +58,7 @@ def test_all_segments_are_read_in_order_without_control_records() -> None:
     assert values(files) == [1, 2, 3, 4, 5]
 
 
-def test_the_newest_snapshot_stands_for_what_was_before_it() -> None:
+def test_the_newest_snapshot_replaces_earlier_records() -> None:
     files = folder_with(snapshot_2=snapshot(1), snapshot_5=snapshot(2), log_3=batch(3, 4), log_7=batch(7, 1))
     write(files, f"{9:020d}-0000000001.checkpoint.part", b"what is not complete counts for nothing")
     assert values(files) == [1, 2, 5, 6, 7]
@@ -80,19 +80,19 @@ def test_missing_records_are_refused() -> None:
             values(files)
 
 
-def test_half_a_snapshot_is_refused_wherever_it_ends() -> None:
+def test_half_a_snapshot_is_rejected_wherever_it_ends() -> None:
     whole = snapshot(2)
     for size_bytes in range(len(whole)):
         with pytest.raises(LogDirectoryError, match=r"0005-0000000001\.checkpoint is not whole"):
             values(folder_with(snapshot_5=whole[:size_bytes], log_5=batch(5)))
 
 
-def test_damage_with_sound_records_behind_it_is_no_torn_end() -> None:
+def test_damage_before_sound_records_is_no_torn_end() -> None:
     whole = batch(0) + batch(2)
     for position in range(len(batch(0))):
         damaged = bytearray(whole)
         damaged[position] ^= 0xFF
-        # The leader epoch, which no checksum covers, is not made use of.
+        # The leader epoch, which no checksum covers, is not used.
         if position in range(12, 16):
             continue
         with pytest.raises(LogDirectoryError, match=r"byte 0 of 0+\.log begins no batch of 0"):
@@ -129,5 +129,5 @@ def test_a_mark_that_cannot_be_read_is_none() -> None:
         file.truncate(0)
         file.append((contents,), len(contents))
         assert not takeover_mark.is_unchanged(files, ROOT)
-        # It was made when ours was begun, so ours may have been newer when it was lost.
+        # The mark was written when our metadata began, so that may have been newer when it was lost.
         assert takeover_mark.is_older(files, ROOT)

@@ -1,4 +1,4 @@
-"""A log directory: who may use it, what it holds, what a restart reads."""
+"""Log directories: owners, locks, partitions, checkpoints and restarts."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
     directory.close([again])
 
 
-def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
+def test_a_start_completes_deletions(store: Store) -> None:
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     directory.delete_log(log)
@@ -300,7 +300,7 @@ def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
     again.release()
 
 
-def test_only_what_is_named_like_a_deleted_partition_is_removed(store: Store) -> None:
+def test_only_folders_named_like_a_deleted_partition_are_removed(store: Store) -> None:
     for name in ("please-delete", "t-0.12-delete"):
         store.files.make_directory(store.path("data", name))
         store.files.open(store.path("data", name, "precious"), create=True).close()
@@ -319,7 +319,7 @@ def test_a_deleted_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> No
 
 
 def linked(tmp_path: Path) -> tuple[Store, Path]:
-    """A log directory whose partition t-0, with three batches, is a link to another disk."""
+    """Write a log directory whose partition t-0, with three batches, is a link to another disk."""
     store = Store(OsFiles(), str(tmp_path))
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
@@ -439,7 +439,7 @@ def test_the_longest_topic_name_can_be_deleted(store: Store) -> None:
     directory.release()
 
 
-def test_a_new_log_is_not_taken_for_the_deleted_one_of_its_name(store: Store) -> None:
+def test_a_new_log_does_not_get_the_checkpoints_of_a_deleted_one(store: Store) -> None:
     directory = take(store)
     old = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     fill(old, 5)
@@ -476,9 +476,7 @@ def test_a_log_that_could_not_be_opened_is_recovered_at_the_next_start(
 
 
 @pytest.mark.parametrize(("file", "is_log"), [(f"{0:020d}.index", True), (f"{0:020d}.log", True), ("notes.log", False)])
-def test_what_is_of_no_topic_is_set_aside_where_anything_of_a_log_is_in_it(
-    store: Store, file: str, is_log: bool
-) -> None:
+def test_a_folder_without_a_topic_is_set_aside_if_it_has_a_log(store: Store, file: str, is_log: bool) -> None:
     directory = take(store)
     store.files.make_directory(store.path("data", "t-0"))
     replace_file(store.files, store.path("data", "t-0", file), b"")

@@ -1,4 +1,4 @@
-"""meta.properties: Java's format, two versions, and what is refused."""
+"""meta.properties: Java's format, two versions, and rejected files."""
 
 from __future__ import annotations
 

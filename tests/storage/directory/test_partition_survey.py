@@ -1,4 +1,4 @@
-"""What a partition's folder says by itself."""
+"""Surveying a partition's folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_checkpoint_and_snapshot_are_asked(store: Store) -> None:
     assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (3, 7)
 
 
-def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
+def test_epochs_and_producers_that_only_batches_have_count(store: Store) -> None:
     log = create(store)
     append(log, batch(producer_id=7, producer_epoch=0, base_sequence=0), leader_epoch=3)
     append(log, batch(), leader_epoch=5)
@@ -36,12 +36,12 @@ def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
     assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (5, 7)
     assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (5, 7)
     write_lines(store.files, store.path("t-0", "leader-epoch-checkpoint"), ["4 0"])
-    # The log is not read where the files beside it are known to be right.
+    # The log is not read if the other files are known to be right.
     assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (4, -1)
 
 
 def test_producer_ids_that_a_client_made_up_do_not_count(store: Store) -> None:
-    """Behind the largest of all there would be none left to give."""
+    """After the largest id there would be none left."""
     log = create(store)
     for producer_id in (7, 2**63 - 1):
         append(log, batch(producer_id=producer_id, producer_epoch=0, base_sequence=0))

@@ -1,4 +1,4 @@
-"""What the tests of checks share."""
+"""Helpers of the inspection tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "data/t-0"
 
 
 def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> tuple[LogDirectory, Log]:
-    """A log directory with one partition of several segments, an idempotent producer and two leader epochs."""
+    """Write a log directory: one partition of several segments, an idempotent producer and two leader epochs."""
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
     for index in range(batches):
@@ -27,7 +27,7 @@ def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> t
 
 
 def check(store: Store, path: str = "data") -> list[Finding]:
-    """Everything that a check finds."""
+    """Return all findings of a check."""
     found: list[Finding] = []
     refused: list[Unreadable] = []
     check_place(store.files, find_place(store.files, store.path(path)), found.append, lambda _: None, refused.append)
@@ -36,5 +36,5 @@ def check(store: Store, path: str = "data") -> list[Finding]:
 
 
 def problems(store: Store, path: str = "data") -> list[Finding]:
-    """What is no mere note."""
+    """Return the findings that are no notes."""
     return [finding for finding in check(store, path) if not finding.note]

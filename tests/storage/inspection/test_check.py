@@ -1,4 +1,4 @@
-"""Checking a log directory: a sound one is sound, and whatever changes in it is found."""
+"""Checking a log directory: a sound one passes, and every change is found."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_flipped_bit_of_a_log_file_is_found(memory: Store) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot"])
-def test_every_flipped_bit_of_the_files_beside_it_is_found(memory: Store, suffix: str) -> None:
+def test_every_flipped_bit_of_the_other_files_is_found(memory: Store, suffix: str) -> None:
     write_directory(memory)
     names = [name for name in memory.files.list(memory.path(FOLDER)) if name.endswith(suffix)]
     assert len(names) > 2
@@ -91,7 +91,7 @@ def test_every_flipped_bit_of_the_files_beside_it_is_found(memory: Store, suffix
             rewrite(memory, path, flip(position))
 
 
-def test_damage_is_told_with_position_and_offsets(memory: Store) -> None:
+def test_damage_is_reported_with_position_and_offsets(memory: Store) -> None:
     write_directory(memory)
     whole = memory.files.read(memory.path(logs(memory)[1]))
     base = int(os.path.basename(logs(memory)[1]).split(".")[0])
@@ -103,7 +103,7 @@ def test_damage_is_told_with_position_and_offsets(memory: Store) -> None:
     assert "checksum" in finding.what
 
 
-def test_damage_at_the_end_of_a_rolled_segment_goes_up_to_the_next(memory: Store) -> None:
+def test_damage_at_the_end_of_a_rolled_segment_extends_to_the_next_segment(memory: Store) -> None:
     write_directory(memory)
     following = int(os.path.basename(logs(memory)[2]).split(".")[0])
     rewrite(memory, logs(memory)[1], lambda data: data[:-3])
@@ -141,7 +141,7 @@ def test_a_missing_segment_is_found_unless_the_log_is_compacted(memory: Store) -
         ("data/replication-offset-checkpoint", b"0\n1\nt 0 1000\n", "high watermark says 1000, but the log ends at 48"),
         ("data/log-start-offset-checkpoint", b"0\n1\nt 0 1000\n", "log start offset says 1000"),
         ("data/meta.properties", b"version=9\n", "version 9"),
-        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches say epoch 1, the file says 0"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches have epoch 1, the file says 0"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"0\n2\n1 0\n0 20\n", "cannot follow"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"7\n", "cannot be read"),
         (f"{FOLDER}/partition.metadata", b"version: 0\ntopic_id: x", "does not name a topic id"),
@@ -179,7 +179,7 @@ def test_a_folder_that_a_crash_left_empty_is_a_partition_without_segments(memory
     assert problems(memory) == []
 
 
-def test_partitions_of_one_topic_with_two_ids(memory: Store) -> None:
+def test_partitions_of_a_topic_with_different_ids_are_found(memory: Store) -> None:
     directory = take(memory)
     opened = [directory.open_log("t", index, bytes([index + 1]) * 16, LogConfig(), NOW_MS) for index in (0, 1)]
     directory.close(opened)
@@ -223,7 +223,7 @@ def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(me
     assert found == [] and seen > 0
 
 
-def test_what_cannot_be_read_does_not_end_the_check(memory: Store) -> None:
+def test_an_unreadable_file_does_not_end_the_check(memory: Store) -> None:
     write_directory(memory)
     place = find_place(memory.files, memory.path("data"))
     place = place._replace(folders=[memory.path("data/gone-0"), *place.folders])
@@ -234,7 +234,7 @@ def test_what_cannot_be_read_does_not_end_the_check(memory: Store) -> None:
     assert log_bytes(memory.files, find_place(memory.files, memory.path("data"))) > 1000
 
 
-def test_what_is_no_data_directory_is_refused(store: Store) -> None:
+def test_a_folder_that_is_no_data_directory_is_rejected(store: Store) -> None:
     store.files.make_directory(store.path("other"))
     with pytest.raises(NotADirectoryError):
         find_place(store.files, store.path("other"))
@@ -260,8 +260,10 @@ def test_offset_indexes_of_kafka_0_11_name_first_offsets(memory: Store) -> None:
 
 @pytest.mark.parametrize(("byte", "bit"), [(12, 7), (13, 6), (14, 0), (15, 0), (15, 1)])
 @pytest.mark.parametrize("slot", [0, 2, -1])
-def test_a_batch_with_another_leader_epoch_than_those_beside_it(memory: Store, slot: int, byte: int, bit: int) -> None:
-    """Not the list of epochs is wrong then."""
+def test_a_batch_with_another_leader_epoch_than_its_neighbours_is_found(
+    memory: Store, slot: int, byte: int, bit: int
+) -> None:
+    """The batch is wrong, not the leader epoch checkpoint."""
     write_directory(memory)
     path = logs(memory)[slot]
     rewrite(memory, path, flip(byte, bit))
@@ -269,6 +271,6 @@ def test_a_batch_with_another_leader_epoch_than_those_beside_it(memory: Store, s
     assert (finding.path, finding.position) == (memory.path(path), 0)
     assert "leader epoch" in finding.what
     memory.files.remove(memory.path(FOLDER, "leader-epoch-checkpoint"))
-    # This epoch is that of the batch in front of it.
+    # This epoch is that of the previous batch.
     is_like_its_neighbour = (slot, byte, bit) == (2, 15, 0)
     assert (memory.path(path) in [each.path for each in problems(memory)]) is not is_like_its_neighbour

@@ -1,4 +1,4 @@
-"""Repairing: what is planned is what happens, nothing else is lost, and the log opens again."""
+"""Repairs: the steps do what the plan says, nothing else is lost, and the log opens again."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_directory_in_use_is_refused(store: Store) -> None:
     lock.release()
 
 
-def test_indexes_are_built_anew_and_nothing_else_changes(store: Store) -> None:
+def test_indexes_are_rebuilt_and_nothing_else_changes(store: Store) -> None:
     write_directory(store)
     before = files(store)
     first, second = bases(store)[:2]
@@ -114,7 +114,7 @@ def test_snapshots_and_epochs(store: Store) -> None:
     assert append(log, duplicate, leader_epoch=2).duplicate
 
 
-def test_damage_stays_unless_it_shall_be_cut(store: Store) -> None:
+def test_damage_stays_without_the_option_to_truncate(store: Store) -> None:
     write_directory(store)
     flip(store, f"{bases(store)[1]:020d}.log", 80)
     assert plan(store) == []
@@ -122,7 +122,7 @@ def test_damage_stays_unless_it_shall_be_cut(store: Store) -> None:
 
 @pytest.mark.parametrize("slot", [0, 2, -1])
 @pytest.mark.parametrize("byte", [8, 80, 200])
-def test_a_log_is_cut_at_the_first_damaged_batch_and_what_goes_is_kept(store: Store, slot: int, byte: int) -> None:
+def test_a_log_is_cut_at_the_first_damaged_batch_and_the_rest_is_kept_aside(store: Store, slot: int, byte: int) -> None:
     write_directory(store)
     before = files(store)
     base = bases(store)[slot]
@@ -147,7 +147,7 @@ def test_a_log_is_cut_at_the_first_damaged_batch_and_what_goes_is_kept(store: St
     assert append(log, batch(), leader_epoch=2).base_offset == finding.first_offset
 
 
-def test_what_a_crash_tore_is_left_to_the_next_start(memory: Store) -> None:
+def test_a_torn_end_is_left_to_the_next_start(memory: Store) -> None:
     directory, _ = write_directory(memory, close=False)
     directory.release()
     rewrite(memory, f"{FOLDER}/{bases(memory)[-1]:020d}.log", lambda data: data[:-3])
@@ -164,7 +164,7 @@ def test_a_checkpoint_that_cannot_be_read_is_set_aside(store: Store) -> None:
     assert store.files.read(store.path("data/replication-offset-checkpoint.removed")) == b"9\n0\n"
 
 
-def test_a_transaction_index_is_built_anew_from_the_markers(memory: Store) -> None:
+def test_a_transaction_index_is_rebuilt_from_the_markers(memory: Store) -> None:
     directory = take(memory)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     records = batch(2, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True)
@@ -215,8 +215,8 @@ def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> 
     assert open_log(memory).log_end_offset == 4
 
 
-def test_what_an_earlier_repair_took_out_stays(store: Store) -> None:
-    """A spot of the disk that is bad once is bad again."""
+def test_files_of_an_earlier_repair_stay(store: Store) -> None:
+    """A bad spot of the disk may fail again."""
     write_directory(store)
     kept: dict[str, bytes] = {}
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What of a producer's records is judged at once, and what comes of them elsewhere."""
+"""Preparing produced batches: which are checked at once, and the results of worker processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kafkacompat.storage.intake.validation import (
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     InvalidRecordsError,
-    assemble,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_header,
@@ -39,10 +39,10 @@ def batch(count: int = 1, size_bytes: int = 1, codec: int = 0, key: bytes | None
 
 
 def claiming(count: int, codec: int = 0) -> bytes:
-    """A batch of one record that says it has more."""
+    """Build a batch of one record whose header claims more."""
     made = batch(codec=codec)
     header = read_header(made)._replace(record_count=count, last_offset_delta=count - 1)
-    return assemble(header, made[HEADER_SIZE:])
+    return assemble_batch(header, made[HEADER_SIZE:])
 
 
 def at_once(records: bytes, **config: Any) -> CheckedBatch:
@@ -77,7 +77,7 @@ def test_records_that_unpack_to_many_bytes_are_too_much(codec: Codec) -> None:
     assert len(at_once(large, validation="header")) == len(large)
 
 
-def test_what_may_not_unpack_to_so_much_is_refused_at_once() -> None:
+def test_a_batch_beyond_the_decompressed_limit_is_rejected_at_once() -> None:
     large = batch(size_bytes=1000, codec=Codec.ZSTD)
     assert refusal(large, max_decompressed_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
     assert refusal(large, max_decompressed_bytes=1000, compression_type="gzip") == ErrorCode.MESSAGE_TOO_LARGE
@@ -85,7 +85,7 @@ def test_what_may_not_unpack_to_so_much_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize("mode", ["header", "records"])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-def test_many_bytes_to_be_packed_anew_are_too_much(mode: str, codec: Codec) -> None:
+def test_recompressing_many_bytes_takes_too_long(mode: str, codec: Codec) -> None:
     config = {"validation": mode, "compression_type": "gzip"}
     large = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=codec)
     little = at_once(batch(size_bytes=AT_ONCE_PACKED_BYTES // 2, codec=codec), **config)
@@ -97,38 +97,38 @@ def test_many_bytes_to_be_packed_anew_are_too_much(mode: str, codec: Codec) -> N
     assert len(at_once(packed, **config)) == len(packed)
 
 
-def test_more_records_than_there_is_room_for_are_refused_at_once() -> None:
+def test_more_records_than_fit_are_rejected_at_once() -> None:
     assert refusal(claiming(AT_ONCE_RECORDS + 1)) == ErrorCode.INVALID_RECORD
     assert refusal(claiming(2**31 - 1)) == ErrorCode.INVALID_RECORD
 
 
-def test_what_the_header_is_refused_for_is_refused_at_once() -> None:
+def test_a_bad_header_is_rejected_at_once() -> None:
     many = batch(AT_ONCE_RECORDS + 1)
     assert refusal(many[:-1] + b"x") == ErrorCode.CORRUPT_MESSAGE
     assert refusal(many, max_message_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_message_set_is_converted_at_once_if_it_is_small_and_not_compressed() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
     checked = take_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
     assert [record.value for record in read_records(checked.joined())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
-        (wrap(1, Codec.GZIP, 0, NOW_MS, message), 0),
+        (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
     ):
         with pytest.raises(TooMuchError):
             take_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
 
 
-# Elsewhere
+# In a worker process
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *CODECS])
-def test_a_batch_that_is_stored_as_it_is_does_not_come_back(codec: Codec) -> None:
+def test_a_batch_that_is_stored_unchanged_does_not_come_back(codec: Codec) -> None:
     assert take_in(batch(AT_ONCE_RECORDS + 1, codec=codec), LogConfig(), NOW_MS) is None
 
 
-def test_a_batch_comes_back_as_it_is_to_be_stored() -> None:
+def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
     sent = batch(3, codec=Codec.ZSTD)
     taken = take_in(sent, LogConfig(compression_type="lz4"), NOW_MS)
     assert taken is not None
@@ -142,8 +142,8 @@ def test_a_batch_comes_back_as_it_is_to_be_stored() -> None:
 
 
 def test_a_message_set_comes_back_as_a_batch() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
-    taken = take_in(wrap(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+    taken = take_in(wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
     assert taken is not None
     assert read_header(taken).codec == Codec.GZIP
     assert [record.value for record in read_records(taken)] == [b"v"]

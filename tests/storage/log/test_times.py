@@ -1,9 +1,9 @@
-"""Looking up offsets by time."""
+"""Finding records by timestamp."""
 
 from __future__ import annotations
 
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.record_batch import assemble, build_batch, read_header
+from kafkacompat.wire.record_batch import assemble_batch, build_batch, read_header
 from tests.storage.support import (
     NOW_MS,
     Store,
@@ -63,11 +63,11 @@ def test_times_are_found_in_compressed_batches(store: Store) -> None:
     log.close()
 
 
-def test_a_batch_that_cannot_be_unpacked_is_found_as_a_whole(store: Store) -> None:
+def test_a_search_returns_a_batch_that_cannot_be_decompressed_as_a_whole(store: Store) -> None:
     log = create(store, validation="header")
     append(log, batch(timestamp=5))
     sent = batch(3, timestamp=10, codec=Codec.GZIP)
-    append(log, assemble(read_header(sent), b"no gzip"))
+    append(log, assemble_batch(read_header(sent), b"no gzip"))
     append(log, batch(timestamp=20))
     assert log.reader.offset_for_timestamp(6) == (1, 12, 0)
     assert log.reader.offset_for_timestamp(13) == (4, 20, 0)

@@ -74,7 +74,7 @@ def test_a_batch_may_span_the_wrap() -> None:
     assert found is not None and found.first_sequence == MAX_SEQUENCE - 1
 
 
-def test_a_new_epoch_begins_at_zero_and_forgets_the_old() -> None:
+def test_a_new_epoch_begins_at_zero_and_drops_the_old_batches() -> None:
     state = state_after(header(0), header(1))
     assert refusal(state, header(2, epoch=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert state.check(header(0, epoch=1), True) is None

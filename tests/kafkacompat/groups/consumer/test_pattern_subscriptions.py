@@ -213,7 +213,7 @@ def test_new_topics_are_found_though_the_log_refused_them_at_first(world: Consum
 
 
 def looked_up(world: ConsumerWorld) -> int:
-    """How often the log was told what a pattern matches."""
+    """The number of records with the topics of a pattern."""
     kind = PatternKey.TYPE.to_bytes(2, "big")
     return sum(bytes(record.key or b"").startswith(kind) and record.value is not None for record in world.log.records())
 

@@ -1,4 +1,4 @@
-"""Checking: what a directory keeps from being seen, and what looks wrong and is not."""
+"""Checks of hidden faults, and of oddities that are no faults."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def logs(store: Store) -> list[str]:
 
 
 @pytest.mark.parametrize("in_same_segment", [True, False])
-def test_a_transaction_that_was_aborted_has_to_be_in_the_index(memory: Store, in_same_segment: bool) -> None:
-    """Consumers would be given its records."""
+def test_an_aborted_transaction_without_an_entry_is_found(memory: Store, in_same_segment: bool) -> None:
+    """Consumers would receive its records."""
     directory = take(memory)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     producer: dict[str, Any] = {"producer_id": 3, "producer_epoch": 0, "transactional": True}
@@ -44,7 +44,7 @@ def test_a_transaction_that_was_aborted_has_to_be_in_the_index(memory: Store, in
     assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.what
 
 
-def test_the_log_directory_says_of_a_folder_alone_whether_it_was_compacted(memory: Store) -> None:
+def test_a_single_folder_is_compacted_if_the_log_directory_says_so(memory: Store) -> None:
     write_directory(memory)
     memory.files.remove(memory.path(logs(memory)[1]))
     assert any("no batch holds" in each.what for each in problems(memory, FOLDER))
@@ -52,7 +52,7 @@ def test_the_log_directory_says_of_a_folder_alone_whether_it_was_compacted(memor
     assert not any("no batch holds" in each.what for each in problems(memory, FOLDER))
 
 
-def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write_directory(memory)
     place, files = find_place(memory.files, memory.path("data")), memory.files
     whole, going = log_bytes(files, place), memory.path(logs(memory)[1])
@@ -75,7 +75,7 @@ def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monk
     assert log_bytes(files, place) == 0
 
 
-def test_of_a_log_full_of_gaps_the_first_are_remembered() -> None:
+def test_only_the_first_of_very_many_gaps_are_remembered() -> None:
     checked = CheckedSegment("0.log", 0, 1 << 30, 0)
     for offset in range(0, 4 * MOST_GAPS, 2):
         header = read_header(batch(base_offset=offset))
