@@ -11,7 +11,7 @@ cdef (long long, long long) _walk_records(
     bytes data, long long position, long long index, long long count, long long newest, bint keys_required, list without_key
 ) except *
 
-@cython.locals(count="long long", size="long long")
+@cython.locals(count="long long", byte="long long", size="long long")
 cdef long long _walk_headers(bytes data, long long position, long long record_end, long long index) except -1
 
 @cython.locals(value="unsigned long long", byte="unsigned long long", shift="int", end="long long")

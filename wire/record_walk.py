@@ -114,16 +114,24 @@ def _walk_records(
 
 
 def _walk_headers(data: bytes, position: int, record_end: int, index: int) -> int:
-    """Check the headers, whose count is at *position*; return where they end."""
+    """Check the headers, whose count is at *position*; return where they end. Raises IndexError if they are cut off."""
     count, position = _read_varint(data, position)
     if count < 0 or count > record_end - position:
         raise MalformedError(f"record {index} claims {count} headers with {record_end - position} bytes left")
     while count and position <= record_end:
-        size, position = _read_varint(data, position)
+        byte = data[position]
+        if byte < 0x80:
+            size, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            size, position = _read_varint(data, position)
         if size < 0:
             raise MalformedError(f"record {index} has a header without a name")
         position += size
-        size, position = _read_varint(data, position)
+        byte = data[position]
+        if byte < 0x80:
+            size, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            size, position = _read_varint(data, position)
         if size > 0:
             position += size
         count -= 1

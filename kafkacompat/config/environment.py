@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 
 PREFIX = "KAFKACOMPAT_"
-SWITCHES = frozenset({"KAFKACOMPAT_PORTABLE"})
-"""Variables with the prefix that are no properties: see `storage/files/operating_system.py`."""
+SWITCHES = frozenset({"KAFKACOMPAT_PORTABLE", "KAFKACOMPAT_PLAIN_WALK"})
+"""Variables with the prefix that are no properties: see `storage/files/operating_system.py` and `wire/walk_form.py`."""
 
 _UNDERSCORES = re.compile("___|__|_")
 _MEANINGS = {"_": ".", "__": "_", "___": "-"}

@@ -16,6 +16,7 @@ from kafkacompat.config.environment import property_of_variable, read_environmen
         ("KAFKACOMPAT_A__B___C", "a_b-c"),
         ("KAFKACOMPAT_A____B", "a-.b"),
         ("KAFKACOMPAT_PORTABLE", None),
+        ("KAFKACOMPAT_PLAIN_WALK", None),
         ("KAFKACOMPAT_", ""),
         ("KAFKA_LOG_RETENTION_MS", None),
         ("PATH", None),
