@@ -1,7 +1,7 @@
 """Measure what the README's table says of brokers beside this one: start, memory, a group's first record, transactions.
 
     python -m bench.peers                                              this broker and Apache Kafka 4.3.1
-    python -m bench.peers kfake=127.0.0.1:9092=/path/to/kfake          one more broker: its name, address and command
+    python -m bench.peers kafka kfake=127.0.0.1:9092=/path/to/kfake    Kafka, and a broker by its name, address and command
 
 Each figure is the median of five starts over an empty folder, with the broker's default properties.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from rich.console import Console
 from rich.table import Table
 
@@ -58,6 +59,7 @@ def measure_start(broker: Broker) -> dict[str, float]:
 
 def measure_first_record(broker: Broker) -> float:
     """Return the ms from subscribe to the first record of a new group; infinite if none arrives within a minute."""
+    create_topic(broker.bootstrap, "first")
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     producer.produce("first", b"value")
     if producer.flush(LONGEST_SECONDS):
@@ -94,8 +96,15 @@ def describe_versions(port: int) -> dict[str, str]:
     }
 
 
+def create_topic(bootstrap: str, name: str) -> None:
+    """Create a topic of one partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
+
+
 def describe_transactions(bootstrap: str) -> str:
     """Abort a transaction, commit another, and tell what a reader of committed records receives."""
+    create_topic(bootstrap, "transactions")
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "peer", "transaction.timeout.ms": 20_000})
     try:
         producer.init_transactions(20)
@@ -152,7 +161,7 @@ def main(peers: Sequence[str]) -> int:
     """Measure each broker and print one table."""
     console = Console()
     rows: dict[str, dict[str, str]] = {}
-    for peer in (KafkacompatBroker.kind, KafkaBroker.kind, *peers):
+    for peer in peers or (KafkacompatBroker.kind, KafkaBroker.kind):
         samples = []
         with tempfile.TemporaryDirectory() as folder, console.status(peer):
             for number in range(STARTS):
