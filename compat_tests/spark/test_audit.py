@@ -193,7 +193,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
         ({"settings": AuditSettings(AuditFields("$.producer", "$.number"))}, "none of 1 records has a sequence"),
         ({"settings": AuditSettings(AuditFields(event_time="$.when"))}, "none of 1 records has an event time"),
         ({"report": tmp_path / "no" / "report.html"}, "there is no folder"),
-        ({"counts": str(tmp_path)}, "is there already"),
+        ({"counts": str(tmp_path)}, "exists already"),
         ({"path": str(tmp_path)}, "there is no archive"),
         ({"source": None}, "there is nothing to audit"),
     ]
